@@ -1,0 +1,1 @@
+"""The intermediate representation: structured SSA, typed at birth, closed under differentiation."""

@@ -1,0 +1,242 @@
+"""``Builder``: the only way to make an ``Op``. It asks the record for the result's type at birth.
+
+While a builder is active (``with builder:``), arithmetic on values and calls of records add their
+operations to it; rules and library code are written in plain expressions for that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.errors import CompileError, DTypeError
+from autodiff_compiler.ir.nodes import (
+    BUILDING,
+    AnyOperand,
+    Function,
+    Literal,
+    Op,
+    Region,
+    Value,
+    type_of,
+)
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, UNDEFINED, join
+from autodiff_compiler.span import NOWHERE, Span
+
+LABEL_LIMIT = 24
+
+
+class Builder:
+    """Collects operations, block by block.
+
+    ``lift`` turns a foreign constant (a tensor, an ndarray) into a value; the front end gives it.
+    """
+
+    def __init__(self, lift: Callable[[Any], Value] | None = None):
+        self.blocks: list[list[Op]] = [[]]
+        self.span: Span = NOWHERE
+        self.about = "primal"
+        self._lift = lift
+        self._producers: dict[Value, Op] = {}
+
+    def __enter__(self) -> Builder:
+        BUILDING.stack.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        BUILDING.stack.pop()
+
+    @contextmanager
+    def at(self, span: Span, about: str | None = None) -> Iterator[None]:
+        """Operations born inside are about ``span``."""
+        before = self.span, self.about
+        self.span, self.about = span, about or self.about
+        try:
+            yield
+        finally:
+            self.span, self.about = before
+
+    @contextmanager
+    def block(self) -> Iterator[list[Op]]:
+        """Collects the operations born inside in a list of their own, for a region."""
+        ops: list[Op] = []
+        self.blocks.append(ops)
+        try:
+            yield ops
+        finally:
+            assert self.blocks.pop() is ops
+
+    @property
+    def ops(self) -> list[Op]:
+        return self.blocks[-1]
+
+    def producer(self, operand: Any) -> Op | None:
+        """The operation that made a value here, or None for parameters and literals."""
+        return self._producers.get(operand) if isinstance(operand, Value) else None
+
+    def operand(self, thing: Any) -> AnyOperand:
+        """A value or literal from whatever stands as an operand."""
+        if isinstance(thing, Value):
+            return thing
+        if thing is None or isinstance(thing, (bool, int, float, complex, str)):
+            return thing
+        if self._lift is None:
+            raise DTypeError(f"a {type(thing).__name__} cannot take part in a computation")
+        return self._lift(thing)
+
+    def apply(self, opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Adds ``opdef`` to the block; returns its result (a tuple where there are several).
+
+        An operator on literals alone is computed now.
+        """
+        given = tuple(self.operand(operand) for operand in operands)
+        if given and not any(isinstance(operand, Value) for operand in given):
+            return opdef.evaluate(*given, **attrs)
+        if opdef.promote is not None:
+            wanted = opdef.promote(tuple(type_of(o) for o in given), **attrs)
+            given = tuple(self._cast(o, dtype) for o, dtype in zip(given, wanted, strict=True))
+        try:
+            types = opdef.result(tuple(type_of(operand) for operand in given), **attrs)
+        except CompileError as error:
+            raise self.placed(error) from None
+        folded = self._project(opdef, given, attrs)
+        if folded is not None:
+            return folded
+        several = isinstance(types, tuple)
+        results = tuple(Value(type_) for type_ in (types if several else (types,)))
+        if not several:
+            results[0].name = label(opdef, given)
+        self.add(Op(opdef, given, dict(attrs), results, self.span, self.about))
+        return results if several else results[0]
+
+    def add(self, op: Op) -> Op:
+        """Adds a finished operation."""
+        self.ops.append(op)
+        for result in op.results:
+            self._producers[result] = op
+        return op
+
+    def placed(self, error: CompileError) -> CompileError:
+        """``error`` with the present span on every problem that has none."""
+        problems = [p if p.span else replace(p, span=self.span) for p in error.problems]
+        return type(error)(problems=problems)
+
+    def _cast(self, operand: AnyOperand, dtype: str | None) -> AnyOperand:
+        if dtype is None or type_of(operand) == UNDEFINED or not isinstance(operand, Value):
+            return operand
+        return OPERATORS["cast"](operand, dtype=dtype)
+
+    def _project(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
+        """``item`` of a container made here is the very operand it was made of."""
+        maker = self.producer(operands[0]) if opdef.name == "item" else None
+        if maker is None or maker.name not in ("make_tuple", "make_dict"):
+            return None
+        keys = maker.attrs.get("keys", tuple(range(len(maker.operands))))
+        return maker.operands[keys.index(attrs["key"])]
+
+    def branch(
+        self, predicate: AnyOperand, then: Region, orelse: Region, names: Sequence[str] = ()
+    ) -> tuple[Value, ...]:
+        """Adds an ``if`` from two finished regions with equally many yields."""
+        results = []
+        for position, (left, right) in enumerate(zip(then.yields, orelse.yields, strict=True)):
+            joined = join(type_of(left), type_of(right))
+            if joined is None:
+                raise self.placed(
+                    DTypeError(
+                        f"the branches give {type_of(left)} and {type_of(right)}, "
+                        "which no one variable can hold",
+                        "make both branches give the same kind of value",
+                    )
+                )
+            results.append(Value(joined, names[position] if position < len(names) else ""))
+        op = Op(OPERATORS["if"], (predicate,), {}, tuple(results), self.span, self.about,
+                (then, orelse))  # fmt: skip
+        return self.add(op).results
+
+    def loop(
+        self,
+        bounds: Sequence[AnyOperand] | None,
+        inits: Sequence[AnyOperand],
+        reads: Sequence[AnyOperand],
+        body: Region,
+        condition: Region | None = None,
+        until: bool = False,
+        reverse: bool = False,
+    ) -> Op:
+        """Adds a ``for`` (with ``bounds``) or ``while`` (with ``condition``). See ``nodes.Loop``."""
+        carries = len(inits)
+        lead = carries + (2 if bounds is not None else 1)
+        params = body.params[lead - carries : lead]
+        results = [Value(param.type, param.name, param.given) for param in params]
+        for yielded in body.yields[carries : len(body.yields) - until]:
+            name = f"{yielded.name}_tape" if isinstance(yielded, Value) else "tape"
+            results.append(Value(ListType(type_of(yielded)), name))
+        results.append(Value(INT, "count"))
+        regions = (body,) if condition is None else (condition, body)
+        attrs = {"carries": carries, "until": until, "reverse": reverse}
+        opdef = OPERATORS["for" if bounds is not None else "while"]
+        operands = (*(bounds or ()), *inits, *reads)
+        return self.add(
+            Op(opdef, operands, attrs, tuple(results), self.span, self.about, regions)
+        )
+
+    def call(self, callee: Function, operands: Sequence[AnyOperand]) -> tuple[Value, ...]:
+        """Adds a call; one result per value that ``callee`` returns."""
+        results = tuple(
+            Value(type_of(value), value.name if isinstance(value, Value) else "")
+            for value in callee.returns
+        )
+        attrs = {"callee": callee}
+        op = Op(OPERATORS["call"], tuple(operands), attrs, results, self.span, self.about)
+        return self.add(op).results
+
+
+def current() -> Builder:
+    """The builder that arithmetic on values adds to."""
+    return BUILDING.stack[-1]
+
+
+def read_type(type_: Type) -> Type:
+    """What a ``read`` port of a list or an array delivers each iteration."""
+    if isinstance(type_, ListType):
+        return type_.item
+    if isinstance(type_, ArrayType):
+        return ArrayType(type_.dtype, None if type_.shape is None else type_.shape[1:])
+    raise DTypeError(f"a {type_} cannot be iterated over")
+
+
+def label(opdef: OpDef, operands: Sequence[AnyOperand]) -> str:
+    """The name of a result that nobody named: from the operator, never from a counter.
+
+    >>> from autodiff_compiler.operators import mul
+    >>> from autodiff_compiler.ir.types import array
+    >>> label(mul, (Value(array("float32"), "u"), Value(array("float32"), "y")))
+    'u_times_y'
+    """
+    names = {
+        opdef.operand_name(position): operand.name
+        for position, operand in enumerate(operands)
+        if isinstance(operand, Value) and operand.name
+    }
+    if opdef.label:
+        try:
+            text = opdef.label.format_map(names)
+        except KeyError:
+            text = ""
+        if text and len(text) <= LABEL_LIMIT:
+            return text
+    first = next(iter(names.values()), "")
+    text = f"{opdef.name}_{first}" if first else opdef.name
+    return text if len(text) <= LABEL_LIMIT else opdef.name
+
+
+def literal_or_value(thing: Any) -> bool:
+    """Whether ``thing`` may stand as an operand as it is."""
+    return isinstance(thing, Value) or thing is None or isinstance(thing, (bool, int, float, str))
+
+
+__all__ = ["BOOL", "Builder", "Literal", "current", "label", "literal_or_value", "read_type"]

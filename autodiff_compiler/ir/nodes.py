@@ -1,0 +1,304 @@
+"""What IR is made of: ``Value``, ``Op``, ``Region``, ``Function``. Nothing here is ever mutated.
+
+An operation may hold regions (the branches of an ``if``, the body of a loop); a region sees the
+values of the regions around it. A function sees only its parameters.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.ir.types import INT, ArrayType, Type, type_of_literal
+from autodiff_compiler.span import Span
+
+Literal = Union[int, float, complex, bool, str, None]
+
+
+class _Building(threading.local):
+    """The builders at work in this thread; the last one receives what arithmetic adds."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+
+BUILDING = _Building()
+
+
+def _binary(name: str, swapped: bool = False) -> Any:
+    if swapped:
+        return lambda self, other: OPERATORS[name](other, self)
+    return lambda self, other: OPERATORS[name](self, other)
+
+
+class Operand:
+    """The arithmetic that a ``Value`` and a ``Tensor`` share: each sign applies a record."""
+
+    __slots__ = ()
+    #: Who applies an operator when worlds meet: the highest rank.
+    apply_rank = 0
+
+    __add__, __radd__ = _binary("add"), _binary("add", swapped=True)
+    __sub__, __rsub__ = _binary("sub"), _binary("sub", swapped=True)
+    __mul__, __rmul__ = _binary("mul"), _binary("mul", swapped=True)
+    __truediv__, __rtruediv__ = _binary("div"), _binary("div", swapped=True)
+    __floordiv__, __rfloordiv__ = _binary("floor_div"), _binary("floor_div", swapped=True)
+    __mod__, __rmod__ = _binary("mod"), _binary("mod", swapped=True)
+    __pow__, __rpow__ = _binary("pow"), _binary("pow", swapped=True)
+    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", swapped=True)
+    __and__, __rand__ = _binary("bit_and"), _binary("bit_and", swapped=True)
+    __or__, __ror__ = _binary("bit_or"), _binary("bit_or", swapped=True)
+    __xor__, __rxor__ = _binary("bit_xor"), _binary("bit_xor", swapped=True)
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+
+    def __neg__(self) -> Any:
+        return OPERATORS["neg"](self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return OPERATORS["abs"](self)
+
+    def __invert__(self) -> Any:
+        return OPERATORS["invert"](self)
+
+
+class Value(Operand):
+    """An SSA value. Identity is equality; ``name`` is a wish that the emitter tries to honour.
+
+    ``given`` tells a name that the user wrote (or its cotangent) from one that an operator made up.
+    """
+
+    __slots__ = ("name", "type", "given")
+    apply_rank = 2
+
+    def __init__(self, type_: Type, name: str = "", given: bool = False):
+        self.type, self.name, self.given = type_, name, given
+
+    def __apply_operator__(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
+        return BUILDING.stack[-1].apply(opdef, operands, attrs)
+
+    def __repr__(self) -> str:
+        return f"%{self.name or '_'}: {self.type}"
+
+    @property
+    def ndim(self) -> int | None:
+        return self.type.ndim if isinstance(self.type, ArrayType) else 0
+
+    @property
+    def dtype_name(self) -> str | None:
+        """NumPy's name of the dtype, None where it is unknown or a Python number."""
+        return self.type.dtype if isinstance(self.type, ArrayType) else None
+
+
+AnyOperand = Union[Value, Literal]
+
+
+def type_of(operand: AnyOperand) -> Type:
+    """The type of a value or of a literal."""
+    return operand.type if isinstance(operand, Value) else type_of_literal(operand)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Operations in order, with parameters before them and yields after them."""
+
+    params: tuple[Value, ...]
+    ops: tuple[Op, ...]
+    yields: tuple[AnyOperand, ...]
+
+    def walk(self) -> Iterator[Op]:
+        """Every operation, those of nested regions right after their owner."""
+        for op in self.ops:
+            yield op
+            for region in op.regions:
+                yield from region.walk()
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operation. ``about`` is 'primal', 'adjoint' or 'tangent': its part in the derivative."""
+
+    opdef: OpDef
+    operands: tuple[AnyOperand, ...]
+    attrs: Mapping[str, Any]
+    results: tuple[Value, ...]
+    span: Span
+    about: str = "primal"
+    regions: tuple[Region, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.opdef.name
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(type_of(operand) for operand in self.operands)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A named region that sees nothing but its parameters.
+
+    name    the printed name of the primal (``net``), or of a half (``net_backward``).
+    title   what the user calls it: ``Net.construct``.
+    order   how many reverse sweeps made it: 0 for the user's own text.
+    role    'primal', 'forward', 'backward', 'gradient' (both halves in one body) or 'tangent'.
+    notes   lines for the head of the printed source.
+    """
+
+    name: str
+    body: Region
+    span: Span
+    title: str = ""
+    order: int = 0
+    role: str = "primal"
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def params(self) -> tuple[Value, ...]:
+        return self.body.params
+
+    @property
+    def returns(self) -> tuple[AnyOperand, ...]:
+        return self.body.yields
+
+    def callees(self) -> list[Function]:
+        """Every function reachable by calls, callees before callers, each once."""
+        found: dict[int, Function] = {}
+        active: set[int] = set()
+
+        def visit(function: Function) -> None:
+            for op in function.body.walk():
+                callee = op.attrs.get("callee")
+                if callee is not None and id(callee) not in found and id(callee) not in active:
+                    active.add(id(callee))
+                    visit(callee)
+                    found[id(callee)] = callee
+
+        visit(self)
+        return list(found.values())
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A ``for`` or ``while`` operation with its parts by name.
+
+    Ports: ``carry`` goes from iteration to iteration; ``read`` takes one item per iteration of a
+    list or of an array's first axis; ``stack`` collects one item per iteration in a list. Items
+    are known by the iteration's ``position`` (0, 1, …), also where the loop runs in reverse.
+    ``until``, where there is one, is yielded last and ends the loop after its iteration.
+    A ``for`` has also ``index``, the user's variable over ``range(start, stop, step)``.
+    ``count`` is the number of iterations that ran.
+    """
+
+    op: Op
+
+    @property
+    def is_for(self) -> bool:
+        return self.op.name == "for"
+
+    @property
+    def bounds(self) -> tuple[AnyOperand, ...]:
+        return self.op.operands[:3] if self.is_for else ()
+
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether index and position are the same."""
+        return self.is_for and self.bounds[0] == 0 and self.bounds[2] == 1 and not isinstance(
+            self.bounds[0], Value) and not isinstance(self.bounds[2], Value)  # fmt: skip
+
+    @property
+    def _head(self) -> int:
+        return 3 if self.is_for else 0
+
+    @property
+    def carries(self) -> int:
+        return operator.index(self.op.attrs["carries"])
+
+    @property
+    def inits(self) -> tuple[AnyOperand, ...]:
+        return self.op.operands[self._head : self._head + self.carries]
+
+    @property
+    def reads(self) -> tuple[AnyOperand, ...]:
+        return self.op.operands[self._head + self.carries :]
+
+    @property
+    def body(self) -> Region:
+        return self.op.regions[-1]
+
+    @property
+    def condition(self) -> Region | None:
+        """A ``while``'s test: a region over the carries that yields one bool."""
+        return None if self.is_for else self.op.regions[0]
+
+    @property
+    def position(self) -> Value:
+        return self.body.params[0]
+
+    @property
+    def index(self) -> Value | None:
+        return self.body.params[1] if self.is_for else None
+
+    @property
+    def _lead(self) -> int:
+        return 2 if self.is_for else 1
+
+    @property
+    def carry_params(self) -> tuple[Value, ...]:
+        return self.body.params[self._lead : self._lead + self.carries]
+
+    @property
+    def read_params(self) -> tuple[Value, ...]:
+        return self.body.params[self._lead + self.carries :]
+
+    @property
+    def has_until(self) -> bool:
+        return bool(self.op.attrs["until"])
+
+    @property
+    def until(self) -> AnyOperand:
+        return self.body.yields[-1] if self.has_until else False
+
+    @property
+    def carry_yields(self) -> tuple[AnyOperand, ...]:
+        return self.body.yields[: self.carries]
+
+    @property
+    def stack_yields(self) -> tuple[AnyOperand, ...]:
+        stop = len(self.body.yields) - self.has_until
+        return self.body.yields[self.carries : stop]
+
+    @property
+    def carried(self) -> tuple[Value, ...]:
+        return self.op.results[: self.carries]
+
+    @property
+    def stacked(self) -> tuple[Value, ...]:
+        return self.op.results[self.carries : -1]
+
+    @property
+    def count(self) -> Value:
+        return self.op.results[-1]
+
+    @property
+    def runs_reversed(self) -> bool:
+        return bool(self.op.attrs.get("reverse", False))
+
+
+def position_value(name: str = "k") -> Value:
+    """A fresh loop position."""
+    return Value(INT, name)

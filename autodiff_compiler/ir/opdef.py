@@ -1,0 +1,140 @@
+"""The ``OpDef`` record: every fact about an operator has a field here, and no other home.
+
+Calling a record applies it. What that means depends on the operands: an IR ``Value`` adds an
+operation to the function being built, a ``Tensor`` computes at once. Both say so themselves, by a
+method ``__apply_operator__``, so this floor knows neither.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.ir.types import Type, type_of_array, type_of_literal
+
+#: Every operator by name; filled by the constructors in ``operators/declare.py``.
+OPERATORS: dict[str, OpDef] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """One operator.
+
+    operands    their names, in order; a last one called ``*rest`` takes any number.
+    numpy       the emission: an expression with ``{operand}`` and ``{attribute}`` slots (also
+                ``{0}``, ``{1}`` … by position), or several lines that assign to ``{out}``;
+                a callable ``(types, **attrs) -> text`` where the text depends on types.
+    result      ``(types, **attrs) -> Type`` or a tuple of them; raises ShapeError or DTypeError.
+    promote     ``(types, **attrs) -> dtypes``: what each operand is cast to first (None: left).
+    adjoint     operand name -> rule. A rule takes ``ct`` and any of the operands, ``out`` and the
+                attributes by name, and returns the operand's cotangent (or None for zero).
+                An operand that is not listed has no derivative; an empty mapping on a record of
+                kind ``zero`` says that the derivative is zero everywhere.
+    tangent     operand name -> rule from ``dot`` (that operand's tangent) to the output's share.
+    kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``general``, ``control``.
+    label       how an unnamed result is called: ``"{x}_times_{y}"``.
+    views       operands whose memory the result may share.
+    effect      True where running it twice, or never, is not the same as once.
+    """
+
+    name: str
+    doc: str
+    operands: tuple[str, ...]
+    numpy: str | Callable[..., str]
+    result: Callable[..., Any]
+    promote: Callable[..., Sequence[str | None]] | None = None
+    adjoint: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    tangent: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    kind: str = "general"
+    label: str = ""
+    views: tuple[str, ...] = ()
+    effect: bool = False
+
+    def __post_init__(self) -> None:
+        if self.name in OPERATORS:
+            raise ValueError(f"there are two operators called {self.name}")
+        OPERATORS[self.name] = self
+
+    def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        """Applies the operator to operands of one world (IR values, tensors, plain numbers)."""
+        chosen = None
+        for operand in operands:
+            apply = getattr(operand, "__apply_operator__", None)
+            if apply is not None and (chosen is None or operand.apply_rank > chosen.apply_rank):
+                chosen = operand
+        if chosen is not None:
+            return chosen.__apply_operator__(self, operands, attrs)
+        return self.evaluate(*operands, **attrs)
+
+    def operand_name(self, position: int) -> str:
+        """The name of operand ``position``; ``*rest`` operands are named by their number."""
+        if position < len(self.operands) and not self.operands[position].startswith("*"):
+            return self.operands[position]
+        return str(position)
+
+    def template(self, types: Sequence[Type], attrs: Mapping[str, Any]) -> str:
+        """The emission text, with slots for operands and attributes."""
+        return self.numpy if isinstance(self.numpy, str) else self.numpy(tuple(types), **attrs)
+
+    def evaluate(self, *arrays: Any, types: Sequence[Type] | None = None, **attrs: Any) -> Any:
+        """Runs the emission on NumPy arrays or numbers: generated code and eager code agree
+        because they are one text."""
+        if types is None:
+            types = [value_type(array) for array in arrays]
+        names = tuple(self.operand_name(position) for position in range(len(arrays)))
+        slots = tuple(sorted(attrs))
+        function = _compiled(self.template(types, attrs), names, slots)
+        return function(*arrays, *(attrs[slot] for slot in slots))
+
+    def rule(self, rules: Mapping[str, Callable[..., Any]], operand: str) -> Callable[..., Any] | None:
+        """The rule for ``operand``; a rule under ``*rest`` serves every operand of the rest."""
+        found = rules.get(operand)
+        return rules.get("*rest") if found is None and operand.isdigit() else found
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+
+def value_type(value: Any) -> Type:
+    """The type of an ndarray, NumPy scalar, Python number, None or string."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return type_of_array(value)
+    return type_of_literal(value)
+
+
+def call_rule(rule: Callable[..., Any], facts: Mapping[str, Any]) -> Any:
+    """Calls ``rule`` with those of ``facts`` that its signature names.
+
+    >>> call_rule(lambda ct, y: ct + y, dict(ct=1, x=5, y=2))
+    3
+    """
+    return rule(**{name: facts[name] for name in rule_names(rule)})
+
+
+@lru_cache(maxsize=None)
+def rule_names(rule: Callable[..., Any]) -> tuple[str, ...]:
+    """The facts that a rule asks for."""
+    return tuple(inspect.signature(rule).parameters)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> Callable[..., Any]:
+    """A function from a template: operands first, attributes after them."""
+    positional = {str(position): f"p{position}" for position in range(len(names))}
+    mapping = {**positional, **{name: f"p{position}" for position, name in enumerate(names)}}
+    mapping |= {slot: f"a_{slot}" for slot in slots} | {"out": "out"}
+    text = template.format_map(mapping)
+    arguments = ", ".join([f"p{position}" for position in range(len(names))] + [f"a_{s}" for s in slots])
+    if "{out}" in template:
+        lines = ["    " + line for line in text.splitlines()] + ["    return out"]
+        source = f"def function({arguments}):\n" + "\n".join(lines)
+    else:
+        source = f"def function({arguments}):\n    return {text}"
+    scope: dict[str, Any] = {"np": np}
+    exec(compile(source, f"<operator {template}>", "exec"), scope)
+    return scope["function"]

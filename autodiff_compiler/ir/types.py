@@ -1,0 +1,263 @@
+"""The types of IR values, their short text (``f32[2,b]``) and the lattice that joins them.
+
+A dimension is an ``int``, a named symbol such as ``"b"`` (one size >= 2, the same wherever the name
+stands), or ``None``: unknown, and perhaps another size on every iteration. A shape may be unknown
+as a whole, and so may a dtype; that is how source is made without a signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+
+Dim = Union[int, str, None]
+Shape = Union[tuple[Dim, ...], None]
+
+SHORT = {
+    "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    "complex64": "c64", "complex128": "c128",
+}  # fmt: skip
+LONG = {short: long for long, short in SHORT.items()}
+
+
+@dataclass(frozen=True)
+class Type:
+    """What every type is."""
+
+
+@dataclass(frozen=True)
+class ArrayType(Type):
+    """An ndarray (or NumPy scalar, where the shape is ``()``). ``dtype`` is NumPy's name or None."""
+
+    dtype: str | None = None
+    shape: Shape = None
+
+    @property
+    def ndim(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether dtype and every dimension are known numbers."""
+        return self.dtype is not None and self.has_static_shape
+
+    @property
+    def has_static_shape(self) -> bool:
+        return self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
+
+    def __str__(self) -> str:
+        dtype = "any" if self.dtype is None else SHORT[self.dtype]
+        if self.shape is None:
+            return f"{dtype}[...]"
+        return f"{dtype}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+
+
+@dataclass(frozen=True)
+class ScalarType(Type):
+    """A Python number: ``int``, ``float``, ``bool`` or ``complex``. Weak in promotion."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True)
+class ConstantType(Type):
+    """None or a string: carried along, never computed with."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True)
+class ShapeTupleType(Type):
+    """A run-time shape, as ``x.shape`` gives it: a tuple of ints of any length."""
+
+    def __str__(self) -> str:
+        return "shape"
+
+
+@dataclass(frozen=True)
+class TupleType(Type):
+    """A tuple whose length is known."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        inner = ", ".join(str(item) for item in self.items)
+        return f"({inner},)" if len(self.items) == 1 else f"({inner})"
+
+
+@dataclass(frozen=True)
+class DictType(Type):
+    """A dict whose keys are known, in insertion order."""
+
+    keys: tuple[Hashable, ...]
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{k!r}: {v}" for k, v in zip(self.keys, self.items)) + "}"
+
+
+@dataclass(frozen=True)
+class ListType(Type):
+    """A list of run-time length whose items share one type: a loop's tape, or the user's list."""
+
+    item: Type
+
+    def __str__(self) -> str:
+        return f"list[{self.item}]"
+
+
+@dataclass(frozen=True)
+class UndefinedType(Type):
+    """The type of a value that is not set yet; joins with any type to that type."""
+
+    def __str__(self) -> str:
+        return "undefined"
+
+
+INT, FLOAT, BOOL, COMPLEX = (ScalarType(kind) for kind in ("int", "float", "bool", "complex"))
+NONE, STR = ConstantType("none"), ConstantType("str")
+SHAPE = ShapeTupleType()
+UNDEFINED = UndefinedType()
+
+
+def array(dtype: str | None, *shape: Dim) -> ArrayType:
+    """``array("float32", 2, 3)`` is the type ``f32[2,3]``."""
+    return ArrayType(dtype, tuple(shape))
+
+
+def type_of_literal(value: Any) -> Type:
+    """The type of a Python number, None or string standing as an operand."""
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return STR
+    for kind, scalar in ((bool, BOOL), (int, INT), (float, FLOAT), (complex, COMPLEX)):
+        if isinstance(value, kind):
+            return scalar
+    raise TypeError(f"{value!r} is no literal of the IR")
+
+
+def type_of_array(value: Any) -> ArrayType:
+    """The type of an ndarray or NumPy scalar."""
+    return ArrayType(np.dtype(value.dtype).name, tuple(value.shape))
+
+
+def is_floating(type_: Type) -> bool:
+    """Whether calculus is at home in this type (an unknown dtype counts as float)."""
+    if isinstance(type_, ArrayType):
+        return type_.dtype is None or "float" in type_.dtype or "complex" in type_.dtype
+    return type_ in (FLOAT, COMPLEX)
+
+
+def carries_cotangent(type_: Type) -> bool:
+    """Whether a value of this type gets a cotangent.
+
+    Arrays of every dtype do: the gradient of an integer input is the truncated float gradient.
+    Python ints and bools, shapes, strings and None do not.
+    """
+    if isinstance(type_, (TupleType, DictType)):
+        return any(carries_cotangent(item) for item in type_.items)
+    if isinstance(type_, ListType):
+        return carries_cotangent(type_.item)
+    return isinstance(type_, ArrayType) or type_ in (FLOAT, COMPLEX)
+
+
+def join(left: Type, right: Type) -> Type | None:
+    """The least type that holds both, or None where there is none.
+
+    >>> print(join(array("float32", 2, 3), array("float32", 4, 3)))
+    f32[?,3]
+    """
+    if left == right or right == UNDEFINED:
+        return left
+    if left == UNDEFINED:
+        return right
+    if isinstance(left, ArrayType) and isinstance(right, ArrayType):
+        dtype = left.dtype if left.dtype == right.dtype else None
+        if left.shape is None or right.shape is None or len(left.shape) != len(right.shape):
+            return ArrayType(dtype, None)
+        dims = tuple(a if a == b else None for a, b in zip(left.shape, right.shape))
+        return ArrayType(dtype, dims)
+    if isinstance(left, ScalarType) and isinstance(right, ScalarType):
+        order = (BOOL, INT, FLOAT, COMPLEX)
+        return order[max(order.index(left), order.index(right))]
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        if len(left.items) != len(right.items):
+            return None
+        joined = [join(a, b) for a, b in zip(left.items, right.items)]
+        return None if None in joined else TupleType(tuple(joined))  # type: ignore[arg-type]
+    if isinstance(left, DictType) and isinstance(right, DictType) and left.keys == right.keys:
+        joined = [join(a, b) for a, b in zip(left.items, right.items)]
+        return None if None in joined else DictType(left.keys, tuple(joined))  # type: ignore
+    if isinstance(left, ListType) and isinstance(right, ListType):
+        item = join(left.item, right.item)
+        return None if item is None else ListType(item)
+    return None
+
+
+def parse_type(text: str) -> Type:
+    """Reads a type back from its text; the inverse of ``str``.
+
+    >>> parse_type("(f32[2,b], list[int])")
+    TupleType(items=(ArrayType(dtype='float32', shape=(2, 'b')), ListType(item=ScalarType(kind='int'))))
+    """
+    text = text.strip()
+    words = {
+        "int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX, "none": NONE, "str": STR,
+        "shape": SHAPE, "undefined": UNDEFINED,
+    }  # fmt: skip
+    if text in words:
+        return words[text]
+    if text.startswith("(") and text.endswith(")"):
+        return TupleType(tuple(parse_type(part) for part in split_outside(text[1:-1])))
+    if text.startswith("{") and text.endswith("}"):
+        pairs = [split_outside(part, ":") for part in split_outside(text[1:-1])]
+        keys = tuple(_read_key(key) for key, _ in pairs)
+        return DictType(keys, tuple(parse_type(item) for _, item in pairs))
+    if text.startswith("list[") and text.endswith("]"):
+        return ListType(parse_type(text[5:-1]))
+    head, bracket, rest = text.partition("[")
+    if head != "any" and head not in LONG or not bracket or not rest.endswith("]"):
+        raise ValueError(f"{text!r} is no type; one reads f32[2,3], i64[], any[...] or (f32[2], int)")
+    dtype = None if head == "any" else LONG[head]
+    if rest == "...]":
+        return ArrayType(dtype, None)
+    dims = [part.strip() for part in rest[:-1].split(",") if part.strip()]
+    return ArrayType(dtype, tuple(_read_dim(dim) for dim in dims))
+
+
+def split_outside(text: str, separator: str = ",") -> list[str]:
+    """Splits at ``separator`` where no bracket is open; drops an empty last part."""
+    parts, depth, start = [], 0, 0
+    for position, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if char == separator and depth == 0:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    last = text[start:].strip()
+    return parts + [last] if last else parts
+
+
+def _read_dim(text: str) -> Dim:
+    if text == "?":
+        return None
+    if text.lstrip("-").isdigit():
+        return int(text)
+    if text.isidentifier():
+        return text
+    raise ValueError(f"{text!r} is no dimension; use a number, a name such as b, or ?")
+
+
+def _read_key(text: str) -> Hashable:
+    return text[1:-1] if text[:1] in "'\"" else int(text)

@@ -1,0 +1,1 @@
+"""The operator records, one family per file. Importing this package fills ``OPERATORS``."""
