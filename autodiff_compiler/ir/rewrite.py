@@ -1,0 +1,170 @@
+"""What passes and the adjoint are written with: uses, substitution, cloning.
+
+Nothing is mutated, and what does not change is shared: a function here that finds nothing to do
+returns the very object it was given, so ``is`` tells whether a rewrite did anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+
+
+def free_values(region: Region) -> dict[Value, None]:
+    """The values used inside ``region`` and defined outside, in order of first use.
+
+    >>> from autodiff_compiler.ir.types import INT
+    >>> x, y = Value(INT, "x"), Value(INT, "y")
+    >>> list(free_values(Region((x,), (), (x, y, 3))))
+    [%y: int]
+    """
+    found: dict[Value, None] = {}
+    _collect_free(region, set(), found)
+    return found
+
+
+def uses_of(op: Op) -> dict[Value, None]:
+    """The values that ``op`` reads, as operands or from inside its regions."""
+    found = {operand: None for operand in op.operands if isinstance(operand, Value)}
+    for region in op.regions:
+        _collect_free(region, set(), found)
+    return found
+
+
+def _collect_free(region: Region, defined: set[Value], found: dict[Value, None]) -> None:
+    defined.update(region.params)
+    for op in region.ops:
+        _note_free(op.operands, defined, found)
+        for inner in op.regions:
+            _collect_free(inner, defined, found)
+        defined.update(op.results)
+    _note_free(region.yields, defined, found)
+
+
+def _note_free(
+    operands: Iterable[AnyOperand], defined: set[Value], found: dict[Value, None]
+) -> None:
+    for operand in operands:
+        if isinstance(operand, Value) and operand not in defined:
+            found[operand] = None
+
+
+def users(region: Region) -> dict[Value, int]:
+    """How often each value is used, in nested regions and as a yield too. Unused ones are absent."""
+    counts: dict[Value, int] = {}
+
+    def count(operands: Iterable[AnyOperand]) -> None:
+        for operand in operands:
+            if isinstance(operand, Value):
+                counts[operand] = counts.get(operand, 0) + 1
+
+    def visit(inner: Region) -> None:
+        for op in inner.ops:
+            count(op.operands)
+            for nested in op.regions:
+                visit(nested)
+        count(inner.yields)
+
+    visit(region)
+    return counts
+
+
+def producers(region: Region) -> dict[Value, Op]:
+    """The operation that defines each value, nested regions included; parameters have none."""
+    return {result: op for op in region.walk() for result in op.results}
+
+
+def map_regions(op: Op, function: Callable[[Region], Region]) -> Op:
+    """``op`` with each of its regions mapped; ``op`` itself where none changed."""
+    if not op.regions:
+        return op
+    regions = tuple([function(region) for region in op.regions])
+    return op if _same(regions, op.regions) else replace(op, regions=regions)
+
+
+def substitute(region: Region, mapping: Mapping[Value, AnyOperand]) -> Region:
+    """``region`` with operands replaced, once each (what replaces is not itself looked up).
+
+    Results and parameters keep their identity.
+    """
+    if not mapping:
+        return region
+    ops = tuple([substitute_op(op, mapping) for op in region.ops])
+    yields = substitute_operands(region.yields, mapping)
+    if yields is region.yields and _same(ops, region.ops):
+        return region
+    return Region(region.params, ops, yields)
+
+
+def substitute_op(op: Op, mapping: Mapping[Value, AnyOperand]) -> Op:
+    """``op`` with operands replaced, those inside its regions too."""
+    operands = substitute_operands(op.operands, mapping)
+    regions = op.regions
+    if regions:
+        mapped = tuple([substitute(region, mapping) for region in regions])
+        regions = regions if _same(mapped, regions) else mapped
+    if operands is op.operands and regions is op.regions:
+        return op
+    return replace(op, operands=operands, regions=regions)
+
+
+def substitute_operands(
+    operands: tuple[AnyOperand, ...], mapping: Mapping[Value, AnyOperand]
+) -> tuple[AnyOperand, ...]:
+    """``operands`` with values replaced; the same tuple where nothing changed."""
+    mapped = tuple(
+        [mapping.get(operand, operand) if isinstance(operand, Value) else operand
+         for operand in operands]
+    )  # fmt: skip
+    return operands if _same(mapped, operands) else mapped
+
+
+def clone(
+    region: Region, mapping: Mapping[Value, AnyOperand] | None = None
+) -> tuple[Region, dict[Value, AnyOperand]]:
+    """A copy of ``region`` whose parameters and results are all fresh values.
+
+    ``mapping`` replaces values from outside. Returned with the copy: ``mapping`` extended by what
+    became of every value defined inside.
+    """
+    full = dict(mapping or {})
+    return _clone(region, full), full
+
+
+def clone_ops(ops: Iterable[Op], mapping: dict[Value, AnyOperand]) -> list[Op]:
+    """Copies of ``ops`` with fresh results, operands as ``mapping`` says; extends ``mapping``."""
+    return [_clone_op(op, mapping) for op in ops]
+
+
+def fresh(value: Value) -> Value:
+    """Another value of the same type and name."""
+    return Value(value.type, value.name, value.given)
+
+
+def _clone(region: Region, mapping: dict[Value, AnyOperand]) -> Region:
+    params = _fresh_all(region.params, mapping)
+    ops = tuple(clone_ops(region.ops, mapping))
+    return Region(params, ops, substitute_operands(region.yields, mapping))
+
+
+def _clone_op(op: Op, mapping: dict[Value, AnyOperand]) -> Op:
+    operands = substitute_operands(op.operands, mapping)
+    regions = tuple([_clone(region, mapping) for region in op.regions])
+    results = _fresh_all(op.results, mapping)
+    return replace(op, operands=operands, regions=regions, results=results)
+
+
+def _fresh_all(values: tuple[Value, ...], mapping: dict[Value, AnyOperand]) -> tuple[Value, ...]:
+    made = tuple([fresh(value) for value in values])
+    mapping.update(zip(values, made))
+    return made
+
+
+def _same(left: tuple, right: tuple) -> bool:
+    return all(map(_identical, left, right))
+
+
+def _identical(left: object, right: object) -> bool:
+    return left is right
