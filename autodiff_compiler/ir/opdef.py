@@ -138,3 +138,16 @@ def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> 
     scope: dict[str, Any] = {"np": np}
     exec(compile(source, f"<operator {template}>", "exec"), scope)
     return scope["function"]
+
+
+def facts_of(
+    opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any], out: Any = None
+) -> dict[str, Any]:
+    """Everything a rule may ask for, by name: operands, attributes, ``out``, ``rest`` (what a
+    ``*rest`` operand took), ``operands`` (the names in order) and ``facts`` (all of this)."""
+    names = tuple(opdef.operand_name(position) for position in range(len(operands)))
+    fixed = sum(not name.startswith("*") for name in opdef.operands)
+    facts: dict[str, Any] = {**attrs, **dict(zip(names, operands)), "out": out}
+    facts.update(operands=names, rest=tuple(operands[fixed:]))
+    facts["facts"] = facts
+    return facts

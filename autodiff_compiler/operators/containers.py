@@ -1,0 +1,171 @@
+"""Tuples, dicts and lists of values. A cotangent has its primal's structure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import (
+    INT,
+    UNDEFINED,
+    ArrayType,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    join,
+)
+from autodiff_compiler.operators.declare import same_type, zero_gradient
+from autodiff_compiler.operators.structure import zeros_like
+
+
+def _slots(count: int) -> list[str]:
+    return [f"{{{position}}}" for position in range(count)]
+
+
+def _tuple_text(types: Sequence[Type]) -> str:
+    slots = _slots(len(types))
+    return f"({slots[0]},)" if len(slots) == 1 else f"({', '.join(slots)})"
+
+
+make_tuple = OpDef(
+    "make_tuple", "A tuple of the operands.", ("*rest",), _tuple_text,
+    lambda types: TupleType(tuple(types)), kind="container",
+)  # fmt: skip
+
+make_dict = OpDef(
+    "make_dict", "A dict of the operands under the attribute keys.", ("*rest",),
+    lambda types, *, keys: "{{"
+    + ", ".join(f"{key!r}: {slot}" for key, slot in zip(keys, _slots(len(types)))) + "}}",
+    lambda types, *, keys: DictType(tuple(keys), tuple(types)), kind="container",
+)  # fmt: skip
+
+
+def _item_type(types: Sequence[Type], *, key: Hashable) -> Type:
+    (container,) = types
+    if isinstance(container, TupleType):
+        return container.items[key]  # type: ignore[index]
+    if isinstance(container, DictType):
+        return container.items[container.keys.index(key)]
+    raise DTypeError(f"a {container} has no items")
+
+
+item = OpDef(
+    "item", "The item of a tuple or dict under a key known while compiling.", ("x",), "{x}[{key}]",
+    _item_type, kind="container",
+)  # fmt: skip
+
+
+def _list_type(types: Sequence[Type]) -> Type:
+    joined: Type | None = UNDEFINED
+    for type_ in types:
+        joined = None if joined is None else join(joined, type_)
+    if joined is None:
+        raise DTypeError("a list of run-time length must hold values of one kind")
+    return ListType(joined)
+
+
+make_list = OpDef(
+    "make_list", "A list of run-time length, from its first items.", ("*rest",),
+    lambda types: "[" + ", ".join(_slots(len(types))) + "]", _list_type, kind="container",
+)  # fmt: skip
+
+
+def _item_of(types: Sequence[Type], what: str) -> Type:
+    if not isinstance(types[0], ListType):
+        raise DTypeError(f"{what} needs a list, not a {types[0]}")
+    return types[0].item
+
+
+list_item = OpDef(
+    "list_item", "The item of a list at a run-time position.", ("x", "at"), "{x}[{at}]",
+    lambda types: _item_of(types, "indexing"), kind="general",
+    adjoint={"x": lambda ct, x, at: list_scatter(x, ct, at)}, label="{x}_item",
+)  # fmt: skip
+
+list_length = zero_gradient(
+    "list_length", "How many items a list has.", numpy="len({x})", result=lambda types: INT
+)
+
+list_zeros = zero_gradient(
+    "list_zeros", "The zero cotangent of a list.",
+    numpy=lambda types: zero_text(types[0], "{x}"), result=same_type,
+)  # fmt: skip
+
+list_scatter = OpDef(
+    "list_scatter", "Zeros like x, but for v at one position.", ("x", "v", "at"),
+    lambda types: f"{{out}} = {zero_text(types[0], '{x}')}\n{{out}}[{{at}}] = {{v}}", same_type,
+    kind="general", adjoint={"v": lambda ct, at: list_item(ct, at)},
+)  # fmt: skip
+
+list_add = OpDef(
+    "list_add", "The item by item sum of two lists of equal length.", ("a", "b"),
+    lambda types: add_text(types[0], "{a}", "{b}"), same_type, kind="general",
+    adjoint={"a": lambda ct: ct, "b": lambda ct: ct},
+)  # fmt: skip
+
+list_append = OpDef(
+    "list_append", "The list with one more item at its end.", ("x", "v"), "{x} + [{v}]",
+    lambda types: ListType(join(_item_of(types, "append"), types[1]) or UNDEFINED), kind="general",
+    adjoint={"x": lambda ct: list_head(ct), "v": lambda ct: list_item(ct, -1)},
+    label="{x}",
+)  # fmt: skip
+
+list_head = OpDef(
+    "list_head", "The list without its last item.", ("x",), "{x}[:-1]", same_type, kind="general",
+    adjoint={"x": lambda ct, x: list_append(ct, zero_of(list_item(x, -1)))}, label="{x}",
+)  # fmt: skip
+
+
+def zero_text(type_: Type, text: str, depth: int = 0) -> str:
+    """NumPy text of the zero cotangent of the value that ``text`` names."""
+    if isinstance(type_, ListType):
+        name = "abcdefgh"[depth]
+        return f"[{zero_text(type_.item, name, depth + 1)} for {name} in {text}]"
+    if isinstance(type_, (TupleType, DictType)):
+        keys = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
+        parts = [zero_text(t, f"{text}[{k!r}]", depth) for k, t in zip(keys, type_.items)]
+        if isinstance(type_, DictType):
+            return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(keys, parts)) + "}}"
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return f"np.zeros_like({text})" if isinstance(type_, ArrayType) else "0.0"
+
+
+def add_text(type_: Type, left: str, right: str, depth: int = 0) -> str:
+    """NumPy text of the sum of two cotangents of one structure."""
+    if isinstance(type_, ListType):
+        a, b = f"a{depth or ''}", f"b{depth or ''}"
+        inner = add_text(type_.item, a, b, depth + 1)
+        return f"[{inner} for {a}, {b} in zip({left}, {right})]"
+    if isinstance(type_, (TupleType, DictType)):
+        keys = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
+        parts = [
+            add_text(t, f"{left}[{k!r}]", f"{right}[{k!r}]", depth)
+            for k, t in zip(keys, type_.items)
+        ]
+        if isinstance(type_, DictType):
+            return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(keys, parts)) + "}}"
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return f"{left} + {right}"
+
+
+def zero_of(value: Any) -> Any:
+    """The zero cotangent of a value of any structure."""
+    type_ = value.type if isinstance(value, Value) else None
+    if isinstance(type_, TupleType):
+        return make_tuple(*(zero_of(item(value, key=k)) for k in range(len(type_.items))))
+    if isinstance(type_, DictType):
+        return make_dict(*(zero_of(item(value, key=k)) for k in type_.keys), keys=type_.keys)
+    if isinstance(type_, ListType):
+        return list_zeros(value)
+    return zeros_like(value)
+
+
+def add_cotangents(left: Any, right: Any) -> Any:
+    """The sum of two cotangents of one array, number or list."""
+    if isinstance(left, Value) and isinstance(left.type, ListType):
+        return list_add(left, right)
+    return left + right

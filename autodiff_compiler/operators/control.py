@@ -1,0 +1,43 @@
+"""The operators with regions, and calls. The builder types them; the adjoint has a file for them.
+
+They are records so that every ``Op`` has one, and so that text and verifier know their names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import UNDEFINED, Type
+
+
+def _typed_by_builder(types: Any, **attrs: Any) -> Any:
+    raise AssertionError("control flow is typed where it is built")
+
+
+def _control(name: str, doc: str, operands: tuple[str, ...]) -> OpDef:
+    return OpDef(name, doc, operands, "", _typed_by_builder, kind="control")
+
+
+if_ = _control("if", "Runs one of two regions; both yield the same number of values.", ("pred",))
+for_ = _control(
+    "for", "Runs a region for each index of a range. Ports as in nodes.Loop.", ("*rest",)
+)
+while_ = _control("while", "Runs a region as long as a test holds. Ports as in nodes.Loop.", ("*rest",))
+call = _control("call", "Calls the function in the attribute callee.", ("*rest",))
+grad = _control(
+    "grad",
+    "The cotangents of some operands of a call. Attributes: callee; wrt, the positions of those "
+    "operands; sens, True where the last operand is the output's cotangent (else ones); value, "
+    "True where the callee's returns come first among the results.",
+    ("*rest",),
+)
+
+
+def _undefined(types: Any) -> Type:
+    return UNDEFINED
+
+
+undefined = OpDef(
+    "undefined", "A variable that is not set yet.", (), "None", _undefined, kind="zero"
+)

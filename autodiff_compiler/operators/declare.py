@@ -1,0 +1,188 @@
+"""The plain constructors of a record, and the dtype rules that records share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.errors import DTypeError, ShapeError
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    ArrayType,
+    Dim,
+    ScalarType,
+    Shape,
+    Type,
+)
+
+#: A Python number of each kind, to ask NumPy how weak scalars promote.
+_SAMPLE = {INT: 1, FLOAT: 1.0, BOOL: True, COMPLEX: 1j}
+
+
+def linear(
+    name: str,
+    doc: str,
+    *,
+    numpy: str | Callable[..., str],
+    result: Callable[..., Any],
+    adjoint: dict[str, Callable[..., Any]],
+    **facts: Any,
+) -> OpDef:
+    """An operator linear in its first operand: its tangent is the operator itself."""
+    operands = facts.pop("operands", ("x",))
+    tangent = {operands[0]: _apply_to_tangent(name)}
+    return OpDef(
+        name, doc, operands, numpy, result, adjoint=adjoint, tangent=tangent, kind="linear", **facts
+    )
+
+
+def zero_gradient(
+    name: str,
+    doc: str,
+    *,
+    numpy: str | Callable[..., str],
+    result: Callable[..., Any],
+    operands: tuple[str, ...] = ("x",),
+    **facts: Any,
+) -> OpDef:
+    """An operator whose derivative is zero wherever it exists: said, not merely absent."""
+    return OpDef(name, doc, operands, numpy, result, kind="zero", **facts)
+
+
+def _apply_to_tangent(name: str) -> Callable[..., Any]:
+    # The forward sweep puts the tangent in the first operand's place; see adjoint/forward.py.
+    def rule(apply: Callable[..., Any], dot: Any) -> Any:
+        return apply(dot)
+
+    rule.__name__ = f"{name}_tangent"
+    return rule
+
+
+def same_type(types: Sequence[Type], **attrs: Any) -> Type:
+    """The result has the first operand's type."""
+    return types[0]
+
+
+def promote_dtypes(left: str | None, right: str | None) -> str | None:
+    """The dtype of ``left + right`` for two tensors, by dtype alone (0-d tensors count fully).
+
+    Differs from NumPy where an integer meets a float: the float's width stays.
+
+    >>> promote_dtypes("int64", "float32"), promote_dtypes("uint8", "int8")
+    ('float32', 'int16')
+    """
+    if left is None or right is None or left == right:
+        return left if left == right else None
+    a, b = np.dtype(left), np.dtype(right)
+    if a.kind in "fc" and b.kind in "iub":
+        return left
+    if b.kind in "fc" and a.kind in "iub":
+        return right
+    return np.promote_types(a, b).name
+
+
+def promote_scalar(dtype: str | None, kind: ScalarType) -> str | None:
+    """The dtype of a tensor met by a Python number, which adapts to the tensor's kind.
+
+    >>> promote_scalar("float16", FLOAT), promote_scalar("int64", FLOAT), promote_scalar("bool", INT)
+    ('float16', 'float32', 'int64')
+    """
+    if dtype is None:
+        return None
+    have = np.dtype(dtype).kind
+    if kind == COMPLEX and have != "c":
+        return "complex128" if dtype == "float64" else "complex64"
+    if kind == FLOAT and have in "iub":
+        return "float32"
+    if kind == INT and have == "b":
+        return "int64"
+    return dtype
+
+
+def arithmetic_dtype(types: Sequence[Type]) -> str | None:
+    """The promoted dtype of operands of which at least one is an array."""
+    arrays = [t.dtype for t in types if isinstance(t, ArrayType)]
+    dtype = arrays[0]
+    for other in arrays[1:]:
+        dtype = promote_dtypes(dtype, other)
+    for type_ in types:
+        if isinstance(type_, ScalarType):
+            dtype = promote_scalar(dtype, type_)
+    return dtype
+
+
+def casts_for(types: Sequence[Type], dtype: str | None) -> list[str | None]:
+    """What to cast each operand to, so that NumPy's own promotion ends in ``dtype``."""
+    if dtype is None or any(isinstance(t, ArrayType) and t.dtype is None for t in types):
+        return [None] * len(types)
+    samples = [np.dtype(t.dtype) if isinstance(t, ArrayType) else _SAMPLE.get(t) for t in types]
+    if None not in samples and np.result_type(*samples) == np.dtype(dtype):
+        return [None] * len(types)
+    return [dtype if isinstance(t, ArrayType) and t.dtype != dtype else None for t in types]
+
+
+def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+    """NumPy's broadcast shape; unknown wherever an unknown dimension decides.
+
+    >>> broadcast_shapes([(2, 1, "b"), (3, 1)])
+    (2, 3, 'b')
+    """
+    if any(shape is None for shape in shapes):
+        return None
+    rank = max((len(shape) for shape in shapes if shape is not None), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes if shape is not None]
+    return tuple(_broadcast_dims(dims, shapes) for dims in zip(*padded))
+
+
+def _broadcast_dims(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
+    known = {dim for dim in dims if dim is not None and dim != 1}
+    if len(known) > 1:
+        texts = " and ".join(f"({', '.join(map(str, shape or ()))})" for shape in shapes)
+        raise ShapeError(
+            f"shapes {texts} do not broadcast",
+            "each pair of dimensions, counted from the right, must be equal or contain a 1",
+        )
+    if known:
+        return known.pop()
+    return None if None in dims else 1
+
+
+def shape_of_type(type_: Type) -> Shape:
+    """The shape of an array type; a Python number counts as 0-d."""
+    if isinstance(type_, ArrayType):
+        return type_.shape
+    if isinstance(type_, ScalarType):
+        return ()
+    raise DTypeError(
+        f"a value of type {type_} cannot take part in arithmetic",
+        "use a Tensor or a number here",
+    )
+
+
+def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
+    """Axes as a sorted tuple counted from the front; None stands for all of them.
+
+    >>> normal_axes(-1, 3), normal_axes((), 2)
+    ((2,), None)
+    """
+    if axes is None or axes == () or axes == []:
+        return None
+    listed = [axes] if isinstance(axes, int) else list(axes)
+    if ndim is None:
+        return tuple(listed)
+    for axis in listed:
+        if not -ndim <= axis < ndim:
+            raise ShapeError(
+                f"axis {axis} is out of range for {ndim} dimensions",
+                f"use an axis from {-ndim} to {ndim - 1}",
+            )
+    normal = sorted({axis % ndim for axis in listed})
+    if len(normal) != len(listed):
+        raise ShapeError(f"axes {tuple(listed)} name one axis twice")
+    return tuple(normal)

@@ -1,0 +1,147 @@
+"""Constructors for families of operators: what a family shares is here, not in its records.
+
+Broadcasting, the result's dtype, and the undoing of both for cotangents come from the operands'
+types; no rule mentions them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef, call_rule, rule_names
+from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type
+from autodiff_compiler.operators.declare import (
+    arithmetic_dtype,
+    broadcast_shapes,
+    casts_for,
+    shape_of_type,
+)
+from autodiff_compiler.operators.structure import unbroadcast
+
+DTypeRule = Callable[[Sequence[Type]], Any]
+
+
+def arithmetic(types: Sequence[Type]) -> str | None:
+    """The promoted dtype of the operands."""
+    return arithmetic_dtype(types)
+
+
+def floating(types: Sequence[Type]) -> str | None:
+    """As ``arithmetic``, and float32 for integers and bools."""
+    dtype = arithmetic_dtype(types)
+    return "float32" if dtype is not None and ("int" in dtype or dtype == "bool") else dtype
+
+
+def boolean(types: Sequence[Type]) -> str | None:
+    """bool, whatever the operands."""
+    return "bool"
+
+
+def _arrays(types: Sequence[Type]) -> bool:
+    return any(isinstance(type_, ArrayType) for type_ in types)
+
+
+def elementwise(
+    name: str,
+    doc: str,
+    *,
+    numpy: str | Callable[..., str],
+    partials: Mapping[str, Callable[..., Any]] | None = None,
+    dtype: DTypeRule = arithmetic,
+    operands: tuple[str, ...] = ("x",),
+    **facts: Any,
+) -> OpDef:
+    """An operator that works element by element, with NumPy broadcasting.
+
+    ``partials`` gives for each operand either the partial derivative, ``lambda x, out: …``, or,
+    where a better text exists, the scaling itself, ``lambda ct, x, y: ct / y``. One entry serves
+    both modes, because the Jacobian is diagonal. Without ``partials`` the derivative is zero.
+    """
+
+    def promote(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+        if not _arrays(types):
+            return [None] * len(types)
+        common = arithmetic_dtype(types) if dtype is boolean else dtype(types)
+        return casts_for(types, common)
+
+    def result(types: Sequence[Type], **attrs: Any) -> Type:
+        shape = broadcast_shapes([shape_of_type(type_) for type_ in types])
+        if _arrays(types):
+            return ArrayType(dtype(types), shape)
+        if isinstance(numpy, str) and "np." in numpy:
+            return ArrayType("bool" if dtype is boolean else "float64", ())
+        return _scalar_result(types, dtype)
+
+    rules = {key: _scaling(partial) for key, partial in (partials or {}).items()}
+    return OpDef(
+        name,
+        doc,
+        operands,
+        numpy,
+        result,
+        promote=promote,
+        adjoint={key: _adjoint(key, scale) for key, scale in rules.items()},
+        tangent={key: _tangent(scale) for key, scale in rules.items()},
+        kind="zero" if partials is None else "elementwise",
+        **facts,
+    )
+
+
+def _scalar_result(types: Sequence[Type], dtype: DTypeRule) -> Type:
+    if dtype is boolean:
+        return BOOL
+    if dtype is floating:
+        return FLOAT
+    order = ("bool", "int", "float", "complex")
+    kinds = [type_.kind for type_ in types if isinstance(type_, ScalarType)]
+    kind = max(kinds, key=order.index)
+    return ScalarType("int" if kind == "bool" else kind)
+
+
+def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:
+    """A partial derivative as a scaling of ``ct``; a rule that names ``ct`` is one already."""
+    if "ct" in rule_names(partial):
+        return lambda ct, facts: call_rule(partial, {**facts, "ct": ct})
+    return lambda ct, facts: ct * call_rule(partial, facts)
+
+
+def _adjoint(operand: str, scale: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(ct: Value, facts: Mapping[str, Any]) -> Any:
+        scaled, x = scale(ct, facts), facts[operand]
+        others = [v for k, v in facts.items() if k not in (operand, "out") and k in facts["operands"]]
+        if isinstance(scaled, Value) and _keeps_shape(x, others, scaled):
+            return scaled
+        return unbroadcast(scaled, x)
+
+    return rule
+
+
+def _keeps_shape(x: Any, others: Sequence[Any], scaled: Value) -> bool:
+    """Whether nothing can have stretched ``x``: every other operand is a number or 0-d."""
+    if not isinstance(x, Value) or scaled.dtype_name != x.dtype_name:
+        return False
+    return isinstance(x.type, ArrayType) and all(
+        not isinstance(other, Value) or shape_of_type(other.type) == () for other in others
+    )
+
+
+def _tangent(scale: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda dot, facts: scale(dot, facts)
+
+
+def bilinear(
+    name: str,
+    doc: str,
+    *,
+    numpy: str | Callable[..., str],
+    result: Callable[..., Any],
+    adjoint: Mapping[str, Callable[..., Any]],
+    operands: tuple[str, ...] = ("a", "b"),
+    **facts: Any,
+) -> OpDef:
+    """An operator linear in each of two operands: its tangent is the sum of two applications."""
+    return OpDef(
+        name, doc, operands, numpy, result, adjoint=adjoint, kind="bilinear", **facts
+    )

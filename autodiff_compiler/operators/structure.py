@@ -1,0 +1,313 @@
+"""Linear operators that move elements about; every other rule leans on them.
+
+They are each other's adjoints: ``sum`` and ``broadcast_to``, ``reshape`` and ``reshape``,
+``transpose`` and ``transpose``, ``index`` and ``scatter`` (in ``indexing.py``).
+Where a static shape is not known they take it from a run-time operand, ``shape_of(x)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import SHAPE, ArrayType, Shape, Type, is_floating
+from autodiff_compiler.operators.declare import (
+    broadcast_shapes,
+    linear,
+    normal_axes,
+    same_type,
+    shape_of_type,
+    zero_gradient,
+)
+
+shape_of = OpDef(
+    "shape_of", "The run-time shape of x, a tuple of ints.", ("x",), "{x}.shape",
+    lambda types: SHAPE, kind="zero", label="{x}_shape",
+)  # fmt: skip
+
+cast = linear(
+    "cast",
+    "x in another dtype; the gradient is cast back, so an integer target is no barrier.",
+    numpy=lambda types, *, dtype: f"{{x}}.astype(np.{dtype})"
+    if isinstance(types[0], ArrayType) else f"np.{dtype}({{x}})",
+    result=lambda types, *, dtype: ArrayType(dtype, shape_of_type(types[0])),
+    adjoint={"x": lambda ct, x: cast_like(ct, x)},
+    label="{x}",
+)  # fmt: skip
+
+
+def cast_like(ct: Any, x: Value) -> Any:
+    """``ct`` in the dtype of ``x``."""
+    if x.dtype_name is None or not isinstance(ct, Value) or ct.dtype_name in (None, x.dtype_name):
+        return ct
+    return cast(ct, dtype=x.dtype_name)
+
+
+def shape_argument(x: Value) -> tuple[Shape, tuple[Value, ...]]:
+    """How to hand on the shape of ``x``: as an attribute if static, else as an operand."""
+    if isinstance(x.type, ArrayType) and not x.type.has_static_shape:
+        return None, (shape_of(x),)
+    return shape_of_type(x.type), ()
+
+
+def _shape_text(shape: Shape) -> str:
+    return "{shape}" if shape is not None else "{1}"
+
+
+def _reshape_numpy(types: Sequence[Type], *, shape: Shape) -> str:
+    if shape is not None and len(shape) == 1:
+        return "{x}.reshape(" + str(shape[0]) + ")"
+    return f"{{x}}.reshape({_shape_text(shape)})"
+
+
+def _reshape_type(types: Sequence[Type], *, shape: Shape) -> Type:
+    (x, *_) = types
+    assert isinstance(x, ArrayType)
+    if shape is None:
+        return ArrayType(x.dtype, None)
+    if not x.has_static_shape or x.shape is None:
+        return ArrayType(x.dtype, tuple(None if dim == -1 else dim for dim in shape))
+    size = int(np.prod(x.shape, dtype=int))
+    dims = [dim for dim in shape if isinstance(dim, int)]
+    rest = int(np.prod([dim for dim in dims if dim != -1], dtype=int))
+    if dims.count(-1) > 1 or (size % rest if -1 in dims and rest else size != rest):
+        raise ShapeError(
+            f"{size} elements of shape {x.shape} cannot be reshaped to {tuple(shape)}",
+            "the products of the dimensions must be equal; one of them may be -1",
+        )
+    return ArrayType(x.dtype, tuple(size // max(rest, 1) if dim == -1 else dim for dim in dims))
+
+
+reshape = linear(
+    "reshape", "The elements of x, row-major, in another shape.",
+    operands=("x", "*rest"), numpy=_reshape_numpy, result=_reshape_type,
+    adjoint={"x": lambda ct, x: reshape_like(ct, x)}, label="{x}_reshaped", views=("x",),
+)  # fmt: skip
+
+
+def reshape_like(ct: Value, x: Value) -> Value:
+    """``ct`` with the shape of ``x``."""
+    shape, rest = shape_argument(x)
+    if shape is not None and isinstance(ct.type, ArrayType) and ct.type.shape == shape:
+        return ct
+    return reshape(ct, *rest, shape=shape)
+
+
+def _broadcast_type(types: Sequence[Type], *, shape: Shape) -> Type:
+    dtype = types[0].dtype if isinstance(types[0], ArrayType) else "float64"
+    if shape is not None and broadcast_shapes([shape_of_type(types[0]), shape]) != tuple(shape):
+        raise ShapeError(f"shape {shape_of_type(types[0])} cannot be stretched to {shape}")
+    return ArrayType(dtype, None if shape is None else tuple(shape))
+
+
+broadcast_to = linear(
+    "broadcast_to", "x stretched to a larger shape, as NumPy broadcasts (a read-only view).",
+    operands=("x", "*rest"),
+    numpy=lambda types, *, shape: f"np.broadcast_to({{x}}, {_shape_text(shape)})",
+    result=_broadcast_type,
+    adjoint={"x": lambda ct, x: unbroadcast(ct, x)}, label="{x}_stretched", views=("x",),
+)  # fmt: skip
+
+
+def broadcast_like(ct: Value, x: Value) -> Value:
+    """``ct`` stretched to the shape of ``x``."""
+    shape, rest = shape_argument(x)
+    if shape is not None and isinstance(ct.type, ArrayType) and ct.type.shape == shape:
+        return ct
+    return broadcast_to(ct, *rest, shape=shape)
+
+
+def _sum_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
+    axis = "" if axes is None else ", axis={axes}"
+    if axes is not None and len(axes) == 1:
+        axis = f", axis={axes[0]}"
+    return f"np.sum({{x}}{axis}{', keepdims=True' if keepdims else ''})"
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int] | None, keepdims: bool) -> Shape:
+    """The shape after a reduction over ``axes`` (None: all)."""
+    if shape is None:
+        return () if axes is None and not keepdims else None
+    gone = range(len(shape)) if axes is None else [axis % len(shape) for axis in axes]
+    if keepdims:
+        return tuple(1 if axis in gone else dim for axis, dim in enumerate(shape))
+    return tuple(dim for axis, dim in enumerate(shape) if axis not in gone)
+
+
+def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
+    (x,) = types
+    normal_axes(axes, len(shape_of_type(x)) if shape_of_type(x) is not None else None)  # type: ignore
+    dtype = x.dtype if isinstance(x, ArrayType) else "float64"
+    if dtype is not None and not is_floating(x):
+        dtype = "int64" if np.dtype(dtype).kind in "ib" else "uint64"
+    return ArrayType(dtype, reduced_shape(shape_of_type(x), axes, keepdims))
+
+
+def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool) -> Value:
+    """Puts the reduced axes back into ``ct`` as ones, so that it broadcasts against ``x``."""
+    if keepdims or axes is None or (isinstance(ct.type, ArrayType) and ct.type.shape == ()):
+        return ct
+    return expand_dims(ct, axes=tuple(axes))
+
+
+sum_ = linear(
+    "sum", "Sum over axes (None: all). Integers and bools are summed in int64.",
+    numpy=_sum_numpy, result=_sum_type,
+    adjoint={
+        "x": lambda ct, x, axes, keepdims: broadcast_like(
+            restore_axes(cast_like(ct, x), x, axes, keepdims), x
+        )
+    },
+    label="sum_{x}",
+)  # fmt: skip
+
+
+def _expand_type(types: Sequence[Type], *, axes: Sequence[int]) -> Type:
+    (x,) = types
+    assert isinstance(x, ArrayType)
+    if x.shape is None:
+        return x
+    rank = len(x.shape) + len(axes)
+    places = {axis % rank for axis in axes}
+    dims = iter(x.shape)
+    return ArrayType(x.dtype, tuple(1 if i in places else next(dims) for i in range(rank)))
+
+
+expand_dims = linear(
+    "expand_dims", "x with new axes of length one; axes count in the result.",
+    numpy=lambda types, *, axes: "np.expand_dims({x}, "
+    + (str(axes[0]) if len(axes) == 1 else "{axes}") + ")",
+    result=_expand_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
+    label="{x}_expanded", views=("x",),
+)  # fmt: skip
+
+
+def _transpose_type(types: Sequence[Type], *, perm: Sequence[int]) -> Type:
+    (x,) = types
+    assert isinstance(x, ArrayType)
+    if x.shape is None:
+        return x
+    if sorted(axis % max(len(x.shape), 1) for axis in perm) != list(range(len(x.shape))):
+        raise ShapeError(f"{tuple(perm)} is no permutation of the {len(x.shape)} axes of {x}")
+    return ArrayType(x.dtype, tuple(x.shape[axis] for axis in perm))
+
+
+def inverse(perm: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes ``perm``."""
+    return tuple(int(axis) for axis in np.argsort([axis % len(perm) for axis in perm]))
+
+
+def _transpose_numpy(types: Sequence[Type], *, perm: Sequence[int]) -> str:
+    if tuple(perm) == tuple(reversed(range(len(perm)))):
+        return "{x}.T"
+    return "np.transpose({x}, {perm})"
+
+
+transpose = linear(
+    "transpose", "x with its axes permuted.",
+    numpy=_transpose_numpy, result=_transpose_type,
+    adjoint={"x": lambda ct, perm: transpose(ct, perm=inverse(perm))},
+    label="{x}_t", views=("x",),
+)  # fmt: skip
+
+swap_last_axes = linear(
+    "swap_last_axes", "x with its last two axes exchanged, whatever its rank.",
+    numpy=lambda types: "{x}.T" if types[0].ndim == 2 else "np.swapaxes({x}, -1, -2)",
+    result=lambda types: types[0] if types[0].shape is None else ArrayType(
+        types[0].dtype, (*types[0].shape[:-2], types[0].shape[-1], types[0].shape[-2])),
+    adjoint={"x": lambda ct: swap_last_axes(ct)}, label="{x}_t", views=("x",),
+)  # fmt: skip
+
+copy = linear(
+    "copy", "x in memory of its own.", numpy="{x}.copy()", result=same_type,
+    adjoint={"x": lambda ct: ct}, label="{x}",
+)  # fmt: skip
+
+
+def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value: Any) -> str:
+    size = "{shape}" if shape is not None else "{0}"
+    if shape == ():
+        return f"np.{dtype}({value!r})"
+    if shape is not None and len(shape) == 1:
+        size = str(shape[0])
+    kind = "" if dtype is None else f", np.{dtype}"
+    if value in (0, 1):
+        return f"np.{'ones' if value else 'zeros'}({size}{kind})"
+    return f"np.full({size}, {value!r}{kind})"
+
+
+full = zero_gradient(
+    "full", "An array of one number. The shape is an attribute, or an operand if unknown.",
+    operands=("*rest",), numpy=_full_numpy,
+    result=lambda types, *, shape, dtype, value: ArrayType(
+        dtype, None if shape is None else tuple(shape)),
+    label="filled",
+)  # fmt: skip
+
+full_like = zero_gradient(
+    "full_like", "An array of one number with the shape and dtype of x.",
+    numpy=lambda types, *, value: {0: "np.zeros_like({x})", 1: "np.ones_like({x})"}.get(
+        value, "np.full_like({x}, {value})"),
+    result=lambda types, *, value: ArrayType(
+        types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape_of_type(types[0])),
+    label="filled_like_{x}",
+)  # fmt: skip
+
+unbroadcast_to = linear(
+    "unbroadcast_to",
+    "Sums x over the axes along which a value of the given run-time shape was stretched.",
+    operands=("x", "shape"), numpy="unbroadcast({x}, {shape})",
+    result=lambda types: ArrayType(types[0].dtype, None),
+    adjoint={"x": lambda ct, x: broadcast_like(ct, x)}, label="{x}_summed",
+)  # fmt: skip
+
+
+def unbroadcast(ct: Any, x: Value) -> Any:
+    """Sums ``ct`` over the axes along which ``x`` was stretched and gives it the dtype of ``x``.
+
+    Decided while compiling wherever the shapes allow it.
+    """
+    if not isinstance(ct, Value):
+        return ct
+    have, want = shape_of_type(ct.type), shape_of_type(x.type)
+    if have == want and want is not None and None not in want:
+        return cast_like(ct, x)
+    if want == ():
+        return cast_like(sum_(ct, axes=None, keepdims=False), x)
+    if have is None or want is None or _undecided(have, want):
+        return cast_like(unbroadcast_to(ct, shape_of(x)), x)
+    lead = len(have) - len(want)
+    stretched = [i + lead for i, dim in enumerate(want) if dim == 1 and have[i + lead] != 1]
+    if not lead:
+        summed = sum_(ct, axes=tuple(stretched), keepdims=True) if stretched else ct
+        return cast_like(summed, x)
+    summed = sum_(ct, axes=(*range(lead), *stretched), keepdims=False)
+    return cast_like(reshape_like(summed, x) if stretched else summed, x)
+
+
+def _undecided(have: Sequence[Any], want: Sequence[Any]) -> bool:
+    pairs = zip(have[len(have) - len(want) :], want)
+    return len(want) > len(have) or any(w is None and h != 1 for h, w in pairs)
+
+
+def zeros_like(x: Any) -> Any:
+    """The zero cotangent of an array or number."""
+    if not isinstance(x, Value) or not isinstance(x.type, ArrayType):
+        return 0.0
+    if x.type.is_static:
+        return full(shape=x.type.shape, dtype=x.type.dtype, value=0)
+    return full_like(x, value=0)
+
+
+def ones_like(x: Any) -> Any:
+    """The default sensitivity of an array or number."""
+    if not isinstance(x, Value) or not isinstance(x.type, ArrayType):
+        return 1.0
+    if x.type.is_static:
+        return full(shape=x.type.shape, dtype=x.type.dtype, value=1)
+    return full_like(x, value=1)
