@@ -1,0 +1,89 @@
+"""Plain records between the compiler and the run time: what is asked for, and what comes back.
+
+A call ``f(a, b, k=c)`` is a row of *slots*: the positional arguments, then the keyword arguments in
+the order of the call. A slot is *dynamic* (an array, a number, a container of these: an input of
+the generated function) or *static* (a string, None, a bool, any other object: part of the key).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from autodiff_compiler.ir.types import Type
+
+
+@dataclass(frozen=True)
+class Static:
+    """A slot whose value is known while compiling."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compile.
+
+    positions   slots whose cotangent is wanted, in the order wanted; () for none.
+    weights     indices into the call's weights (a tuple of Parameters) that are wanted: all.
+    sens        'ones', 'given' (last input) or 'none' (forward only: no backward at all).
+    value       whether forward returns the function's value.
+    aux         whether only the first of several outputs is differentiated.
+    """
+
+    positions: tuple[int, ...] = ()
+    weights: tuple[Any, ...] = ()
+    sens: str = "none"
+    value: bool = True
+    aux: bool = False
+    opt_level: int = 1
+
+    @property
+    def differentiates(self) -> bool:
+        return self.sens != "none"
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something read while compiling that must still hold when the compiled pair is used.
+
+    path   a Python expression over ``fn`` (the function or Cell) and ``slots``.
+    test   'is' (same object), 'equal' (same type and equal), 'type' (same type), 'length',
+           'absent' (a KeyError or AttributeError is still raised).
+    """
+
+    path: str
+    test: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Hoisted:
+    """A tensor, parameter or ndarray that the text reads and the generated function is given."""
+
+    name: str
+    source: Any
+    type: Type
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A finished piece of source and how to call it. ``stages`` holds the printed IR by stage.
+
+    forward    name of the function that takes the dynamic slots and then the hoisted arrays.
+    backward   name of the function that takes the residuals (and the sensitivity), or None.
+    With a value wanted, forward returns ``(out, residuals)``, else ``residuals``; a forward-only
+    unit returns ``out``. Backward returns the cotangents of ``positions`` and then of ``weights``,
+    a bare one if there is one.
+    """
+
+    source: str
+    forward: str
+    backward: str | None
+    dynamic_slots: tuple[int, ...]
+    hoisted: tuple[Hoisted, ...]
+    assumptions: tuple[Assumption, ...]
+    output: Type
+    sens_types: tuple[Type, ...] = ()
+    title: str = ""
+    line_map: dict[int, Any] = field(default_factory=dict)
