@@ -25,14 +25,14 @@ class Request:
     """What to compile.
 
     positions   slots whose cotangent is wanted, in the order wanted; () for none.
-    weights     indices into the call's weights (a tuple of Parameters) that are wanted: all.
+    weights     Parameters whose cotangent is wanted; None for every trainable one that takes part.
     sens        'ones', 'given' (last input) or 'none' (forward only: no backward at all).
     value       whether forward returns the function's value.
     aux         whether only the first of several outputs is differentiated.
     """
 
     positions: tuple[int, ...] = ()
-    weights: tuple[Any, ...] = ()
+    weights: tuple[Any, ...] | None = ()
     sens: str = "none"
     value: bool = True
     aux: bool = False
@@ -84,6 +84,8 @@ class Compiled:
     hoisted: tuple[Hoisted, ...]
     assumptions: tuple[Assumption, ...]
     output: Type
-    sens_types: tuple[Type, ...] = ()
+    positions: tuple[int, ...] = ()
+    weights: tuple[Any, ...] = ()
+    sens_type: Type | None = None
     title: str = ""
     line_map: dict[int, Any] = field(default_factory=dict)
