@@ -1,0 +1,239 @@
+"""Finds the text of a function, and parses it so that every node keeps the user's own position.
+
+The whole file is parsed and the function looked up in its tree. Nothing has to be dedented (which
+would break strings of several lines), and the positions in the tree are those of the file. A
+function without text (typed at a prompt, made by ``exec``) is refused with a cure.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import linecache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import gast
+
+from autodiff_compiler.errors import SourceNotFound
+from autodiff_compiler.span import Span
+
+LAMBDA = "<lambda>"
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function's tree together with the text it was read from.
+
+    ``tree`` has no decorators, and a lambda is a function called ``<lambda>`` whose body is one
+    ``return``. ``lines`` are all lines of the file; positions in the tree are positions in it.
+    """
+
+    tree: gast.FunctionDef
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+
+    def span(self, node: gast.AST) -> Span:
+        """Where ``node`` stands. A node of several lines ends where its first line ends."""
+        node = self._placed(node)
+        line = self._line(node.lineno)
+        start = _column(line, node.col_offset)
+        end = len(line.rstrip())
+        if node.end_lineno == node.lineno:
+            end = _column(line, node.end_col_offset)
+        return Span(self.file, node.lineno, start + 1, max(end, start + 1) + 1, line)
+
+    def segment(self, node: gast.AST) -> str:
+        """The user's characters that ``node`` was parsed from."""
+        node = self._placed(node)
+        last = self._line(node.end_lineno)[
+            : _column(self._line(node.end_lineno), node.end_col_offset)
+        ]
+        if node.end_lineno == node.lineno:
+            return last[_column(last, node.col_offset) :]
+        first = self._line(node.lineno)
+        middle = self.lines[node.lineno : node.end_lineno - 1]
+        return "\n".join((first[_column(first, node.col_offset) :], *middle, last))
+
+    def _line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def _placed(self, node: gast.AST) -> gast.AST:
+        """The first node at or below ``node`` that has a position (operators have none)."""
+        for part in gast.walk(node):
+            if getattr(part, "lineno", None) and getattr(part, "end_lineno", None):
+                return part
+        return self.tree
+
+
+def read_source(function: Callable[..., Any]) -> Source:
+    """The source of a Python function, method or lambda; raises ``SourceNotFound``."""
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        name = getattr(function, "__name__", type(function).__name__)
+        raise SourceNotFound(
+            f"'{name}' is not written in Python, so it has no text to compile",
+            "wrap it in a Python function, or use an operator of this package",
+        )
+    linecache.lazycache(code.co_filename, getattr(function, "__globals__", {}))
+    # Equal code objects may come from different files, hence the second key.
+    return _read(code, code.co_filename)
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(code: CodeType, file: str) -> Source:
+    linecache.checkcache(file)
+    text = "".join(linecache.getlines(file))
+    if not text.strip():
+        raise _no_text(code)
+    try:
+        module, lines = _parse(text)
+    except SyntaxError:
+        raise _no_text(code) from None
+    node, owner = _find(module, code)
+    tree = _normal(gast.ast_to_gast(node))
+    if owner:
+        _mangle(tree, owner)
+    if _argument_names(tree) != code.co_varnames[: len(_argument_names(tree))]:
+        raise _no_text(code)
+    return Source(tree, file, tree.lineno, lines)
+
+
+@functools.lru_cache(maxsize=16)
+def _parse(text: str) -> tuple[ast.Module, tuple[str, ...]]:
+    return ast.parse(text), tuple(text.split("\n"))
+
+
+def _no_text(code: CodeType) -> SourceNotFound:
+    name = "a lambda" if code.co_name == LAMBDA else f"'{code.co_name}'"
+    return SourceNotFound(
+        f"the text of {name} is not to be found in {code.co_filename!r}",
+        "put the function in a file and import it, or register the text it was made from "
+        "in linecache.cache under the file name given to compile()",
+    )
+
+
+def _functions(node: ast.AST, owner: str = "") -> Iterator[tuple[Any, str]]:
+    """Every function and lambda below ``node``, each with the name of the class around it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _Function):
+            yield child, owner
+        yield from _functions(child, child.name if isinstance(child, ast.ClassDef) else owner)
+
+
+def _first_line(node: Any) -> int:
+    """The line a code object calls its first: that of the first decorator, if there is one."""
+    decorators = getattr(node, "decorator_list", ())
+    return int(decorators[0].lineno if decorators else node.lineno)
+
+
+def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
+    """The node that ``code`` was compiled from, and the class around it."""
+    found = [
+        (node, owner)
+        for node, owner in _functions(module)
+        if _first_line(node) == code.co_firstlineno
+        and getattr(node, "name", LAMBDA) == code.co_name
+    ]
+    if len(found) > 1:
+        found = _same_code(module, found, code)
+    if not found:
+        raise _no_text(code)
+    if len({ast.dump(node) for node, _ in found}) > 1:
+        raise SourceNotFound(
+            f"several lambdas that compile alike begin on line {code.co_firstlineno} "
+            f"of {code.co_filename!r}",
+            "give each lambda its own line, or write it as a function",
+        )
+    return found[0]
+
+
+def _same_code(
+    module: ast.Module, found: list[tuple[Any, str]], code: CodeType
+) -> list[tuple[Any, str]]:
+    """Those lambdas of one line that compile to ``code``.
+
+    The file is compiled once more, with each candidate on a line of its own beyond the file's end,
+    so that its code object is known by its first line. (A lambda compiled by itself would not do:
+    names of enclosing functions would look like globals.)
+    """
+    beyond = 1 + max(getattr(node, "end_lineno", 0) or 0 for node in ast.walk(module))
+    moved = copy.deepcopy(module)
+    wanted = {id(node) for node, _ in found}
+    order = [node for node, _ in _functions(module)]
+    for (twin, _), node in zip(_functions(moved), order, strict=True):
+        if id(node) in wanted:
+            twin.lineno = twin.end_lineno = beyond + order.index(node)
+            twin.col_offset, twin.end_col_offset = 0, 1
+    made = compile(moved, code.co_filename, "exec", dont_inherit=True)
+    alike = {
+        other.co_firstlineno - beyond
+        for other in _codes(made)
+        if _fingerprint(other) == _fingerprint(code)
+    }
+    return [(node, owner) for node, owner in found if order.index(node) in alike]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _fingerprint(code: CodeType) -> tuple[Any, ...]:
+    """All of a code object except positions; constants by ``repr``, for ``1 == 1.0 == True``."""
+    constants = tuple(
+        _fingerprint(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts
+    )
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return (code.co_code, constants, counts, names)
+
+
+def _normal(tree: gast.AST) -> gast.FunctionDef:
+    """Without decorators; a lambda as a function with one ``return``."""
+    if not isinstance(tree, gast.Lambda):
+        tree.decorator_list = []
+        return tree
+    returned = gast.copy_location(gast.Return(value=tree.body), tree.body)
+    function = gast.FunctionDef(
+        name=LAMBDA,
+        args=tree.args,
+        body=[returned],
+        decorator_list=[],
+        returns=None,
+        type_comment=None,
+        type_params=[],
+    )
+    return gast.copy_location(function, tree)
+
+
+def _argument_names(tree: gast.FunctionDef) -> tuple[str, ...]:
+    """The arguments in the order in which a code object lists them."""
+    args = tree.args
+    named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return tuple(arg.id for arg in named if arg is not None)
+
+
+def _mangle(tree: gast.FunctionDef, owner: str) -> None:
+    """Gives the private names (``self.__w``) of a class's methods the form Python gives them."""
+    prefix = "_" + owner.lstrip("_")
+    if prefix == "_":
+        return
+    for node in gast.walk(tree):
+        for field in ("id", "attr", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field, prefix + name)
+
+
+def _column(line: str, offset: int | None) -> int:
+    """The character at a byte offset: the parser counts bytes of UTF-8, readers characters."""
+    return len(line.encode()[: offset or 0].decode(errors="ignore"))
