@@ -1,0 +1,1 @@
+"""From lowered IR to text: names, expression trees, lines. Nothing here differentiates."""
