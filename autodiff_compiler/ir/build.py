@@ -13,17 +13,15 @@ from typing import Any
 
 from autodiff_compiler.errors import CompileError, DTypeError
 from autodiff_compiler.ir.nodes import (
-    BUILDING,
     AnyOperand,
     Function,
-    Literal,
     Op,
     Region,
     Value,
     type_of,
 )
-from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, UNDEFINED, join
+from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
+from autodiff_compiler.ir.types import INT, UNDEFINED, ArrayType, ListType, Type, join
 from autodiff_compiler.span import NOWHERE, Span
 
 LABEL_LIMIT = 24
@@ -95,6 +93,11 @@ class Builder:
         given = tuple(self.operand(operand) for operand in operands)
         if given and not any(isinstance(operand, Value) for operand in given):
             return opdef.evaluate(*given, **attrs)
+        return self.make(opdef, given, attrs)
+
+    def make(self, opdef: OpDef, given: Sequence[AnyOperand], attrs: Mapping[str, Any]) -> Any:
+        """As ``apply``, for operands that are values or literals, and with no computing now."""
+        given = tuple(given)
         if opdef.promote is not None:
             wanted = opdef.promote(tuple(type_of(o) for o in given), **attrs)
             given = tuple(self._cast(o, dtype) for o, dtype in zip(given, wanted, strict=True))
@@ -232,11 +235,3 @@ def label(opdef: OpDef, operands: Sequence[AnyOperand]) -> str:
     first = next(iter(names.values()), "")
     text = f"{opdef.name}_{first}" if first else opdef.name
     return text if len(text) <= LABEL_LIMIT else opdef.name
-
-
-def literal_or_value(thing: Any) -> bool:
-    """Whether ``thing`` may stand as an operand as it is."""
-    return isinstance(thing, Value) or thing is None or isinstance(thing, (bool, int, float, str))
-
-
-__all__ = ["BOOL", "Builder", "Literal", "current", "label", "literal_or_value", "read_type"]

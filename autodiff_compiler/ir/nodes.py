@@ -7,26 +7,15 @@ values of the regions around it. A function sees only its parameters.
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
 from autodiff_compiler.ir.types import INT, ArrayType, Type, type_of_literal
 from autodiff_compiler.span import Span
 
 Literal = Union[int, float, complex, bool, str, None]
-
-
-class _Building(threading.local):
-    """The builders at work in this thread; the last one receives what arithmetic adds."""
-
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-
-
-BUILDING = _Building()
 
 
 def _binary(name: str, swapped: bool = False) -> Any:

@@ -8,6 +8,7 @@ method ``__apply_operator__``, so this floor knows neither.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +20,16 @@ from autodiff_compiler.ir.types import Type, type_of_array, type_of_literal
 
 #: Every operator by name; filled by the constructors in ``operators/declare.py``.
 OPERATORS: dict[str, OpDef] = {}
+
+
+class _Building(threading.local):
+    """The builders at work in this thread; the last one receives what arithmetic adds."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+
+BUILDING = _Building()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +80,8 @@ class OpDef:
                 chosen = operand
         if chosen is not None:
             return chosen.__apply_operator__(self, operands, attrs)
+        if not operands and BUILDING.stack:  # a creation, asked for by a rule
+            return BUILDING.stack[-1].apply(self, operands, attrs)
         return self.evaluate(*operands, **attrs)
 
     def operand_name(self, position: int) -> str:

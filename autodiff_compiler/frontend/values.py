@@ -1,0 +1,206 @@
+"""What a name can mean while a method is being lowered, and how meanings flatten and merge.
+
+A compile-time value is an IR ``Value`` (known at run time only), a Python object (known now), a
+tuple of these, or a reference to a list or dict of the heap. The heap is part of the ``State`` and
+is copied at every branch, so that mutation and aliasing keep Python's meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.ir.build import current
+from autodiff_compiler.ir.nodes import AnyOperand, Value, type_of
+from autodiff_compiler.ir.types import ArrayType, ScalarType, Type, join
+from autodiff_compiler.operators.containers import make_dict, make_tuple
+from autodiff_compiler.operators.declare import promote_scalar
+from autodiff_compiler.operators.structure import cast, full
+from autodiff_compiler.span import Span
+
+NUMBERS = (bool, int, float, complex)
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A list (``kind`` 'list') or dict ('dict') made by the user's text; contents in the heap."""
+
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Unset:
+    """A variable that is not set on every way to this point; reading it is a problem."""
+
+    cause: str
+    cure: str
+
+
+@dataclass(frozen=True)
+class Poisoned:
+    """The outcome of something already reported; whatever touches it is not reported again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A lambda or inner function, with the state it sees and the source it came from."""
+
+    tree: Any
+    owner: Any
+    scope: dict[str, Any]
+    defaults: tuple[Any, ...] = ()
+    name: str = "<lambda>"
+
+
+@dataclass(frozen=True, eq=False)
+class BoundToValue:
+    """A method of a tensor: ``x.sum`` for a run-time ``x``."""
+
+    value: Value
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class HeapMethod:
+    """A method of a list or dict of the heap: ``l.append``."""
+
+    ref: Ref
+    name: str
+
+
+@dataclass(frozen=True)
+class RunTimeRange:
+    """``range`` with a bound that is known at run time only."""
+
+    start: AnyOperand
+    stop: AnyOperand
+    step: AnyOperand
+
+
+class PoisonTouched(Exception):
+    """A statement used a poisoned value and is dropped without a report."""
+
+
+class NeedStatic(Exception):
+    """A number is needed while compiling but is known at run time only."""
+
+    def __init__(self, value: Value, span: Span, purpose: str):
+        super().__init__(purpose)
+        self.value, self.span, self.purpose = value, span, purpose
+
+
+class CannotRoll(Exception):
+    """A loop's body changes a variable in a way that no carried variable can follow."""
+
+
+@dataclass
+class State:
+    """The variables and the heap at one point of the text."""
+
+    names: dict[str, Any] = field(default_factory=dict)
+    heap: dict[Ref, Any] = field(default_factory=dict)
+
+    def fork(self) -> State:
+        return State(dict(self.names), dict(self.heap))
+
+    def become(self, other: State) -> None:
+        self.names, self.heap = other.names, other.heap
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two compile-time values are certainly one and the same."""
+    if left is right:
+        return True
+    if isinstance(left, tuple) and isinstance(right, tuple) and type(left) is type(right):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
+    if isinstance(left, (*NUMBERS, str, Ref)) and type(left) is type(right):
+        return bool(left == right)
+    return False
+
+
+def leaves(value: Any) -> Iterator[AnyOperand]:
+    """The values and numbers in a compile-time value, left to right."""
+    if isinstance(value, (Value, *NUMBERS)):
+        yield value
+    elif isinstance(value, (tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from leaves(item)
+
+
+def rebuild(value: Any, new: Iterator[Any]) -> Any:
+    """``value`` with its leaves replaced in order."""
+    if isinstance(value, (Value, *NUMBERS)):
+        return next(new)
+    if isinstance(value, tuple):
+        items = [rebuild(item, new) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):
+        return {key: rebuild(item, new) for key, item in value.items()}
+    return value
+
+
+def same_skeleton(left: Any, right: Any) -> bool:
+    """Whether two compile-time values differ in their leaves only."""
+    if isinstance(left, (Value, *NUMBERS)):
+        return isinstance(right, (Value, *NUMBERS))
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(same_skeleton, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(same_skeleton(left[k], right[k]) for k in left)
+    return same(left, right)
+
+
+def joined_type(left: Type, right: Type) -> Type | None:
+    """As ``types.join``, and a number joins an array by becoming one."""
+    found = join(left, right)
+    if found is not None:
+        return found
+    for array, scalar in ((left, right), (right, left)):
+        if isinstance(array, ArrayType) and isinstance(scalar, ScalarType):
+            dtype = promote_scalar(array.dtype, scalar)
+            return join(array, ArrayType(dtype if dtype == array.dtype else None, ()))
+    return None
+
+
+def as_type(operand: AnyOperand, type_: Type) -> AnyOperand:
+    """``operand``, made an array where ``type_`` is one and it is a number."""
+    have = type_of(operand)
+    if isinstance(type_, ArrayType) and isinstance(have, ScalarType):
+        dtype = type_.dtype or "float64"
+        if isinstance(operand, Value):
+            return cast(operand, dtype=dtype)
+        return full(shape=(), dtype=dtype, value=operand)
+    return operand
+
+
+def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
+    """One operand that holds a compile-time value, made with the active builder.
+
+    Raises DTypeError for what generated source cannot hold (a function, a Cell).
+    """
+    if isinstance(value, Ref):
+        value = heap[value]
+    if isinstance(value, Value) or value is None or isinstance(value, (*NUMBERS, str)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return make_container([pack(item, heap) for item in value])
+    if isinstance(value, dict):
+        items = [pack(item, heap) for item in value.values()]
+        return make_container(items, tuple(value))
+    if isinstance(value, (Poisoned, Unset)):
+        raise PoisonTouched
+    raise DTypeError(
+        f"a {type(value).__name__} cannot be a value of the generated source",
+        "return and pass tensors, numbers, strings, None, and tuples, lists or dicts of these",
+    )
+
+
+def make_container(items: list[AnyOperand], keys: tuple[Any, ...] | None = None) -> Value:
+    """A tuple, or with ``keys`` a dict, also where all items are literals."""
+    opdef, attrs = (make_tuple, {}) if keys is None else (make_dict, {"keys": keys})
+    return current().make(opdef, items, attrs)
