@@ -1,0 +1,26 @@
+"""What a user's program is made of: Tensor, Parameter, Cell, dtypes and settings."""
+
+from autodiff_compiler.common import dtype
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
+from autodiff_compiler.common.context import (
+    GRAPH_MODE,
+    PYNATIVE_MODE,
+    get_context,
+    set_context,
+)
+from autodiff_compiler.common.dtype import (
+    dtype_to_nptype,
+    dtype_to_pytype,
+    pytype_to_dtype,
+)
+from autodiff_compiler.common.initializer import initializer
+from autodiff_compiler.common.parameter import Parameter, ParameterTuple
+from autodiff_compiler.common.seed import get_seed, set_seed
+from autodiff_compiler.common.tensor import Tensor, tensor
+
+__all__ = [
+    "GRAPH_MODE", "PYNATIVE_MODE", "Cell", "CellDict", "CellList", "Parameter", "ParameterTuple",
+    "SequentialCell", "Tensor", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_context",
+    "get_seed", "initializer", "pytype_to_dtype", "set_context", "set_seed", "tensor",
+]  # fmt: skip

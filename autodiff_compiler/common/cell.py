@@ -1,0 +1,277 @@
+"""``Cell``: what models are made of. Parameters and child cells register when they are stored.
+
+A subclass writes ``construct``; calling the Cell runs it, as Python or compiled by the mode.
+
+>>> class Scale(Cell):
+...     def __init__(self):
+...         super().__init__()
+...         self.factor = Parameter([2.0])
+>>> [parameter.name for parameter in Scale().trainable_params()]
+['factor']
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, ValuesView
+from typing import Any
+
+from autodiff_compiler.common.context import in_graph_mode
+from autodiff_compiler.common.engine import engine
+from autodiff_compiler.common.parameter import Parameter, ParameterTuple
+from autodiff_compiler.common.tensor import Tensor
+
+
+class Cell:
+    """A model or a part of one.
+
+    Parameters and children are kept twice: as plain attributes, to be read quickly, and in the
+    registries ``_params`` and ``_cells``, which hold their order.
+    """
+
+    #: Set by ``differentiable``: calls run the compiled forward half in every mode.
+    _compiled_forward = False
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
+        self.__dict__.update(
+            _params=OrderedDict(),
+            _cells=OrderedDict(),
+            _auto_prefix=auto_prefix,
+            _name_prefix="",
+            training=False,
+            requires_grad=False,
+        )
+        for name, flag in (flags or {}).items():
+            setattr(self, name, flag)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._compiled_forward or in_graph_mode():
+            return engine().run_cell(self, args, kwargs)
+        return self.construct(*args, **kwargs)
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What the Cell computes; a subclass defines it."""
+        raise AttributeError("For 'Cell', the method 'construct' is not defined.")
+
+    # ---- attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        params, cells = self.__dict__.get("_params", {}), self.__dict__.get("_cells", {})
+        if isinstance(value, Parameter):
+            self.insert_param_to_cell(name, value)
+        elif isinstance(value, ParameterTuple):
+            self._insert_parameter_tuple(name, value)
+        elif isinstance(value, Cell):
+            self._insert_child(name, value)
+        elif name in params and isinstance(value, Tensor):
+            params[name].set_data(value)
+        elif name in params and value is not None:
+            raise TypeError(
+                f"Parameter '{name}' already exists in network, "
+                f"can not assign this type: '{type(value)}' as a parameter."
+            )
+        elif name in cells and value is not None:
+            raise TypeError(
+                f"Sub cell '{name}' already exists in network, "
+                f"can not assign this type: '{type(value)}' as a cell."
+            )
+        else:
+            params.pop(name, None)
+            cells.pop(name, None)
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        self._params.pop(name, None)
+        self._cells.pop(name, None)
+
+    def insert_param_to_cell(
+        self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
+    ) -> None:
+        """Registers a Parameter, which takes ``param_name`` as its name if it has none."""
+        if "_params" not in self.__dict__:
+            raise AttributeError("For 'insert_param_to_cell', please call Cell.__init__() firstly.")
+        _check_key("insert_param_to_cell", "param_name", param_name, check_name_contain_dot)
+        if not isinstance(param, (Parameter, type(None))):
+            raise TypeError(
+                "For 'insert_param_to_cell', the argument 'param' must be 'Parameter' if not "
+                f"None, but got {type(param)}."
+            )
+        self._cells.pop(param_name, None)
+        if param is None:
+            self._params.pop(param_name, None)
+        else:
+            self._params[param_name] = param
+            if not param.is_named:
+                param.name = param_name
+        self.__dict__[param_name] = param
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Registers a child whose name is not an attribute yet."""
+        if child_name in self.__dict__ and child_name not in self.__dict__.get("_cells", {}):
+            raise _name_is_taken(child_name)
+        if not isinstance(child_cell, Cell):
+            raise TypeError(
+                "For 'insert_child_to_cell', the argument 'child_cell' must be 'Cell', "
+                f"but got {type(child_cell)}."
+            )
+        self._insert_child(child_name, child_cell)
+
+    def _insert_child(self, name: str, child: Cell) -> None:
+        if "_cells" not in self.__dict__:
+            raise AttributeError("For 'insert_child_to_cell', please call Cell.__init__() firstly.")
+        _check_key("insert_child_to_cell", "child_name", name, True)
+        if callable(getattr(Cell, name, None)):
+            raise _name_is_taken(name)
+        self._params.pop(name, None)
+        self._register_child(name, child)
+        self.__dict__[name] = child
+
+    def _register_child(self, name: str, child: Cell) -> None:
+        """Enters a child under ``name``, which becomes the prefix of its parameters' names."""
+        if self._auto_prefix:
+            child.update_parameters_name(f"{self._name_prefix}{name}.")
+        self._cells[name] = child
+
+    def _insert_parameter_tuple(self, name: str, parameters: ParameterTuple) -> None:
+        """Registers each Parameter under its own name; the attribute is the tuple."""
+        if "_params" not in self.__dict__:
+            raise AttributeError("For 'insert_param_to_cell', please call Cell.__init__() firstly.")
+        for position, parameter in enumerate(parameters):
+            if not parameter.is_named:
+                parameter.name = f"{name}.{position}"
+            if all(parameter is not known for known in self._params.values()):
+                free = parameter.name not in self._params
+                self._params[parameter.name if free else f"{name}.{position}"] = parameter
+        object.__setattr__(self, name, parameters)
+
+    # ---- walking
+
+    def cells(self) -> ValuesView[Cell]:
+        """The direct children, each once."""
+        return self.name_cells().values()
+
+    def name_cells(self) -> OrderedDict[str, Cell]:
+        """The direct children by attribute name, each once."""
+        seen: set[int] = set()
+        found: OrderedDict[str, Cell] = OrderedDict()
+        for name, cell in self._cells.items():
+            if id(cell) not in seen:
+                seen.add(id(cell))
+                found[name] = cell
+        return found
+
+    def cells_and_names(self, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """This Cell and all below it, depth first, with their attribute paths; each once."""
+        return self._walk(name_prefix, set())
+
+    def _walk(self, path: str, seen: set[int]) -> Iterator[tuple[str, Cell]]:
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield path, self
+        for name, cell in self._cells.items():
+            yield from cell._walk(f"{path}.{name}" if path else name, seen)
+
+    def parameters_and_names(
+        self, name_prefix: str = "", expand: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Parameters with their attribute paths: own ones first, then those of the children."""
+        seen: set[int] = set()
+        owners = self.cells_and_names(name_prefix) if expand else iter([(name_prefix, self)])
+        for path, cell in owners:
+            for name, parameter in cell._params.items():
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield (f"{path}.{name}" if path else name), parameter
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """All parameters, or the Cell's own ones only."""
+        for _, parameter in self.parameters_and_names(expand=expand):
+            yield parameter
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The parameters with ``requires_grad``."""
+        return [p for p in self.get_parameters(recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The parameters without ``requires_grad``."""
+        return [p for p in self.get_parameters(recurse) if not p.requires_grad]
+
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
+        """The parameters by their own names."""
+        return OrderedDict((p.name, p) for p in self.get_parameters(recurse))
+
+    def state_dict(self) -> OrderedDict[str, Parameter]:
+        """The parameters by their attribute paths."""
+        return OrderedDict(self.parameters_and_names())
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Renames every parameter to ``prefix`` and its attribute path."""
+        if not isinstance(prefix, str):
+            raise TypeError(f"the argument 'prefix' must be str, but got {type(prefix).__name__}.")
+        # Cells that join later need the prefix too.
+        for path, cell in self.cells_and_names() if recurse else [("", self)]:
+            cell.__dict__["_name_prefix"] = f"{prefix}{path}." if path else prefix
+        for path, parameter in self.parameters_and_names(expand=recurse):
+            parameter.name = prefix + path
+
+    # ---- modes
+
+    def set_train(self, mode: bool = True) -> Cell:
+        """Training or inference, for this Cell and all below it."""
+        for _, cell in self.cells_and_names():
+            cell.training = mode
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """Whether gradients are wanted; parameters are not changed."""
+        self.requires_grad = requires_grad
+        return self
+
+    def set_inputs(self, *inputs: Any, **named: Any) -> None:
+        """Accepted for compatibility: the compiler reads types from each call."""
+
+    def recompute(self, **options: Any) -> None:
+        """Accepted for compatibility: what backward keeps is the compiler's choice."""
+
+    def apply(self, function: Callable[[Cell], Any]) -> Cell:
+        """Calls ``function`` on every child, then on this Cell."""
+        for cell in self.cells():
+            cell.apply(function)
+        function(self)
+        return self
+
+    # ---- text
+
+    def extend_repr(self) -> str:
+        """What stands between the parentheses; a subclass overrides it."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extend_repr()
+        if not self._cells:
+            return f"{type(self).__name__}({extra})"
+        lines = [extra] if extra else []
+        lines += [f"({name}): {cell!r}" for name, cell in self._cells.items()]
+        body = "\n".join(lines).replace("\n", "\n  ")
+        return f"{type(self).__name__}(\n  {body}\n)"
+
+
+def _check_key(method: str, argument: str, key: Any, refuse_dots: bool) -> None:
+    if not isinstance(key, str):
+        raise TypeError(
+            f"For '{method}', the argument '{argument}' must be str, but got {type(key)}."
+        )
+    if not key or (refuse_dots and "." in key):
+        raise KeyError(f"For '{method}', the argument '{argument}' must be a name without '.'.")
+
+
+def _name_is_taken(name: str) -> KeyError:
+    return KeyError(
+        f"For 'insert_child_to_cell', the {name} child cell already exists in the network. "
+        "Cannot insert another child cell with the same name."
+    )

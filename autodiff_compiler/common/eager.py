@@ -1,0 +1,132 @@
+"""Applying a record at once, to the arrays inside tensors.
+
+The record's own type rule and its own NumPy text are used, so that a program means the same, and
+fails the same, whether it is compiled or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.convert import cast, to_array
+from autodiff_compiler.ir.opdef import OpDef, value_type
+from autodiff_compiler.ir.types import SHAPE, ArrayType, DictType, TupleType, Type
+
+#: The only operator between a tensor and a list; MindSpore refuses the others.
+_CONVERTS_SEQUENCES = ("add",)
+
+
+def apply(opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The result of ``opdef``: arrays, plain numbers, or containers of those."""
+    if _is_arithmetic(opdef, operands):
+        operands = _arithmetic_operands(opdef, operands)
+    if any(isinstance(operand, np.ndarray) for operand in operands):
+        raise _refused(opdef, operands)
+    plain = [_unwrap(operand) for operand in operands]
+    if opdef.promote is not None:
+        wanted = opdef.promote(tuple(map(operand_type, plain)), **attrs)
+        plain = [_promoted(value, name) for value, name in zip(plain, wanted, strict=True)]
+    types = tuple(map(operand_type, plain))
+    result_type = opdef.result(types, **attrs)
+    with np.errstate(all="ignore"):
+        try:
+            result = opdef.evaluate(*plain, types=types, **attrs)
+        except OverflowError:
+            # A Python int that does not fit wraps around, as it does for arrays.
+            wrapped = [_wrapped_around(value, result_type) for value in plain]
+            result = opdef.evaluate(*wrapped, types=types, **attrs)
+    return _own(result, [value for value in plain if isinstance(value, np.ndarray)])
+
+
+def operand_type(value: Any) -> Type:
+    """The IR type of a plain value; a tuple of ints is a shape."""
+    if isinstance(value, (tuple, list)):
+        if isinstance(value, tuple) and all(type(item) is int for item in value):
+            return SHAPE
+        return TupleType(tuple(map(operand_type, value)))
+    if isinstance(value, dict):
+        return DictType(tuple(value), tuple(map(operand_type, value.values())))
+    return value_type(value)
+
+
+def _unwrap(operand: Any) -> Any:
+    if hasattr(operand, "asnumpy"):
+        return operand.asnumpy()
+    if isinstance(operand, np.generic):
+        return operand.item()
+    if isinstance(operand, (tuple, list)):
+        return type(operand)(map(_unwrap, operand))
+    if isinstance(operand, dict):
+        return {key: _unwrap(value) for key, value in operand.items()}
+    return operand
+
+
+def _promoted(value: Any, name: str | None) -> Any:
+    return value if name is None or not isinstance(value, np.ndarray) else cast(value, name)
+
+
+def _wrapped_around(value: Any, type_: Any) -> Any:
+    if type(value) is int and isinstance(type_, ArrayType) and type_.dtype is not None:
+        return np.array(value).astype(type_.dtype)
+    return value
+
+
+def _own(result: Any, operands: Sequence[np.ndarray]) -> Any:
+    """``result`` in memory of its own: writing to a result must never change an operand."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(_own(item, operands) for item in result)
+    if not isinstance(result, np.ndarray):
+        return result
+    shared = any(np.may_share_memory(result, operand) for operand in operands)
+    return result.copy() if shared or not result.flags.writeable else result
+
+
+def _is_arithmetic(opdef: OpDef, operands: Sequence[Any]) -> bool:
+    """Whether both operands must be numbers: products, and whatever promotes its operands."""
+    elementwise = opdef.kind in ("elementwise", "zero") and opdef.promote is not None
+    return len(operands) == 2 and (elementwise or opdef.kind == "bilinear")
+
+
+def _arithmetic_operands(opdef: OpDef, operands: Sequence[Any]) -> list[Any]:
+    """Operands of arithmetic as tensors and numbers only."""
+    numbers = []
+    for operand in operands:
+        if isinstance(operand, (list, tuple)) and opdef.name in _CONVERTS_SEQUENCES:
+            numbers.append(_Array(to_array(operand)))
+        elif hasattr(operand, "asnumpy") or isinstance(operand, (int, float, complex, np.generic)):
+            numbers.append(operand)
+        else:
+            raise _refused(opdef, operands)
+    return numbers
+
+
+class _Array:
+    """An array that has passed the gate where bare arrays are refused."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+    def asnumpy(self) -> np.ndarray:
+        return self.array
+
+
+def _refused(opdef: OpDef, operands: Sequence[Any]) -> TypeError:
+    title = opdef.name.title().replace("_", "")
+    names = [opdef.operand_name(position) for position in range(len(operands))]
+    if len(names) == 2:
+        names = ["input", "other"]
+    given = ", ".join(f"{name}={_kind(operand)}" for name, operand in zip(names, operands))
+    return TypeError(
+        f'Failed calling {title} with "{title}()({given})". '
+        "An operand must be a Tensor or a number."
+    )
+
+
+def _kind(operand: Any) -> str:
+    if hasattr(operand, "asnumpy"):
+        return "Tensor"
+    kinds = {str: "string", type(None): "None", np.ndarray: "numpy.ndarray"}
+    return kinds.get(type(operand), type(operand).__name__)

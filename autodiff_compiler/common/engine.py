@@ -1,0 +1,35 @@
+"""The socket through which low floors start the compiler.
+
+A ``Cell`` called in graph mode, or a ``GradOperation`` called at all, needs the whole compiler,
+which lives many floors above. It asks here; ``api`` plugs the compiler in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Engine(Protocol):
+    """What the compiler does for those below it."""
+
+    def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
+        """Runs the compiled forward half of ``cell.construct``."""
+
+    def run_gradient(self, gradient_function: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
+        """Runs the compiled pair of a gradient function and packs its result."""
+
+
+_installed: list[Engine] = []
+
+
+def install(engine: Engine) -> None:
+    """Makes ``engine`` the one that serves from now on."""
+    _installed[:] = [engine]
+
+
+def engine() -> Engine:
+    """The engine that serves."""
+    if not _installed:
+        raise RuntimeError("no compiler is installed; import autodiff_compiler first")
+    return _installed[0]

@@ -1,0 +1,143 @@
+"""``Parameter``, a Tensor that a Cell owns and that training changes, and ``ParameterTuple``.
+
+A Parameter without a name takes that of the attribute it is stored under.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.convert import cast, to_array
+from autodiff_compiler.common.initializer import initializer
+from autodiff_compiler.common.tensor import Tensor, wrap
+
+_numbers = itertools.count()
+
+
+class Parameter(Tensor):
+    """A named Tensor with a gradient.
+
+    >>> Parameter([1.0, 2.0], name="w")
+    Parameter (name=w, shape=(2,), dtype=Float32, requires_grad=True)
+    """
+
+    #: Whether the name was given, rather than made up until a Cell gives one.
+    is_named: bool
+    _name: str
+    _requires_grad: bool
+
+    def __init__(
+        self,
+        default_input: Any,
+        name: str | None = None,
+        requires_grad: bool = True,
+        layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True,
+        storage_format: str = "",
+        device: str | None = None,
+    ):
+        if isinstance(default_input, (bool, np.bool_)):
+            raise ValueError("Parameter data can not be `bool`")
+        if isinstance(default_input, Tensor):
+            default_input.init_data()
+        narrow = mstype.int32 if type(default_input) is int else None
+        super().__init__(default_input, narrow)
+        self.name = name
+        self.requires_grad = requires_grad
+        self.layerwise_parallel = layerwise_parallel
+        self.parallel_optimizer = parallel_optimizer
+
+    @property
+    def name(self) -> str:
+        """The name that checkpoints and optimizers know it by."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        if not isinstance(name, (str, type(None))):
+            raise ValueError(
+                "The type of the Parameter's name should be 'string' or 'None', "
+                f"but got {type(name)}."
+            )
+        self.is_named = bool(name)
+        self._name = name or f"Parameter#{next(_numbers)}"
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether training changes it."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError("The argument `requires_grad` must be bool type")
+        self._requires_grad = value
+
+    @property
+    def data(self) -> Tensor:
+        """The value as a plain Tensor on the same memory."""
+        return wrap(self._data)
+
+    def value(self) -> Tensor:
+        """As ``data``."""
+        return wrap(self._data)
+
+    def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
+        """Takes over a value, cast to this dtype; its shape may be another one."""
+        if not isinstance(data, (Tensor, int, float)):
+            raise TypeError(
+                "Parameter data must be [`Tensor`, `int`, `float`] or a kind of `Tensor` "
+                f"(like `Tensor`). But with type {type(data)}."
+            )
+        # A new array: what was read from this Parameter before must not change.
+        self._data = cast(to_array(data), self._data.dtype.name)
+        return self
+
+    def clone(self, init: Any = "same") -> Parameter:
+        """A Parameter of the same name with data of its own, or with new data by ``init``."""
+        value = self.data if init == "same" else initializer(init, self.shape, self.dtype)
+        made = Parameter(value, self.name, self.requires_grad)
+        made.is_named = self.is_named
+        return made
+
+    def __repr__(self) -> str:
+        return (
+            f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "
+            f"requires_grad={self.requires_grad})"
+        )
+
+    __str__ = __repr__
+
+
+class ParameterTuple(tuple):
+    """Parameters in order, no two different ones of the same name."""
+
+    def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
+        items = list(iterable) if isinstance(iterable, Iterable) else [iterable]
+        if isinstance(iterable, Parameter) or not all(isinstance(p, Parameter) for p in items):
+            raise TypeError(
+                "For ParameterTuple initialization, ParameterTuple input should be 'Parameter' "
+                f"collection, but got a {type(iterable)}."
+            )
+        by_name: dict[str, Parameter] = {}
+        for item in items:
+            if by_name.setdefault(item.name, item) is not item:
+                raise ValueError(
+                    f"The value {item} , its name '{item.name}' already exists. "
+                    "Please set a unique name for the parameter."
+                )
+        return super().__new__(cls, items)
+
+    def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
+        """Clones of the parameters, called ``prefix.name``."""
+        clones = []
+        for parameter in self:
+            made = parameter.clone(init)
+            made.name = f"{prefix}.{parameter.name}"
+            clones.append(made)
+        return ParameterTuple(clones)
