@@ -1,0 +1,201 @@
+"""What a legal function is. A function that is none is our own fault: ``CompilerBug``.
+
+The law is one for every stage; a stage only says which operators may stand in it (``STAGES``).
+Checked: each value is defined once, before its uses and where they can see it; every operation is
+typed as its record says; the ports of branches, loops and calls fit; every operation has a place
+in the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autodiff_compiler.errors import CompilerBug, DTypeError
+from autodiff_compiler.ir.build import read_type
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, join
+from autodiff_compiler.span import NOWHERE
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The operators that may no longer, or may not yet, stand in a function."""
+
+    without_names: tuple[str, ...] = ()
+    without_kinds: tuple[str, ...] = ()
+
+
+STAGES = {
+    "typed": Stage(without_kinds=("lowered",)),
+    "differentiated": Stage(without_names=("grad",), without_kinds=("lowered",)),
+    "lowered": Stage(without_names=("grad",)),
+}
+
+
+def verify(function: Function, stage: str) -> None:
+    """Raises CompilerBug where ``function``, or one that it calls, breaks a law.
+
+    ``stage`` is a name in ``STAGES``; what follows a colon (``"typed: dce"``) is only told.
+    """
+    rules = STAGES[stage.partition(":")[0]]
+    for each in (*function.callees(), function):
+        _Verifier(each, stage, rules).check()
+
+
+class _Verifier:
+    def __init__(self, function: Function, stage: str, rules: Stage):
+        self.function, self.stage, self.rules = function, stage, rules
+        self.op: Op | None = None
+        self.defined: set[Value] = set()
+        self.visible: set[Value] = set()
+
+    def check(self) -> None:
+        self.region(self.function.body)
+
+    def demand(self, holds: bool, law: str) -> None:
+        if not holds:
+            place = "" if self.op is None else f", line {self.op.span.line}, {self.op.name}"
+            raise CompilerBug(f"{self.stage}: @{self.function.name}{place}: {law}")
+
+    # -- definitions and uses --------------------------------------------------------------------
+
+    def region(self, region: Region) -> None:
+        owner, here = self.op, list(region.params)
+        self.define(region.params)
+        for op in region.ops:
+            self.op = op
+            self.use(op.operands)
+            for inner in op.regions:
+                self.region(inner)
+            self.typed(op)
+            self.define(op.results)
+            here += op.results
+        self.op = owner
+        self.use(region.yields)
+        self.visible.difference_update(here)
+
+    def define(self, values: Sequence[Value]) -> None:
+        for value in values:
+            self.demand(value not in self.defined, f"{value} is defined twice")
+            self.defined.add(value)
+            self.visible.add(value)
+
+    def use(self, operands: Sequence[AnyOperand]) -> None:
+        for operand in operands:
+            if isinstance(operand, Value):
+                why = "out of its region" if operand in self.defined else "before it is defined"
+                self.demand(operand in self.visible, f"{operand} is used {why}")
+            else:
+                self.type_of(operand)
+
+    def type_of(self, operand: AnyOperand) -> Type:
+        try:
+            return type_of(operand)
+        except TypeError as error:
+            self.demand(False, str(error))
+            raise
+
+    # -- types -----------------------------------------------------------------------------------
+
+    def typed(self, op: Op) -> None:
+        kind = op.opdef.kind
+        fits = op.name not in self.rules.without_names and kind not in self.rules.without_kinds
+        self.demand(fits, f"a {op.name} does not belong into this stage")
+        self.demand(op.span.line > 0 or op.span == NOWHERE, "no line of the source")
+        if op.name == "if":
+            self.branch(op)
+        elif op.name in ("for", "while"):
+            self.loop(Loop(op))
+        elif op.name == "call":
+            self.call(op)
+        elif op.name == "grad":
+            self.gradient(op)
+        elif kind != "control":
+            self.plain(op)
+
+    def plain(self, op: Op) -> None:
+        try:
+            found = op.opdef.result(op.types, **op.attrs)
+        except Exception as error:
+            raise CompilerBug(
+                f"{self.stage}: @{self.function.name}, line {op.span.line}, {op.name}: "
+                f"its record refuses {self.list(op.types)}: {error}"
+            ) from error
+        wanted = found if isinstance(found, tuple) else (found,)
+        self.equal("results", [result.type for result in op.results], wanted)
+
+    def branch(self, op: Op) -> None:
+        self.demand(len(op.regions) == 2, "there must be two regions")
+        self.demand(not any(region.params for region in op.regions), "a branch has parameters")
+        left, right = (region.yields for region in op.regions)
+        self.demand(len(left) == len(right) == len(op.results), "the yields do not count as many")
+        joined = [join(type_of(a), type_of(b)) for a, b in zip(left, right)]
+        self.equal("results", [result.type for result in op.results], joined)
+
+    def loop(self, loop: Loop) -> None:
+        self.demand(len(loop.op.regions) == (1 if loop.is_for else 2), "wrong number of regions")
+        self.demand(len(loop.inits) == loop.carries, "an initial value is missing")
+        self.demand(len(loop.bounds) == (3 if loop.is_for else 0), "a bound is missing")
+        params = 1 + loop.is_for + loop.carries + len(loop.reads)
+        self.demand(len(loop.body.params) == params, "the parameters do not match the ports")
+        self.demand(loop.position.type == INT, "the position is no int")
+        yields = len(loop.body.yields) - loop.has_until
+        self.demand(yields >= loop.carries, "a yield is missing")
+        self.demand(len(loop.op.results) == yields + 1, "the results do not match the yields")
+        self.demand(loop.count.type == INT, "the count is no int")
+        carried = [param.type for param in loop.carry_params]
+        self.equal("carried results", [result.type for result in loop.carried], carried)
+        self.holds("carry", carried, loop.inits)
+        self.holds("carry", carried, loop.carry_yields)
+        for result, item in zip(loop.stacked, loop.stack_yields):
+            self.demand(isinstance(result.type, ListType), f"{result} is stacked but no list")
+            assert isinstance(result.type, ListType)
+            self.holds("stack", [result.type.item], [item])
+        for param, source in zip(loop.read_params, loop.reads):
+            try:
+                item_type = read_type(type_of(source))
+            except DTypeError as error:
+                self.demand(False, str(error))
+            self.demand(join(param.type, item_type) == param.type, f"{param} reads a {item_type}")
+        if loop.has_until:
+            self.truth(loop.until)
+        if loop.condition is not None:
+            tested = [param.type for param in loop.condition.params]
+            self.demand(len(tested) == loop.carries, "the test does not see every carry")
+            self.holds("test", tested, loop.carry_params)
+            self.demand(len(loop.condition.yields) == 1, "the test must yield one value")
+
+    def truth(self, operand: AnyOperand) -> None:
+        type_ = type_of(operand)
+        is_array = isinstance(type_, ArrayType) and type_.dtype in ("bool", None)
+        self.demand(type_ == BOOL or is_array, f"until is a {type_}")
+
+    def call(self, op: Op) -> None:
+        callee = op.attrs["callee"]
+        self.demand(len(op.operands) == len(callee.params), "the operands do not count as many")
+        self.holds("parameter", [param.type for param in callee.params], op.operands)
+        returns = [type_of(value) for value in callee.returns]
+        self.equal("results", [result.type for result in op.results], returns)
+
+    def gradient(self, op: Op) -> None:
+        callee, wrt = op.attrs["callee"], op.attrs["wrt"]
+        inputs = op.operands[: len(op.operands) - bool(op.attrs.get("sens"))]
+        self.demand(len(inputs) == len(callee.params), "the operands do not count as many")
+        self.demand(all(0 <= position < len(inputs) for position in wrt), "wrt names no operand")
+        self.holds("parameter", [param.type for param in callee.params], inputs)
+        values = len(callee.returns) if op.attrs.get("value") else 0
+        self.demand(len(op.results) == values + len(wrt), "the results do not count as many")
+
+    def holds(self, port: str, wanted: Sequence[Type], operands: Sequence[AnyOperand]) -> None:
+        for type_, operand in zip(wanted, operands, strict=True):
+            given = type_of(operand)
+            self.demand(join(type_, given) == type_, f"a {port} of type {type_} is given a {given}")
+
+    def equal(self, what: str, have: Sequence[Type], wanted: Sequence[Type | None]) -> None:
+        same = list(have) == list(wanted)
+        self.demand(same, f"{what} are typed {self.list(have)}, not {self.list(wanted)}")
+
+    @staticmethod
+    def list(types: Sequence[Type | None]) -> str:
+        return f"({', '.join(map(str, types))})"
