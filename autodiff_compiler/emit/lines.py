@@ -1,0 +1,119 @@
+"""A document of indented code lines, with comments above them or behind them.
+
+The trailing comments of one function stand in one column. A comment that does not fit behind its
+line goes above it; code that is too long is wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from autodiff_compiler.emit.wrap import STEP, WIDTH, wrap
+
+GAP = 2
+CUT = " …"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Some code, wrapped already, and the comment that belongs to it."""
+
+    code: tuple[str, ...]
+    trailing: str | None = None
+    begins: bool = False
+
+    @property
+    def end(self) -> int:
+        """The first column in which a trailing comment may start."""
+        return len(self.code[0]) + GAP
+
+    @property
+    def can_carry(self) -> bool:
+        """Whether the comment fits behind the code at all."""
+        return (
+            self.trailing is not None
+            and len(self.code) == 1
+            and self.end + len(self.trailing) <= WIDTH
+        )
+
+
+@dataclass
+class Document:
+    """Lines, in order. ``indent`` counts steps of four blanks.
+
+    >>> document = Document()
+    >>> document.add("def net_forward(x, z):")
+    >>> document.add("x_1 = x * z", 1, "13| x = x * self.z")
+    >>> document.add("return x_1, (x, x_1, z)", 1, "15| return x")
+    >>> print(document.render(), end="")
+    def net_forward(x, z):
+        x_1 = x * z              # 13| x = x * self.z
+        return x_1, (x, x_1, z)  # 15| return x
+    """
+
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, code: str, indent: int = 0, trailing: str | None = None) -> None:
+        """A line of code, and the text of the comment behind it (without its ``#``)."""
+        comment = None if trailing is None else f"# {trailing}".rstrip()
+        wrapped = tuple(wrap(code.rstrip(), indent * STEP))
+        self.lines.append(Line(wrapped, comment, begins=indent == 0))
+
+    def comment(self, text: str, indent: int = 0) -> None:
+        """A comment on a line of its own."""
+        self.text(_cut(f"# {text}".rstrip(), WIDTH - indent * STEP), indent)
+
+    def text(self, text: str, indent: int = 0) -> None:
+        """A line that is printed as it stands, such as one of a docstring."""
+        self.lines.append(Line(((" " * indent * STEP + text).rstrip(),)))
+
+    def blank(self, count: int = 1) -> None:
+        """Empty lines."""
+        self.lines.extend([Line(("",))] * count)
+
+    def render(self) -> str:
+        """The text: no trailing blanks, one line break at the end."""
+        printed = [text for group in self._functions() for text in _aligned(group)]
+        return "\n".join(printed).strip("\n") + "\n"
+
+    def _functions(self) -> Iterator[list[Line]]:
+        """The lines from one unindented line of code to the next."""
+        group: list[Line] = []
+        for line in self.lines:
+            if line.begins and group:
+                yield group
+                group = []
+            group.append(line)
+        yield group
+
+
+def _aligned(lines: list[Line]) -> Iterator[str]:
+    """The text of ``lines``, their trailing comments in one column wherever that is possible."""
+    column = _column([line for line in lines if line.can_carry])
+    for line in lines:
+        if line.trailing is None:
+            yield from line.code
+            continue
+        start = max(column, line.end)
+        if line.can_carry and start + len(line.trailing) <= WIDTH:
+            yield line.code[0].ljust(start) + line.trailing
+        else:
+            indent = len(line.code[0]) - len(line.code[0].lstrip())
+            yield " " * indent + _cut(line.trailing, WIDTH - indent)
+            yield from line.code
+
+
+def _column(lines: list[Line]) -> int:
+    """The leftmost column that the most comments can share."""
+
+    def sharing(column: int) -> int:
+        return sum(line.end <= column <= WIDTH - len(line.trailing or "") for line in lines)
+
+    return max(sorted({line.end for line in lines}), key=sharing, default=0)
+
+
+def _cut(comment: str, width: int) -> str:
+    if len(comment) <= width:
+        return comment
+    return comment[: width - len(CUT)].rstrip() + CUT

@@ -1,0 +1,160 @@
+"""Breaks a line of code that is too long, at brackets, as a formatter would.
+
+Inside brackets a line break is free, so a break never changes the meaning: an expression is broken
+at its commas, else before its loosest operators, else at its longest bracket. What stands outside
+brackets is put into parentheses first. Works on text in which strings have been blanked out.
+"""
+
+from __future__ import annotations
+
+import re
+
+WIDTH = 100
+STEP = 4
+
+STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
+LAMBDA = re.compile(r"\blambda\b[^:]*:")  # the commas of its parameters are not for breaking
+# A statement whose last part is one expression, which may be put into parentheses.
+KEYWORD = re.compile(r"(?:return|if|elif|while) ")
+LOOP = re.compile(r"for .+? in ")
+OTHER = re.compile(r"(?:def|class|with|assert|del|raise|import|from|global|nonlocal|async|yield)\b")
+ASSIGNMENT = re.compile(r" (?:[-+*/%@&|^]|//|\*\*|<<|>>)?= ")
+# Where an expression may be broken, loosest first; a break goes before the operator.
+COMMA = re.compile(r", ")
+CLAUSE = re.compile(r" (?=(?:for|if) )")  # of a comprehension
+LOOSEST = [
+    re.compile(pattern)
+    for pattern in (
+        r" (?=(?:if|else) )",
+        r" (?=or )",
+        r" (?=and )",
+        r"(?<!not) (?=(?:[<>]=?|[!=]=|is|not in|in) )",
+        r" (?=\| )",
+        r" (?=\^ )",
+        r" (?=& )",
+        r" (?=(?:<<|>>) )",
+        r" (?=[-+] )",
+        r" (?=(?:\*|/|//|%|@) )",
+        r" (?=\*\* )",
+    )
+]
+
+
+def wrap(code: str, indent: int = 0, width: int = WIDTH) -> list[str]:
+    """The lines, indented by ``indent`` columns, that ``code`` takes.
+
+    >>> for line in wrap("d_x = np.matmul(d_out, y.T) + d_x_1 * np.sum(z, axis=0)", width=36):
+    ...     print(line)
+    d_x = (
+        np.matmul(d_out, y.T)
+        + d_x_1 * np.sum(z, axis=0)
+    )
+    """
+    if indent + len(code) <= width:
+        return [" " * indent + code]
+    opener, value, closer = _parts(code)
+    targets = opener.removesuffix(" = ")
+    if indent + len(opener) >= width and re.fullmatch(r"[^=:]*, [^=:]*", _flat(targets)):
+        head = _parenthesised("", targets, "", indent, width)
+        tail = wrap(f"_ = {value}", indent, width)
+        return [*head[:-1], tail[0].replace("_", ")", 1), *tail[1:]]
+    fits_alone = opener and not _brackets(value) and indent + STEP + len(value) <= width
+    if (_cuts(value) or fits_alone) and not OTHER.match(code):
+        return _parenthesised(opener, value, closer, indent, width)
+    return _at_brackets(code, indent, width)
+
+
+def _parts(code: str) -> tuple[str, str, str]:
+    """A statement as what opens it, its expression, and the colon that may close it."""
+    flat = _flat(code)
+    closer = ":" if flat.endswith(":") else ""
+    for pattern in (KEYWORD, LOOP):
+        found = pattern.match(flat)
+        if found and not OTHER.match(flat):
+            return code[: found.end()], code[found.end() : len(code) - len(closer)], closer
+    ends = [0, *(found.end() for found in ASSIGNMENT.finditer(flat))]
+    return code[: ends[-1]], code[ends[-1] :], ""
+
+
+def _parenthesised(opener: str, value: str, closer: str, indent: int, width: int) -> list[str]:
+    body = _inside(value, indent + STEP, width)
+    return [f"{' ' * indent}{opener}(", *body, f"{' ' * indent}){closer}"]
+
+
+def _inside(text: str, indent: int, width: int) -> list[str]:
+    """The lines of ``text``, which stands between brackets."""
+    if indent + len(text) <= width:
+        return [" " * indent + text]
+    cuts = _cuts(text)
+    if not cuts:
+        return _at_brackets(text, indent, width)
+    starts = [0, *(end for _, end in cuts)]
+    stops = [*(start for start, _ in cuts), len(text)]
+    pieces = [text[start:stop] for start, stop in zip(starts, stops)]
+    if text[cuts[0][0]] != ",":
+        return [line for piece in pieces for line in _inside(piece, indent, width)]
+    pieces[-1] = pieces[-1].removesuffix(",")
+    if all(re.fullmatch(r"-?[\w.]+", piece) for piece in pieces):
+        return _packed(pieces, indent, width)
+    lines = []
+    for piece in pieces:
+        lines += _inside(piece, indent, width - 1)
+        lines[-1] += ","
+    return lines
+
+
+def _packed(names: list[str], indent: int, width: int) -> list[str]:
+    """As many names to a line as fit; a column of fifty names is no help to anybody."""
+    lines = [" " * indent + names[0] + ","]
+    for name in names[1:]:
+        if len(lines[-1]) + len(name) + 2 <= width:
+            lines[-1] += f" {name},"
+        else:
+            lines.append(" " * indent + name + ",")
+    return lines
+
+
+def _at_brackets(text: str, indent: int, width: int) -> list[str]:
+    """Opens the longest bracket of ``text``, and the next longest, until its lines fit."""
+    brackets = sorted(_brackets(text), key=lambda pair: pair[0] - pair[1])
+    for count in range(1, len(brackets) + 1):
+        position, lines = 0, [" " * indent]
+        for start, stop in sorted(brackets[:count]):
+            lines[-1] += text[position:start]
+            lines += _inside(text[start:stop], indent + STEP, width)
+            lines.append(" " * indent)
+            position = stop
+        lines[-1] += text[position:]
+        if count == len(brackets) or all(len(line) <= width for line in lines):
+            return lines
+    return [" " * indent + text]
+
+
+def _flat(text: str) -> str:
+    """``text`` with strings, the insides of brackets and the parameters of lambdas blanked."""
+    flat: list[str] = []
+    depth = 0
+    for char in STRING.sub(lambda found: "_" * len(found.group()), text):
+        depth -= char in ")]}"
+        flat.append(char if depth == 0 else "_")
+        depth += char in "([{"
+    return LAMBDA.sub(lambda found: "_" * len(found.group()), "".join(flat))
+
+
+def _brackets(text: str) -> list[tuple[int, int]]:
+    """Where the insides of the outermost brackets start and stop; empty ones do not count."""
+    flat = _flat(text)
+    starts = [position + 1 for position, char in enumerate(flat) if char in "([{"]
+    stops = [position for position, char in enumerate(flat) if char in ")]}"]
+    return [(start, stop) for start, stop in zip(starts, stops) if stop > start]
+
+
+def _cuts(text: str) -> list[tuple[int, int]]:
+    """The stretches at which ``text`` is best broken; what lies in them is dropped."""
+    flat = _flat(text)
+    first = CLAUSE if re.search(r"\bfor .+ in ", flat) else COMMA
+    for pattern in (first, *LOOSEST):
+        cuts = [found.span() for found in pattern.finditer(flat)]
+        if cuts:
+            return cuts
+    return []
