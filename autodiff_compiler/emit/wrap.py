@@ -13,7 +13,7 @@ WIDTH = 100
 STEP = 4
 
 STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
-LAMBDA = re.compile(r"\blambda\b[^:]*:")  # the commas of its parameters are not for breaking
+LAMBDA = re.compile(r"(\blambda\b|:)")
 # A statement whose last part is one expression, which may be put into parentheses.
 KEYWORD = re.compile(r"(?:return|if|elif|while) ")
 LOOP = re.compile(r"for .+? in ")
@@ -138,7 +138,17 @@ def _flat(text: str) -> str:
         depth -= char in ")]}"
         flat.append(char if depth == 0 else "_")
         depth += char in "([{"
-    return LAMBDA.sub(lambda found: "_" * len(found.group()), "".join(flat))
+    return _without_parameters("".join(flat))
+
+
+def _without_parameters(flat: str) -> str:
+    """``flat`` with every lambda blanked up to its colon: its commas are not for breaking."""
+    parts, open_lambdas = [], 0
+    for part in LAMBDA.split(flat):
+        open_lambdas += part == "lambda"
+        parts.append("_" * len(part) if open_lambdas else part)
+        open_lambdas -= part == ":" and open_lambdas > 0
+    return "".join(parts)
 
 
 def _brackets(text: str) -> list[tuple[int, int]]:

@@ -84,8 +84,9 @@ def test_layout(code: str, expected: str) -> None:
     assert wrapped(code, 38) == expected
 
 
-def test_a_lambda_does_not_become_a_tuple() -> None:
-    code = "x = lambda first, second: function(first, second)"
+@pytest.mark.parametrize("first", ["first", "first=lambda: 1"])
+def test_a_lambda_does_not_become_a_tuple(first: str) -> None:
+    code = f"x = lambda {first}, second=2: function(first, second)"
     for width in range(10, 50):
         assert ast.dump(ast.parse(wrapped(code, width))) == ast.dump(ast.parse(code))
 
