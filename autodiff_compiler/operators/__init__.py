@@ -1,5 +1,36 @@
-"""The operator records, one family per file. Importing this package fills ``OPERATORS``."""
+"""The operator records, one family per file. Importing this package fills ``OPERATORS``.
 
-from autodiff_compiler.operators import containers, control, structure
+A record can be had by its name: ``from autodiff_compiler.operators import matmul``.
+"""
 
-__all__ = ["containers", "control", "structure"]
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.operators import (
+    compare,
+    containers,
+    control,
+    elementwise,
+    indexing,
+    joining,
+    linalg,
+    reduce,
+    structure,
+)
+
+__all__ = [
+    "compare",
+    "containers",
+    "control",
+    "elementwise",
+    "indexing",
+    "joining",
+    "linalg",
+    "reduce",
+    "structure",
+]
+
+
+def __getattr__(name: str) -> OpDef:
+    try:
+        return OPERATORS[name]
+    except KeyError:
+        raise AttributeError(f"there is no operator {name}") from None

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef, call_rule, rule_names
-from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type
+from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, is_floating
 from autodiff_compiler.operators.declare import (
     arithmetic_dtype,
     broadcast_shapes,
@@ -39,6 +40,16 @@ def boolean(types: Sequence[Type]) -> str | None:
     return "bool"
 
 
+def integral(types: Sequence[Type]) -> str | None:
+    """As ``arithmetic``, for integers and bools only."""
+    for type_ in types:
+        if type_ == FLOAT or isinstance(type_, ArrayType) and type_.dtype and is_floating(type_):
+            raise DTypeError(
+                f"bits of a {type_} cannot be combined", "use integers or bools, or cast first"
+            )
+    return arithmetic_dtype(types) if _arrays(types) else None
+
+
 def _arrays(types: Sequence[Type]) -> bool:
     return any(isinstance(type_, ArrayType) for type_ in types)
 
@@ -51,6 +62,7 @@ def elementwise(
     partials: Mapping[str, Callable[..., Any]] | None = None,
     dtype: DTypeRule = arithmetic,
     operands: tuple[str, ...] = ("x",),
+    promote: Callable[..., Sequence[str | None]] | None = None,
     **facts: Any,
 ) -> OpDef:
     """An operator that works element by element, with NumPy broadcasting.
@@ -60,7 +72,7 @@ def elementwise(
     both modes, because the Jacobian is diagonal. Without ``partials`` the derivative is zero.
     """
 
-    def promote(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    def casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
         if not _arrays(types):
             return [None] * len(types)
         common = arithmetic_dtype(types) if dtype is boolean else dtype(types)
@@ -71,7 +83,7 @@ def elementwise(
         if _arrays(types):
             return ArrayType(dtype(types), shape)
         if isinstance(numpy, str) and "np." in numpy:
-            return ArrayType("bool" if dtype is boolean else "float64", ())
+            return ArrayType(_ufunc_dtype(types, dtype), ())
         return _scalar_result(types, dtype)
 
     rules = {key: _scaling(partial) for key, partial in (partials or {}).items()}
@@ -81,7 +93,7 @@ def elementwise(
         operands,
         numpy,
         result,
-        promote=promote,
+        promote=promote or casts,
         adjoint={key: _adjoint(key, scale) for key, scale in rules.items()},
         tangent={key: _tangent(scale) for key, scale in rules.items()},
         kind="zero" if partials is None else "elementwise",
@@ -89,15 +101,33 @@ def elementwise(
     )
 
 
+def no_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    """The ``promote`` of an operator that takes every dtype as it comes."""
+    return [None] * len(types)
+
+
 def _scalar_result(types: Sequence[Type], dtype: DTypeRule) -> Type:
+    """The type of Python's own arithmetic on numbers."""
     if dtype is boolean:
         return BOOL
     if dtype is floating:
         return FLOAT
+    kind = _widest(types)
+    return ScalarType("int" if kind == "bool" and dtype is not integral else kind)
+
+
+def _ufunc_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
+    """The dtype of a NumPy function of Python numbers."""
+    if dtype is boolean:
+        return "bool"
+    wide = {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128"}
+    return "float64" if dtype is floating else wide[_widest(types)]
+
+
+def _widest(types: Sequence[Type]) -> str:
     order = ("bool", "int", "float", "complex")
     kinds = [type_.kind for type_ in types if isinstance(type_, ScalarType)]
-    kind = max(kinds, key=order.index)
-    return ScalarType("int" if kind == "bool" else kind)
+    return max(kinds, key=order.index)
 
 
 def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,13 +7,14 @@ Where a static shape is not known they take it from a run-time operand, ``shape_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import SHAPE, ArrayType, Shape, Type, is_floating
 from autodiff_compiler.operators.declare import (
@@ -48,33 +49,42 @@ def cast_like(ct: Any, x: Value) -> Any:
     return cast(ct, dtype=x.dtype_name)
 
 
-def shape_argument(x: Value) -> tuple[Shape, tuple[Value, ...]]:
-    """How to hand on the shape of ``x``: as an attribute if static, else as an operand."""
-    if isinstance(x.type, ArrayType) and not x.type.has_static_shape:
-        return None, (shape_of(x),)
-    return shape_of_type(x.type), ()
+def shape_argument(x: Any) -> tuple[Shape, tuple[Value, ...]]:
+    """How to hand on the shape of ``x``: as an attribute, and as an operand where it is not static.
+
+    Beside a run-time operand the attribute says only what is known of the shape, for the type.
+    """
+    type_ = type_of(x)
+    if isinstance(type_, ArrayType) and not type_.has_static_shape:
+        return type_.shape, (shape_of(x),)
+    return shape_of_type(type_), ()
 
 
-def _shape_text(shape: Shape) -> str:
-    return "{shape}" if shape is not None else "{1}"
+def shape_text(types: Sequence[Type], shape: Shape, fixed: int = 1) -> str:
+    """The text of a shape: the last operand where there is one beyond ``fixed``, else itself.
+
+    >>> shape_text((), (3,), fixed=0), shape_text((), (2, 3), fixed=0), shape_text((SHAPE,), None, 0)
+    ('3', '(2, 3)', '{0}')
+    """
+    if len(types) > fixed:
+        return f"{{{len(types) - 1}}}"
+    return str(shape[0]) if shape is not None and len(shape) == 1 else str(shape)
 
 
 def _reshape_numpy(types: Sequence[Type], *, shape: Shape) -> str:
-    if shape is not None and len(shape) == 1:
-        return "{x}.reshape(" + str(shape[0]) + ")"
-    return f"{{x}}.reshape({_shape_text(shape)})"
+    return f"{{x}}.reshape({shape_text(types, shape)})"
 
 
 def _reshape_type(types: Sequence[Type], *, shape: Shape) -> Type:
     (x, *_) = types
     assert isinstance(x, ArrayType)
-    if shape is None:
-        return ArrayType(x.dtype, None)
+    if shape is None or len(types) > 1:
+        return ArrayType(x.dtype, shape)
     if not x.has_static_shape or x.shape is None:
         return ArrayType(x.dtype, tuple(None if dim == -1 else dim for dim in shape))
-    size = int(np.prod(x.shape, dtype=int))
+    size = math.prod(dim for dim in x.shape if isinstance(dim, int))
     dims = [dim for dim in shape if isinstance(dim, int)]
-    rest = int(np.prod([dim for dim in dims if dim != -1], dtype=int))
+    rest = math.prod(dim for dim in dims if dim != -1)
     if dims.count(-1) > 1 or (size % rest if -1 in dims and rest else size != rest):
         raise ShapeError(
             f"{size} elements of shape {x.shape} cannot be reshaped to {tuple(shape)}",
@@ -100,15 +110,16 @@ def reshape_like(ct: Value, x: Value) -> Value:
 
 def _broadcast_type(types: Sequence[Type], *, shape: Shape) -> Type:
     dtype = types[0].dtype if isinstance(types[0], ArrayType) else "float64"
-    if shape is not None and broadcast_shapes([shape_of_type(types[0]), shape]) != tuple(shape):
-        raise ShapeError(f"shape {shape_of_type(types[0])} cannot be stretched to {shape}")
+    have = shape_of_type(types[0])
+    if len(types) == 1 and have is not None and broadcast_shapes([have, shape]) != tuple(shape or ()):
+        raise ShapeError(f"shape {have} cannot be stretched to {shape}")
     return ArrayType(dtype, None if shape is None else tuple(shape))
 
 
 broadcast_to = linear(
     "broadcast_to", "x stretched to a larger shape, as NumPy broadcasts (a read-only view).",
     operands=("x", "*rest"),
-    numpy=lambda types, *, shape: f"np.broadcast_to({{x}}, {_shape_text(shape)})",
+    numpy=lambda types, *, shape: f"np.broadcast_to({{x}}, {shape_text(types, shape)})",
     result=_broadcast_type,
     adjoint={"x": lambda ct, x: unbroadcast(ct, x)}, label="{x}_stretched", views=("x",),
 )  # fmt: skip
@@ -122,11 +133,14 @@ def broadcast_like(ct: Value, x: Value) -> Value:
     return broadcast_to(ct, *rest, shape=shape)
 
 
-def _sum_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
-    axis = "" if axes is None else ", axis={axes}"
-    if axes is not None and len(axes) == 1:
-        axis = f", axis={axes[0]}"
-    return f"np.sum({{x}}{axis}{', keepdims=True' if keepdims else ''})"
+def axis_text(axes: Sequence[int] | None, keepdims: bool = False) -> str:
+    """The arguments of a NumPy reduction after its operand.
+
+    >>> axis_text((1,), True), axis_text(None)
+    (', axis=1, keepdims=True', '')
+    """
+    axis = "" if axes is None else f", axis={axes[0] if len(axes) == 1 else tuple(axes)}"
+    return axis + (", keepdims=True" if keepdims else "")
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int] | None, keepdims: bool) -> Shape:
@@ -157,7 +171,8 @@ def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool
 
 sum_ = linear(
     "sum", "Sum over axes (None: all). Integers and bools are summed in int64.",
-    numpy=_sum_numpy, result=_sum_type,
+    numpy=lambda types, *, axes, keepdims: f"np.sum({{x}}{axis_text(axes, keepdims)})",
+    result=_sum_type,
     adjoint={
         "x": lambda ct, x, axes, keepdims: broadcast_like(
             restore_axes(cast_like(ct, x), x, axes, keepdims), x
@@ -208,14 +223,14 @@ def _transpose_numpy(types: Sequence[Type], *, perm: Sequence[int]) -> str:
     return "np.transpose({x}, {perm})"
 
 
-transpose = linear(
+transpose: OpDef = linear(
     "transpose", "x with its axes permuted.",
     numpy=_transpose_numpy, result=_transpose_type,
     adjoint={"x": lambda ct, perm: transpose(ct, perm=inverse(perm))},
     label="{x}_t", views=("x",),
 )  # fmt: skip
 
-swap_last_axes = linear(
+swap_last_axes: OpDef = linear(
     "swap_last_axes", "x with its last two axes exchanged, whatever its rank.",
     numpy=lambda types: "{x}.T" if types[0].ndim == 2 else "np.swapaxes({x}, -1, -2)",
     result=lambda types: types[0] if types[0].shape is None else ArrayType(
@@ -230,11 +245,9 @@ copy = linear(
 
 
 def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value: Any) -> str:
-    size = "{shape}" if shape is not None else "{0}"
-    if shape == ():
+    size = shape_text(types, shape, fixed=0)
+    if shape == () and not types:
         return f"np.{dtype}({value!r})"
-    if shape is not None and len(shape) == 1:
-        size = str(shape[0])
     kind = "" if dtype is None else f", np.{dtype}"
     if value in (0, 1):
         return f"np.{'ones' if value else 'zeros'}({size}{kind})"

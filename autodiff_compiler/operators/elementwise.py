@@ -1,0 +1,260 @@
+"""Arithmetic and the elementary functions, element by element.
+
+A rule gives the partial derivative, or the cotangent itself where that reads better
+(``ct / y`` rather than ``ct * (1 / y)``). Each one serves both modes, and any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type
+from autodiff_compiler.operators.compare import equal
+from autodiff_compiler.operators.declare import (
+    arithmetic_dtype,
+    casts_for,
+    same_type,
+    zero_gradient,
+)
+from autodiff_compiler.operators.families import boolean, elementwise, floating, integral
+from autodiff_compiler.operators.structure import full_like
+
+XY = ("x", "y")
+
+add = elementwise(
+    "add", "x + y. Broadcasts; two bools give their or.",
+    operands=XY, numpy="{x} + {y}", label="{x}_plus_{y}",
+    partials={"x": lambda ct: ct, "y": lambda ct: ct},
+)  # fmt: skip
+
+sub = elementwise(
+    "sub", "x - y. Broadcasts.",
+    operands=XY, numpy="{x} - {y}", label="{x}_minus_{y}",
+    partials={"x": lambda ct: ct, "y": lambda ct: -ct},
+)  # fmt: skip
+
+mul = elementwise(
+    "mul", "x * y. Broadcasts; two bools give their and.",
+    operands=XY, numpy="{x} * {y}", label="{x}_times_{y}",
+    partials={"x": lambda y: y, "y": lambda x: x},
+)  # fmt: skip
+
+div = elementwise(
+    "div", "x / y. Broadcasts; integers and bools are divided in float32.",
+    operands=XY, numpy="{x} / {y}", dtype=floating, label="{x}_over_{y}",
+    partials={"x": lambda ct, y: ct / y, "y": lambda ct, y, out: -ct * out / y},
+)  # fmt: skip
+
+floor_div = elementwise(
+    "floor_div", "x / y rounded down, as Python's //. Zero derivative.",
+    operands=XY, numpy="{x} // {y}", label="{x}_floor_{y}",
+)  # fmt: skip
+
+mod = elementwise(
+    "mod", "x - x // y * y, with the sign of y, as Python's %.",
+    operands=XY, numpy="{x} % {y}", label="{x}_mod_{y}",
+    partials={"x": lambda ct: ct, "y": lambda ct, x, y: -ct * (x // y)},
+)  # fmt: skip
+
+
+def _pow_base(ct: Any, x: Any, y: Any) -> Any:
+    """``y * x ** (y - 1)``, except at x = y = 0, where the slope of the constant 1 is 0."""
+    if isinstance(y, Value):
+        both_zero = equal(x, 0.0) & equal(y, 0.0)
+        return ct * (y * x ** where(both_zero, 1.0, y - 1.0))
+    if y == 0:
+        return None
+    if y == 1:
+        return ct
+    return ct * (2.0 * x) if y == 2 else ct * (float(y) * x ** (y - 1))
+
+
+def _pow_exponent(ct: Any, x: Any, out: Any) -> Any:
+    """``out * log(x)``, except at x = 0, where the power does not depend on y."""
+    if isinstance(x, Value):
+        return ct * out * log(where(equal(x, 0.0), 1.0, x))
+    if x == 0:
+        return None
+    return ct * out * (math.log(x) if x > 0 else log(full_like(out, value=float(x))))
+
+
+pow = elementwise(
+    "pow", "x ** y. Broadcasts; a literal exponent gives the plain power rule.",
+    operands=XY, numpy="{x} ** {y}", label="{x}_to_the_{y}",
+    partials={"x": _pow_base, "y": _pow_exponent},
+)  # fmt: skip
+
+
+def _larger(ct: Any, this: Any, other: Any) -> Any:
+    """What of ``ct`` goes to ``this`` where ``this > other`` wins; a tie is split in half."""
+    return where(this > other, ct, where(equal(this, other), 0.5 * ct, 0.0))
+
+
+maximum = elementwise(
+    "maximum", "The larger of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
+    operands=XY, numpy="np.maximum({x}, {y})", label="larger_{x}_{y}",
+    partials={"x": lambda ct, x, y: _larger(ct, x, y), "y": lambda ct, x, y: _larger(ct, y, x)},
+)  # fmt: skip
+
+minimum = elementwise(
+    "minimum", "The smaller of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
+    operands=XY, numpy="np.minimum({x}, {y})", label="smaller_{x}_{y}",
+    partials={"x": lambda ct, x, y: _larger(ct, y, x), "y": lambda ct, x, y: _larger(ct, x, y)},
+)  # fmt: skip
+
+atan2 = elementwise(
+    "atan2", "The angle of the point (y, x), in (-pi, pi]. Broadcasts.",
+    operands=("y", "x"), numpy="np.arctan2({y}, {x})", dtype=floating, label="angle_{y}_{x}",
+    partials={
+        "y": lambda ct, x, y: ct * x / (x * x + y * y),
+        "x": lambda ct, x, y: -ct * y / (x * x + y * y),
+    },
+)  # fmt: skip
+
+
+def _branch_dtype(types: Sequence[Type]) -> str | None:
+    """The dtype of ``where``: that of its two values; two numbers make a tensor of their kind."""
+    values = types[1:]
+    if any(isinstance(type_, ArrayType) for type_ in values):
+        return arithmetic_dtype(values)
+    if FLOAT in values:
+        return "float32"
+    return "bool" if all(type_ == BOOL for type_ in values) else "int64"
+
+
+def _where_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    return [None, *casts_for(types[1:], _branch_dtype(types))]
+
+
+def _where_numpy(types: Sequence[Type]) -> str:
+    text = "np.where({c}, {x}, {y})"
+    if FLOAT in types[1:] and all(isinstance(type_, ScalarType) for type_ in types[1:]):
+        return f"{text}.astype(np.float32)"
+    return text
+
+
+where: OpDef = elementwise(
+    "where", "x where c is true, else y. Broadcasts. A NaN in the branch not taken is not shielded.",
+    operands=("c", "x", "y"), numpy=_where_numpy, dtype=_branch_dtype, promote=_where_casts,
+    partials={
+        "x": lambda ct, c: where(c, ct, 0.0),
+        "y": lambda ct, c: where(c, 0.0, ct),
+    },
+)  # fmt: skip
+
+clip = elementwise(
+    "clip", "x limited to [low, high]. At a bound the gradient goes to x.",
+    operands=("x", "low", "high"), numpy="np.clip({x}, {low}, {high})", label="{x}_clipped",
+    partials={
+        "x": lambda ct, x, low, high: where((x >= low) & (x <= high), ct, 0.0),
+        "low": lambda ct, x, low: where(x < low, ct, 0.0),
+        "high": lambda ct, x, high: where(x > high, ct, 0.0),
+    },
+)  # fmt: skip
+
+neg = elementwise(
+    "neg", "-x.", numpy="-{x}", label="minus_{x}", partials={"x": lambda ct: -ct}
+)  # fmt: skip
+
+abs = elementwise(
+    "abs", "|x|; the slope at 0 is 0.", label="abs_{x}",
+    numpy=lambda types: "np.abs({x})" if isinstance(types[0], ArrayType) else "abs({x})",
+    partials={"x": lambda x: sign(x)},
+)  # fmt: skip
+
+square = elementwise(
+    "square", "x * x.", numpy="np.square({x})", label="{x}_squared",
+    partials={"x": lambda x: 2.0 * x},
+)  # fmt: skip
+
+relu = elementwise(
+    "relu", "max(x, 0); the slope at 0 is 0.", numpy="np.maximum({x}, 0)", label="relu_{x}",
+    partials={"x": lambda x: x > 0},
+)  # fmt: skip
+
+
+def _function(name: str, doc: str, numpy: str, rule: Callable[..., Any]) -> OpDef:
+    """A function of one floating operand; integers and bools are taken in float32."""
+    return elementwise(
+        name, doc, numpy=numpy, dtype=floating, label=f"{name}_{{x}}", partials={"x": rule}
+    )
+
+
+exp = _function("exp", "e to the x.", "np.exp({x})", lambda out: out)
+expm1 = _function("expm1", "exp(x) - 1, exact near 0.", "np.expm1({x})", lambda out: out + 1.0)
+log = _function("log", "The natural logarithm.", "np.log({x})", lambda ct, x: ct / x)
+log1p = _function(
+    "log1p", "log(1 + x), exact near 0.", "np.log1p({x})", lambda ct, x: ct / (1.0 + x)
+)
+sqrt = _function("sqrt", "The square root.", "np.sqrt({x})", lambda ct, out: ct * 0.5 / out)
+rsqrt = _function(
+    "rsqrt", "1 / sqrt(x).", "1.0 / np.sqrt({x})", lambda ct, x, out: ct * -0.5 * out / x
+)
+reciprocal = _function("reciprocal", "1 / x.", "1.0 / {x}", lambda ct, out: -ct * out * out)
+sin = _function("sin", "Sine of x radians.", "np.sin({x})", lambda x: cos(x))
+cos: OpDef = _function("cos", "Cosine of x radians.", "np.cos({x})", lambda ct, x: -ct * sin(x))
+tan = _function("tan", "Tangent of x radians.", "np.tan({x})", lambda out: 1.0 + out * out)
+asin = _function(
+    "asin", "Inverse sine.", "np.arcsin({x})", lambda ct, x: ct / sqrt(1.0 - x * x)
+)
+acos = _function(
+    "acos", "Inverse cosine.", "np.arccos({x})", lambda ct, x: -ct / sqrt(1.0 - x * x)
+)
+atan = _function("atan", "Inverse tangent.", "np.arctan({x})", lambda ct, x: ct / (1.0 + x * x))
+sinh = _function("sinh", "Hyperbolic sine.", "np.sinh({x})", lambda x: cosh(x))
+cosh: OpDef = _function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda x: sinh(x))
+tanh = _function("tanh", "Hyperbolic tangent.", "np.tanh({x})", lambda out: 1.0 - out * out)
+asinh = _function(
+    "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / sqrt(x * x + 1.0)
+)
+acosh = _function(
+    "acosh", "Inverse hyperbolic cosine.", "np.arccosh({x})", lambda ct, x: ct / sqrt(x * x - 1.0)
+)
+atanh = _function(
+    "atanh", "Inverse hyperbolic tangent.", "np.arctanh({x})", lambda ct, x: ct / (1.0 - x * x)
+)
+sigmoid = _function(
+    "sigmoid",
+    "1 / (1 + exp(-x)), written so that nothing overflows.",
+    "np.exp(np.minimum({x}, 0.0)) / (1.0 + np.exp(-np.abs({x})))",
+    lambda out: out * (1.0 - out),
+)
+softplus = _function(
+    "softplus", "log(1 + exp(x)), stable.", "np.logaddexp(0.0, {x})", lambda x: sigmoid(x)
+)
+
+
+def _step(name: str, doc: str, numpy: str) -> OpDef:
+    return elementwise(name, doc, numpy=numpy, label=f"{name}_{{x}}")
+
+
+sign: OpDef = _step("sign", "-1, 0 or 1 as x is negative, zero or positive.", "np.sign({x})")
+floor = _step("floor", "The largest integer up to x, in the dtype of x.", "np.floor({x})")
+ceil = _step("ceil", "The smallest integer from x on, in the dtype of x.", "np.ceil({x})")
+round = _step("round", "The nearest integer, halves to even.", "np.round({x})")
+trunc = _step("trunc", "x without its fraction.", "np.trunc({x})")
+
+
+def _bits(name: str, doc: str, mark: str) -> OpDef:
+    text = f"{{x}} {mark} {{y}}"
+    return elementwise(name, doc, operands=XY, numpy=text, dtype=integral)
+
+
+bit_and = _bits("bit_and", "Bits set in both; integers or bools. Broadcasts.", "&")
+bit_or = _bits("bit_or", "Bits set in one or both; integers or bools. Broadcasts.", "|")
+bit_xor = _bits("bit_xor", "Bits set in exactly one; integers or bools. Broadcasts.", "^")
+
+invert = elementwise(
+    "invert", "~x: not x, a bool also for integers.", dtype=boolean, label="not_{x}",
+    numpy=lambda types: "~{x}" if getattr(types[0], "dtype", None) in ("bool", None)
+    and isinstance(types[0], ArrayType) else "np.logical_not({x})",
+)  # fmt: skip
+
+stop_gradient = zero_gradient(
+    "stop_gradient", "x itself, as a constant: no gradient flows back through it.",
+    numpy="{x}", result=same_type, label="{x}", views=("x",),
+)  # fmt: skip

@@ -1,0 +1,317 @@
+"""Reading and writing parts of an array.
+
+The attribute ``index`` is a subscript as data, a tuple of items:
+
+    1  None  '...'              as in ``x[1, None, ...]``
+    ('slice', start, stop, step)
+    ('op', k)                   the k-th of ``*rest``: a run-time int, or an array of ints or bools
+
+The bounds of a slice may be ``('op', k)`` too. ``index`` and ``scatter`` are each other's adjoints.
+A position that an array names twice is added up, as calculus asks; where the index holds no array
+plain assignment does, and that is what is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.errors import DTypeError, ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
+from autodiff_compiler.operators.declare import broadcast_shapes, linear, shape_of_type
+from autodiff_compiler.operators.structure import full_like, shape_argument, shape_text, unbroadcast
+
+Index = tuple[Any, ...]
+FULL = ("slice", None, None, None)
+
+
+def _is_op(item: Any) -> bool:
+    return isinstance(item, tuple) and item[0] == "op"
+
+
+def _is_slice(item: Any) -> bool:
+    return isinstance(item, tuple) and item[0] == "slice"
+
+
+def subscript(index: Index, fixed: int) -> str:
+    """The text between the brackets; the operands of ``*rest`` come after ``fixed`` others.
+
+    >>> subscript(("...", ("slice", 1, None, None), ("op", 0)), fixed=1)
+    '..., 1:, {1}'
+    """
+
+    def bound(item: Any) -> str:
+        if item is None:
+            return ""
+        return f"{{{item[1] + fixed}}}" if _is_op(item) else str(item)
+
+    def text(item: Any) -> str:
+        if _is_slice(item):
+            start, stop, step = (bound(part) for part in item[1:])
+            return f"{start}:{stop}" + (f":{step}" if step else "")
+        return "None" if item is None else bound(item)
+
+    return ", ".join(text(item) for item in index) or "()"
+
+
+def _index_text(index: Index, fixed: int) -> str:
+    """The index as an expression of its own, for ``np.add.at``."""
+    if any(_is_slice(item) or item == "..." for item in index):
+        return f"np.s_[{subscript(index, fixed)}]"
+    inner = subscript(index, fixed)
+    return inner if len(index) == 1 else f"({inner})"
+
+
+def _adds_up(index: Index, rest: Sequence[Type]) -> bool:
+    """Whether an array of ints in the index may name a position twice."""
+    arrays = [rest[item[1]] for item in index if _is_op(item)]
+    return any(
+        isinstance(type_, ArrayType) and type_.shape != () and type_.dtype != "bool"
+        for type_ in arrays
+    )
+
+
+def index_shape(shape: Shape, index: Index, rest: Sequence[Type]) -> Shape:
+    """The shape of ``x[index]``. Raises ShapeError or DTypeError where the index does not fit.
+
+    >>> index_shape((4, "b", 3), (0, FULL, ("slice", None, None, -2)), ())
+    ('b', 2)
+    """
+    items = [_classify(item, rest) for item in index]
+    if shape is None or any(kind == "unknown" for kind, _, _ in items):
+        return None
+    used = sum(takes for _, takes, _ in items)
+    if used > len(shape):
+        raise ShapeError(
+            f"too many indices: {used} for a tensor of {len(shape)} dimensions",
+            "use as many as the tensor has dimensions, or fewer",
+        )
+    if not any(kind == "..." for kind, _, _ in items):
+        items.append(("...", 0, None))
+    dims: list[Dim] = []
+    arrays: list[Shape] = []
+    places: list[tuple[int, int]] = []
+    axis = 0
+    for position, (kind, takes, item) in enumerate(items):
+        if kind == "...":
+            takes = len(shape) - used
+            dims += shape[axis : axis + takes]
+        elif kind == "new":
+            dims.append(1)
+        elif kind == "slice":
+            dims.append(_sliced(shape[axis], item))
+        else:
+            if kind == "int":
+                _check_bounds(item, shape[axis], axis)
+            arrays.append(item if kind == "array" else ())
+            places.append((position, len(dims)))
+        axis += takes
+    if not any(arrays):
+        return tuple(dims)
+    # NumPy puts the dimensions of the index arrays where they stand if they stand together.
+    together = places[-1][0] - places[0][0] == len(places) - 1
+    front = places[0][1] if together else 0
+    return (*dims[:front], *(broadcast_shapes(arrays) or ()), *dims[front:])
+
+
+def _classify(item: Any, rest: Sequence[Type]) -> tuple[str, int, Any]:
+    """An item as (kind, how many axes it takes, what else the shape depends on)."""
+    if item is None:
+        return "new", 0, None
+    if item == "...":
+        return "...", 0, None
+    if _is_slice(item):
+        return "slice", 1, item
+    if not _is_op(item):
+        return "int", 1, int(item)
+    type_ = rest[item[1]]
+    if not isinstance(type_, ArrayType):
+        return "int", 1, None
+    if type_.dtype is not None and np.dtype(type_.dtype).kind not in "iub":
+        raise DTypeError(
+            f"a tensor of {type_.dtype} cannot be an index", "use one of ints or bools"
+        )
+    if type_.dtype is None or type_.shape is None:
+        return "unknown", 0, None
+    if type_.dtype == "bool":
+        return "array", len(type_.shape), (None,)
+    return ("int", 1, None) if type_.shape == () else ("array", 1, type_.shape)
+
+
+def _sliced(dim: Dim, item: Any) -> Dim:
+    start, stop, step = item[1:]
+    if start is None and stop is None and step in (None, 1, -1):
+        return dim
+    if isinstance(dim, int) and not any(_is_op(part) for part in item[1:]):
+        return len(range(*slice(start, stop, step).indices(dim)))
+    return None
+
+
+def _check_bounds(item: int | None, dim: Dim, axis: int) -> None:
+    if item is not None and isinstance(dim, int) and not -dim <= item < dim:
+        raise ShapeError(
+            f"index {item} is out of bounds for axis {axis} of size {dim}",
+            f"use an index from {-dim} to {dim - 1}" if dim else "",
+        )
+
+
+def _index_type(types: Sequence[Type], *, index: Index) -> Type:
+    x = types[0]
+    if not isinstance(x, ArrayType):
+        raise DTypeError(f"a {x} cannot be indexed like a tensor")
+    if x.shape == () and any(item not in (None, "...") for item in index):
+        raise ShapeError("a tensor without axes cannot be indexed", "use the tensor itself")
+    return ArrayType(x.dtype, index_shape(x.shape, index, types[1:]))
+
+
+def _scatter_back(ct: Value, x: Value, rest: Sequence[Any], index: Index) -> Value:
+    shape, more = shape_argument(x)
+    return scatter(ct, *rest, *more, index=index, shape=shape)
+
+
+index: OpDef = linear(
+    "index", "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
+    operands=("x", "*rest"), numpy=lambda types, *, index: f"{{x}}[{subscript(index, 1)}]",
+    result=_index_type, adjoint={"x": _scatter_back}, label="{x}_item", views=("x",),
+)  # fmt: skip
+
+
+def _dtype_text(type_: Type, name: str) -> str:
+    known = isinstance(type_, ArrayType) and type_.dtype is not None
+    return f"np.{type_.dtype}" if known else f"np.asarray({name}).dtype"  # type: ignore[attr-defined]
+
+
+def _zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
+    return f"{{out}} = np.zeros({shape_text(types, shape, fixed)}, {_dtype_text(types[0], '{v}')})"
+
+
+def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
+    rest = _operands_of(index)
+    zeros = _zeros_text(types, shape, 1 + rest)
+    if _adds_up(index, types[1:]):
+        return f"{zeros}\nnp.add.at({{out}}, {_index_text(index, 1)}, {{v}})"
+    return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
+
+
+def _operands_of(index: Index) -> int:
+    """How many run-time operands an index has."""
+    parts = [part for item in index for part in (item[1:] if _is_slice(item) else (item,))]
+    return 1 + max((part[1] for part in parts if _is_op(part)), default=-1)
+
+
+scatter = linear(
+    "scatter",
+    "Zeros of the given shape with v added at [index]; the shape is an attribute, and the last "
+    "operand where it is not static.",
+    operands=("v", "*rest"), numpy=_scatter_numpy,
+    result=lambda types, *, index, shape: ArrayType(
+        types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape),
+    adjoint={
+        "v": lambda ct, v, rest, index: unbroadcast(
+            _index(ct, *rest[: _operands_of(index)], index=index), v
+        )
+    },
+    label="{v}_scattered",
+)  # fmt: skip
+
+# Inside the rules above and below, the attribute ``index`` hides the record of that name.
+_index: OpDef = index
+
+
+def _check_written(types: Sequence[Type], index: Index) -> Type:
+    x, value = types[0], types[1]
+    place = _index_type((x, *types[2:]), index=index)
+    assert isinstance(place, ArrayType)
+    have = shape_of_type(value)
+    if place.shape is None or have is None:
+        return x
+    while len(have) > len(place.shape) and have[0] == 1:
+        have = have[1:]
+    if len(have) > len(place.shape) or broadcast_shapes([have, place.shape]) != place.shape and (
+        None not in have and None not in place.shape
+    ):
+        raise ShapeError(
+            f"a value of shape {shape_of_type(value)} does not fit the place of shape {place.shape}"
+        )
+    return x
+
+
+def _add_at_numpy(types: Sequence[Type], *, index: Index) -> str:
+    head = "{out} = {acc}.copy()\n"
+    if _adds_up(index, types[2:]):
+        return f"{head}np.add.at({{out}}, {_index_text(index, 2)}, {{v}})"
+    return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
+
+
+add_at = OpDef(
+    "add_at", "acc with v added at [index]; a position named twice gets both.",
+    ("acc", "v", "*rest"), _add_at_numpy,
+    lambda types, *, index: _check_written(types, index),
+    adjoint={
+        "acc": lambda ct: ct,
+        "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
+    },
+    tangent={
+        "acc": lambda dot: dot,
+        "v": lambda dot, acc, rest, index: _spread(dot, acc, rest, index),
+    },
+    label="{acc}",
+)  # fmt: skip
+
+set_item: OpDef = OpDef(
+    "set_item",
+    "x with v written at [index], x itself untouched; v is cast to the dtype of x.",
+    ("x", "v", "*rest"),
+    lambda types, *, index: f"{{out}} = {{x}}.copy()\n{{out}}[{subscript(index, 2)}] = {{v}}",
+    lambda types, *, index: _check_written(types, index),
+    adjoint={
+        "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),
+        "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
+    },
+    tangent={
+        "x": lambda dot, rest, index: set_item(dot, 0.0, *rest, index=index),
+        "v": lambda dot, x, rest, index: set_item(
+            full_like(x, value=0), dot, *rest, index=index
+        ),
+    },
+    label="{x}",
+)  # fmt: skip
+
+
+def _spread(dot: Value, like: Value, rest: Sequence[Any], index: Index) -> Value:
+    return add_at(full_like(like, value=0), dot, *rest, index=index)
+
+
+take_along = linear(
+    "take_along", "x[i[...], ...]: for each place of i the element of x that i names along an axis.",
+    operands=("x", "i"), numpy="np.take_along_axis({x}, {i}, {axis})",
+    result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
+    adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis)}, label="{x}_taken",
+)  # fmt: skip
+
+
+def _put_back(ct: Value, x: Value, i: Value, axis: int) -> Value:
+    shape, more = shape_argument(x)
+    return put_along(ct, i, *more, axis=axis, shape=shape)
+
+
+def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
+    rank = shape_of_type(types[1])
+    if rank is not None and len(rank) == 1:
+        return f"{_zeros_text(types, shape, 2)}\nnp.add.at({{out}}, {{i}}, {{v}})"
+    grid = "np.indices({i}.shape, sparse=True)"
+    before = f"*{grid}[:{axis}], " if axis else ""
+    after = f", *{grid}[{axis + 1}:]" if rank is None or axis + 1 < len(rank) else ""
+    return f"{_zeros_text(types, shape, 2)}\nnp.add.at({{out}}, ({before}{{i}}{after}), {{v}})"
+
+
+put_along = linear(
+    "put_along", "Zeros with v added where i points along an axis: the adjoint of take_along.",
+    operands=("v", "i", "*rest"), numpy=_put_along_numpy,
+    result=lambda types, *, axis, shape: ArrayType(types[0].dtype, shape),
+    adjoint={"v": lambda ct, i, axis: take_along(ct, i, axis=axis)}, label="{v}_put",
+)  # fmt: skip

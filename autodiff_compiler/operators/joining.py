@@ -1,0 +1,263 @@
+"""Putting arrays together, taking them apart, and moving their elements as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError, ShapeError
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import INT, ArrayType, Dim, ListType, Shape, Type
+from autodiff_compiler.operators.declare import (
+    arithmetic_dtype,
+    casts_for,
+    linear,
+    normal_axes,
+    same_type,
+    shape_of_type,
+    zero_gradient,
+)
+from autodiff_compiler.operators.indexing import FULL, index
+from autodiff_compiler.operators.structure import axis_text, reshape_like, zeros_like
+
+
+class PerOperand(dict[str, Callable[..., Any]]):
+    """Rules for a ``*rest`` operand that must know which of the operands it serves."""
+
+    def __init__(self, make: Callable[[int], Callable[..., Any]]):
+        super().__init__({"*rest": make})
+        self._make = make
+
+    def get(self, operand: str, default: Any = None) -> Any:
+        return self._make(int(operand)) if operand.isdigit() else default
+
+
+size_of = zero_gradient(
+    "size_of", "How many elements x has along axes (None: in all), as a run-time int.",
+    numpy=lambda types, *, axes: "{x}.size" if axes is None
+    else " * ".join(f"{{x}}.shape[{axis}]" for axis in axes),
+    result=lambda types, *, axes: INT, label="{x}_size",
+)  # fmt: skip
+
+
+def size_along(x: Any, axes: Sequence[int] | None) -> Any:
+    """The number of elements along axes: a number if the static shape tells it, else an operation."""
+    shape = shape_of_type(type_of(x))
+    if shape is None:
+        return size_of(x, axes=axes)
+    dims = shape if axes is None else [shape[axis] for axis in axes]
+    size = 1
+    for dim in dims:
+        if not isinstance(dim, int):
+            return size_of(x, axes=axes)
+        size *= dim
+    return size
+
+
+def _slots(types: Sequence[Type]) -> str:
+    return ", ".join(f"{{{position}}}" for position in range(len(types)))
+
+
+def _joined_dtype(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    return casts_for(types, arithmetic_dtype(types))
+
+
+def _same_rank(types: Sequence[Type], what: str) -> list[Shape]:
+    for type_ in types:
+        if not isinstance(type_, ArrayType):
+            raise DTypeError(f"{what} joins tensors, not a {type_}", "make it a Tensor first")
+    shapes = [shape_of_type(type_) for type_ in types]
+    ranks = {len(shape) for shape in shapes if shape is not None}
+    if len(ranks) > 1:
+        texts = ", ".join(map(str, types))
+        raise ShapeError(f"{what} needs tensors of equal rank, not {texts}")
+    return shapes
+
+
+def _agree(dims: Sequence[Dim], what: str, types: Sequence[Type]) -> Dim:
+    known = {dim for dim in dims if dim is not None}
+    if len(known) > 1:
+        raise ShapeError(
+            f"{what} cannot join {', '.join(map(str, types))}", "only the joined axis may differ"
+        )
+    return None if None in dims else known.pop()
+
+
+def _concat_type(types: Sequence[Type], *, axis: int) -> Type:
+    shapes = _same_rank(types, "concat")
+    dtype = arithmetic_dtype(types)
+    if any(shape is None for shape in shapes):
+        return ArrayType(dtype, None)
+    rank = len(shapes[0] or ())
+    (place,) = normal_axes(axis, rank) or (0,)
+    dims: list[Dim] = []
+    for position in range(rank):
+        along = [shape[position] for shape in shapes if shape is not None]
+        if position == place:
+            total = [dim for dim in along if isinstance(dim, int)]
+            dims.append(sum(total) if len(total) == len(along) else None)
+        else:
+            dims.append(_agree(along, "concat", types))
+    return ArrayType(dtype, tuple(dims))
+
+
+def _piece(position: int) -> Callable[..., Any]:
+    def rule(ct: Value, rest: Sequence[Any], axis: int) -> Any:
+        start: Any = 0
+        for other in rest[:position]:
+            start = start + size_along(other, (axis,))
+        stop = start + size_along(rest[position], (axis,))
+        bounds = [bound for bound in (start, stop) if isinstance(bound, Value)]
+        names = [("op", bounds.index(b)) if isinstance(b, Value) else b for b in (start, stop)]
+        lead = (FULL,) * axis if axis >= 0 else ("...",)
+        tail = (FULL,) * (-1 - axis) if axis < 0 else ()
+        first = None if start is not bounds and names[0] == 0 else names[0]
+        return index(ct, *bounds, index=(*lead, ("slice", first, names[1], None), *tail))
+
+    return rule
+
+
+def _in_place_of(apply: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """The tangent's share of one operand: the same operation with zeros for the others."""
+
+    def rule(dot: Value, rest: Sequence[Any], axis: int) -> Any:
+        parts = [dot if p == position else zeros_like(other) for p, other in enumerate(rest)]
+        return apply(*parts, axis=axis)
+
+    return rule
+
+
+concat: OpDef = OpDef(
+    "concat", "The operands one after another along an axis; all other dimensions agree.",
+    ("*rest",), lambda types, *, axis: f"np.concatenate([{_slots(types)}], axis={axis})",
+    _concat_type, promote=_joined_dtype, adjoint=PerOperand(_piece),
+    tangent=PerOperand(lambda position: _in_place_of(concat, position)),
+)  # fmt: skip
+
+
+def _stack_type(types: Sequence[Type], *, axis: int) -> Type:
+    shapes = _same_rank(types, "stack")
+    dtype = arithmetic_dtype(types)
+    if any(shape is None for shape in shapes):
+        return ArrayType(dtype, None)
+    rank = len(shapes[0] or ())
+    (place,) = normal_axes(axis, rank + 1) or (0,)
+    dims = [
+        _agree([shape[position] for shape in shapes if shape is not None], "stack", types)
+        for position in range(rank)
+    ]
+    return ArrayType(dtype, (*dims[:place], len(types), *dims[place:]))
+
+
+def _layer(position: int) -> Callable[..., Any]:
+    def rule(ct: Value, axis: int) -> Any:
+        lead = (FULL,) * axis if axis >= 0 else ("...",)
+        tail = (FULL,) * (-1 - axis) if axis < 0 else ()
+        return index(ct, index=(*lead, position, *tail))
+
+    return rule
+
+
+stack: OpDef = OpDef(
+    "stack", "The operands, all of one shape, along a new axis.",
+    ("*rest",),
+    lambda types, *, axis: f"np.stack([{_slots(types)}]" + (f", axis={axis})" if axis else ")"),
+    _stack_type, promote=_joined_dtype, adjoint=PerOperand(_layer),
+    tangent=PerOperand(lambda position: _in_place_of(stack, position)),
+)  # fmt: skip
+
+
+def _stack_list_type(types: Sequence[Type]) -> Type:
+    (items,) = types
+    if not isinstance(items, ListType):
+        raise DTypeError(f"stack_list needs a list, not a {items}")
+    item = items.item
+    dtype = item.dtype if isinstance(item, ArrayType) else None
+    shape = shape_of_type(item)
+    return ArrayType(dtype, None if shape is None else (None, *shape))
+
+
+stack_list = linear(
+    "stack_list", "A list of arrays as one array, along a new first axis.",
+    numpy="np.stack({x})", result=_stack_list_type,
+    adjoint={"x": lambda ct: unstack(ct)}, label="{x}_stacked",
+)  # fmt: skip
+
+
+def _unstack_type(types: Sequence[Type]) -> Type:
+    (x,) = types
+    if not isinstance(x, ArrayType) or x.shape == ():
+        raise ShapeError(f"a {x} has no first axis to take apart")
+    return ListType(ArrayType(x.dtype, None if x.shape is None else x.shape[1:]))
+
+
+unstack: OpDef = linear(
+    "unstack", "The list of the items of x along its first axis; the adjoint of stack_list.",
+    numpy="list({x})", result=_unstack_type,
+    adjoint={"x": lambda ct: stack_list(ct)}, label="{x}_items", views=("x",),
+)  # fmt: skip
+
+
+def _squeeze_type(types: Sequence[Type], *, axes: Sequence[int] | None) -> Type:
+    (x,) = types
+    assert isinstance(x, ArrayType)
+    if x.shape is None or axes is None and None in x.shape:
+        return ArrayType(x.dtype, None)
+    places = normal_axes(axes, len(x.shape)) if axes != () else ()
+    if places is None:
+        return ArrayType(x.dtype, tuple(dim for dim in x.shape if dim != 1))
+    for place in places:
+        if x.shape[place] not in (1, None):
+            raise ShapeError(
+                f"axis {place} of a tensor of shape {x.shape} has size {x.shape[place]}",
+                "only axes of size 1 can be squeezed away",
+            )
+    return ArrayType(x.dtype, tuple(d for i, d in enumerate(x.shape) if i not in places))
+
+
+squeeze = linear(
+    "squeeze", "x without those axes, which have length one (None: without any such axis).",
+    numpy=lambda types, *, axes: f"np.squeeze({{x}}{axis_text(axes)})",
+    result=_squeeze_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
+    label="{x}_squeezed", views=("x",),
+)  # fmt: skip
+
+
+def _pad_type(types: Sequence[Type], *, widths: Any, value: Any) -> Type:
+    (x,) = types
+    assert isinstance(x, ArrayType)
+    if x.shape is None:
+        return x
+    if len(widths) != len(x.shape):
+        raise ShapeError(f"{len(widths)} pairs of pad widths for {len(x.shape)} dimensions")
+    dims = [
+        dim if (low, high) == (0, 0) else dim + low + high if isinstance(dim, int) else None
+        for dim, (low, high) in zip(x.shape, widths)
+    ]
+    return ArrayType(x.dtype, tuple(dims))
+
+
+def _pad_numpy(types: Sequence[Type], *, widths: Any, value: Any) -> str:
+    constant = f", constant_values={value!r}" if value else ""
+    return f"np.pad({{x}}, {tuple(map(tuple, widths))}{constant})"
+
+
+def _unpad(ct: Value, widths: Sequence[tuple[int, int]]) -> Value:
+    inner = [("slice", low or None, -high if high else None, None) for low, high in widths]
+    return index(ct, index=tuple(inner))
+
+
+pad: OpDef = OpDef(
+    "pad", "x with (before, after) elements of one value added on each axis.",
+    ("x",), _pad_numpy, _pad_type,
+    adjoint={"x": lambda ct, widths: _unpad(ct, widths)},
+    tangent={"x": lambda dot, widths: pad(dot, widths=widths, value=0)}, label="{x}_padded",
+)  # fmt: skip
+
+flip: OpDef = linear(
+    "flip", "x in reverse order along axes (None: all).",
+    numpy=lambda types, *, axes: f"np.flip({{x}}{axis_text(axes)})",
+    result=same_type, adjoint={"x": lambda ct, axes: flip(ct, axes=axes)},
+    label="{x}_flipped", views=("x",),
+)  # fmt: skip

@@ -1,0 +1,120 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError, ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType, Shape, Type
+from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.families import bilinear
+from autodiff_compiler.operators.structure import (
+    cast_like,
+    expand_dims,
+    reshape_like,
+    swap_last_axes,
+    unbroadcast,
+)
+
+
+def _factors(types: Sequence[Type], what: str) -> tuple[Shape, Shape, str | None]:
+    """The shapes of the two factors and their one dtype."""
+    a, b = types
+    if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
+        raise DTypeError(f"{what} needs two tensors, not {a} and {b}", "use * for a number")
+    if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
+        raise DTypeError(
+            f"{what} needs two tensors of one dtype, not {a.dtype} and {b.dtype}",
+            "cast one of them first",
+        )
+    return a.shape, b.shape, a.dtype if a.dtype == b.dtype else None
+
+
+def _matmul_type(types: Sequence[Type]) -> Type:
+    left, right, dtype = _factors(types, "a matrix product")
+    if left == () or right == ():
+        raise ShapeError("a matrix product needs tensors with axes", "use * for 0-d tensors")
+    if left is None or right is None:
+        return ArrayType(dtype, None)
+    inner, outer = left[-1], right[-2] if len(right) > 1 else right[0]
+    if inner != outer and inner is not None and outer is not None:
+        raise ShapeError(
+            f"shapes {types[0]} and {types[1]} do not fit a matrix product: {inner} is not {outer}",
+            "the last dimension of the left one must be the last but one of the right one",
+        )
+    batch = broadcast_shapes([left[:-2], right[:-2]]) or ()
+    rows = left[-2:-1] if len(left) > 1 else ()
+    columns = right[-1:] if len(right) > 1 else ()
+    return ArrayType(dtype, (*batch, *rows, *columns))
+
+
+def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
+    """``ct @ b.T``; a vector counts as a matrix of one row (left) or one column (right)."""
+    if a.ndim == 2 and b.ndim == 2:
+        return matmul(ct, swap_last_axes(b))
+    if a.ndim == 1 and b.ndim == 1:
+        return ct * b
+    if b.ndim == 1:
+        if a.ndim == 2:
+            return outer(ct, b)
+        return unbroadcast(expand_dims(ct, axes=(-1,)) * b, a)
+    if a.ndim == 1:
+        if b.ndim == 2:
+            return matmul(b, ct)
+        row = matmul(expand_dims(ct, axes=(-2,)), swap_last_axes(b))
+        return reshape_like(unbroadcast(row, expand_dims(a, axes=(0,))), a)
+    return unbroadcast(matmul(ct, swap_last_axes(b)), a)
+
+
+def _matmul_right(ct: Value, a: Value, b: Value) -> Any:
+    """``a.T @ ct``; the mirror of the left factor's rule."""
+    if a.ndim == 2 and b.ndim == 2:
+        return matmul(swap_last_axes(a), ct)
+    if a.ndim == 1 and b.ndim == 1:
+        return ct * a
+    if a.ndim == 1:
+        if b.ndim == 2:
+            return outer(a, ct)
+        return unbroadcast(expand_dims(a, axes=(-1,)) * expand_dims(ct, axes=(-2,)), b)
+    if b.ndim == 1:
+        if a.ndim == 2:
+            return matmul(swap_last_axes(a), ct)
+        column = matmul(swap_last_axes(a), expand_dims(ct, axes=(-1,)))
+        return reshape_like(unbroadcast(column, expand_dims(b, axes=(1,))), b)
+    return unbroadcast(matmul(swap_last_axes(a), ct), b)
+
+
+matmul = bilinear(
+    "matmul",
+    "The matrix product a @ b over the last two axes: (..., m, k) @ (..., k, n) is (..., m, n). "
+    "A vector is a row on the left and a column on the right. Batch axes broadcast. One dtype: "
+    "nothing is promoted (DTypeError); inner dimensions that differ are a ShapeError. "
+    "d_a = ct @ b.T, d_b = a.T @ ct. A factor of unknown rank is taken as having a matrix's axes.",
+    numpy="np.matmul({a}, {b})",
+    result=_matmul_type,
+    adjoint={"a": _matmul_left, "b": _matmul_right},
+    label="{a}_matmul_{b}",
+)
+
+
+def _outer_type(types: Sequence[Type]) -> Type:
+    left, right, dtype = _factors(types, "an outer product")
+    for shape in (left, right):
+        if shape is not None and len(shape) != 1:
+            raise ShapeError(f"an outer product needs two vectors, not {types[0]} and {types[1]}")
+    return ArrayType(dtype, ((left or (None,))[0], (right or (None,))[0]))
+
+
+outer = bilinear(
+    "outer",
+    "The matrix a[i] * b[j] of two vectors of one dtype. d_a = ct @ b, d_b = ct.T @ a.",
+    numpy="np.outer({a}, {b})",
+    result=_outer_type,
+    adjoint={
+        "a": lambda ct, a, b: cast_like(matmul(ct, b), a),
+        "b": lambda ct, a, b: cast_like(matmul(a, ct), b),
+    },
+    label="{a}_outer_{b}",
+)

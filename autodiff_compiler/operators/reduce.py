@@ -1,0 +1,317 @@
+"""Reductions, and the functions along an axis that are built on them.
+
+``axes`` is a sorted tuple of axes from the front, or None for all of them. A tie of ``max`` and
+``min`` is shared evenly, or goes to the first winner (``first=True``, for one axis).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Type, is_floating
+from autodiff_compiler.operators.compare import equal
+from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type, zero_gradient
+from autodiff_compiler.operators.elementwise import exp, where
+from autodiff_compiler.operators.indexing import put_along, take_along
+from autodiff_compiler.operators.joining import flip, size_along, squeeze
+from autodiff_compiler.operators.structure import (
+    axis_text,
+    broadcast_like,
+    cast_like,
+    reduced_shape,
+    restore_axes,
+    shape_argument,
+    sum_,
+)
+
+
+def _result(dtype: Callable[[Any], str | None]) -> Callable[..., Type]:
+    """A type rule: the reduced shape, and a dtype from the operand's."""
+
+    def rule(types: Sequence[Type], *, axes: Any, keepdims: bool = False, **attrs: Any) -> Type:
+        (x,) = types
+        shape = shape_of_type(x)
+        normal_axes(axes, None if shape is None else len(shape))
+        found = dtype(x.dtype) if isinstance(x, ArrayType) else dtype("float64")
+        return ArrayType(found, reduced_shape(shape, axes, keepdims))
+
+    return rule
+
+
+def _kept(dtype: str | None) -> str | None:
+    return dtype
+
+
+def _ordered(dtype: str | None) -> str | None:
+    if dtype is not None and "complex" in dtype:
+        raise DTypeError("complex numbers have no order")
+    return dtype
+
+
+def _wide(dtype: str | None) -> str | None:
+    """Integers and bools are multiplied and added up in 64 bits."""
+    if dtype is None or is_floating(ArrayType(dtype)):
+        return dtype
+    return "uint64" if np.dtype(dtype).kind == "u" else "int64"
+
+
+def _floats(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    """Integers and bools are cast to float32 first."""
+    (x,) = types
+    known = isinstance(x, ArrayType) and x.dtype is not None
+    return ["float32" if known and not is_floating(x) else None]
+
+
+def _call(function: str) -> Callable[..., str]:
+    """The text of a call of a NumPy reduction."""
+
+    def text(types: Sequence[Type], *, axes: Any, keepdims: bool, **attrs: Any) -> str:
+        return f"np.{function}({{x}}{axis_text(axes, keepdims)})"
+
+    return text
+
+
+def _mean_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
+    text = f"np.mean({{x}}{axis_text(axes, keepdims)})"
+    (x,) = types
+    return text if is_floating(x) else f"{text}.astype(np.{x.dtype})"  # type: ignore[attr-defined]
+
+
+def _mean_back(ct: Any, x: Any, axes: Any, keepdims: bool) -> Any:
+    share = restore_axes(ct / size_along(x, axes), x, axes, keepdims)
+    return broadcast_like(cast_like(share, x), x)
+
+
+mean = linear(
+    "mean", "The mean over axes. The mean of integers is cut to an integer. d_x = ct / count.",
+    numpy=_mean_numpy, result=_result(_kept), adjoint={"x": _mean_back}, label="mean_{x}",
+)  # fmt: skip
+
+
+def _argument_type(types: Sequence[Type], *, axis: int | None, keepdims: bool) -> Type:
+    (x,) = types
+    shape = shape_of_type(x)
+    axes = normal_axes(axis, None if shape is None else len(shape))
+    return ArrayType("int64", reduced_shape(shape, axes, keepdims))
+
+
+def _argument(name: str, doc: str) -> OpDef:
+    return zero_gradient(
+        name,
+        doc,
+        numpy=lambda types, *, axis, keepdims: f"np.{name}({{x}}"
+        + axis_text(None if axis is None else (axis,), keepdims) + ")",
+        result=_argument_type,
+        label=f"{name}_{{x}}",
+    )  # fmt: skip
+
+
+argmax = _argument("argmax", "The int64 position of the first largest element along an axis.")
+argmin = _argument("argmin", "The int64 position of the first smallest element along an axis.")
+
+
+def _extreme(name: str, doc: str, position_of: OpDef) -> OpDef:
+    """``max`` or ``min``: one rule for both, with the winner's position from ``position_of``."""
+
+    def shares(part: Any, x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
+        """``part`` divided by the number of winners, where x wins; zero elsewhere."""
+        winners = equal(x, restore_axes(out, x, axes, keepdims))
+        count = sum_(winners, axes=axes, keepdims=keepdims or axes is not None)
+        return where(winners, cast_like(part / count, part), 0.0)
+
+    def back(ct: Any, x: Any, out: Any, axes: Any, keepdims: bool, first: bool) -> Any:
+        ct = restore_axes(ct, x, axes, keepdims)
+        if not first:
+            return cast_like(shares(ct, x, out, axes, keepdims), x)
+        shape, more = shape_argument(x)
+        place = position_of(x, axis=axes[0], keepdims=True)
+        return put_along(ct, place, *more, axis=axes[0], shape=shape)
+
+    def forward(dot: Any, x: Any, out: Any, axes: Any, keepdims: bool, first: bool) -> Any:
+        if not first:
+            return sum_(shares(dot, x, out, axes, keepdims), axes=axes, keepdims=keepdims)
+        taken = take_along(dot, position_of(x, axis=axes[0], keepdims=True), axis=axes[0])
+        return taken if keepdims else squeeze(taken, axes=axes)
+
+    return OpDef(
+        name, doc, ("x",), _call(name), _result(_ordered),
+        adjoint={"x": back}, tangent={"x": forward}, label=f"{name}_{{x}}",
+    )  # fmt: skip
+
+
+max = _extreme("max", "The largest element over axes; NaN wins.", argmax)
+min = _extreme("min", "The smallest element over axes; NaN wins.", argmin)
+
+
+def _others(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
+    """The product of all elements but one, for each one: exact also where elements are zero."""
+    zero = equal(x, 0.0)
+    zeros = sum_(zero, axes=axes, keepdims=keepdims or axes is not None)
+    filled = where(zero, 1.0, x)
+    rest = prod(filled, axes=axes, keepdims=keepdims or axes is not None)
+    alone = where(equal(zeros, 1), rest, 0.0)
+    return where(zero, alone, restore_axes(out, x, axes, keepdims) / filled)
+
+
+prod = OpDef(
+    "prod",
+    "The product over axes. d_x = ct * (product of the others), right also at zeros; the second "
+    "derivative is right wherever at most one factor is zero.",
+    ("x",), _call("prod"), _result(_wide),
+    adjoint={
+        "x": lambda ct, x, out, axes, keepdims: cast_like(
+            restore_axes(ct, x, axes, keepdims) * _others(x, out, axes, keepdims), x
+        )
+    },
+    tangent={
+        "x": lambda dot, x, out, axes, keepdims: sum_(
+            dot * _others(x, out, axes, keepdims), axes=axes, keepdims=keepdims
+        )
+    },
+    label="prod_{x}",
+)  # fmt: skip
+
+all = zero_gradient(
+    "all", "Whether every element over axes is nonzero.",
+    numpy=_call("all"), result=_result(lambda dtype: "bool"), label="all_{x}",
+)  # fmt: skip
+
+any = zero_gradient(
+    "any", "Whether some element over axes is nonzero.",
+    numpy=_call("any"), result=_result(lambda dtype: "bool"), label="any_{x}",
+)  # fmt: skip
+
+
+def _spread_numpy(function: str) -> Callable[..., str]:
+    def text(types: Sequence[Type], *, axes: Any, keepdims: bool, ddof: int) -> str:
+        freedom = f", ddof={ddof}" if ddof else ""
+        return f"np.{function}({{x}}{axis_text(axes, keepdims)}{freedom})"
+
+    return text
+
+
+def _centred(x: Any, axes: Any) -> Any:
+    return x - mean(x, axes=axes, keepdims=True)
+
+
+var = OpDef(
+    "var",
+    "The variance over axes, divided by count - ddof; integers are taken in float32. "
+    "d_x = ct * 2 / (count - ddof) * (x - mean).",
+    ("x",), _spread_numpy("var"), _result(_kept), promote=_floats,
+    adjoint={
+        "x": lambda ct, x, axes, keepdims, ddof: restore_axes(ct, x, axes, keepdims)
+        * 2.0 / (size_along(x, axes) - ddof) * _centred(x, axes)
+    },
+    tangent={
+        "x": lambda dot, x, axes, keepdims, ddof: sum_(
+            _centred(x, axes) * dot, axes=axes, keepdims=keepdims
+        ) * 2.0 / (size_along(x, axes) - ddof)
+    },
+    label="var_{x}",
+)  # fmt: skip
+
+std = OpDef(
+    "std",
+    "The square root of ``var``. d_x = ct / (out * (count - ddof)) * (x - mean): NaN where all "
+    "elements are equal, as the slope of a square root at 0.",
+    ("x",), _spread_numpy("std"), _result(_kept), promote=_floats,
+    adjoint={
+        "x": lambda ct, x, out, axes, keepdims, ddof: restore_axes(
+            ct / (out * (size_along(x, axes) - ddof)), x, axes, keepdims
+        ) * _centred(x, axes)
+    },
+    tangent={
+        "x": lambda dot, x, out, axes, keepdims, ddof: sum_(
+            _centred(x, axes) * dot, axes=axes, keepdims=keepdims
+        ) / (out * (size_along(x, axes) - ddof))
+    },
+    label="std_{x}",
+)  # fmt: skip
+
+
+def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
+    kept = axis_text(axes, keepdims or axes is not None)
+    total = f"{{out}} + np.log(np.sum(np.exp({{x}} - {{out}}){kept}))"
+    if axes is not None and not keepdims:
+        total = f"np.squeeze({total}{axis_text(axes)})"
+    return f"{{out}} = np.max({{x}}{kept})\n{{out}} = {total}"
+
+
+logsumexp = OpDef(
+    "logsumexp",
+    "log(sum(exp(x))) over axes, shifted by the largest element so that nothing overflows. "
+    "d_x = ct * exp(x - out).",
+    ("x",), _logsumexp_numpy, _result(_kept), promote=_floats,
+    adjoint={
+        "x": lambda ct, x, out, axes, keepdims: restore_axes(ct, x, axes, keepdims)
+        * exp(x - restore_axes(out, x, axes, keepdims))
+    },
+    tangent={
+        "x": lambda dot, x, out, axes, keepdims: sum_(
+            dot * exp(x - restore_axes(out, x, axes, keepdims)), axes=axes, keepdims=keepdims
+        )
+    },
+    label="logsumexp_{x}",
+)  # fmt: skip
+
+
+def _along(types: Sequence[Type], *, axis: int) -> Type:
+    """The type of a function along one axis: that of x."""
+    (x,) = types
+    shape = shape_of_type(x)
+    normal_axes(axis, None if shape is None else len(shape))
+    return x
+
+
+def _softmax_back(ct: Any, out: Any, axis: int) -> Any:
+    return out * (ct - sum_(ct * out, axes=(axis,), keepdims=True))
+
+
+softmax = OpDef(
+    "softmax",
+    "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
+    ("x",),
+    lambda types, *, axis: f"{{out}} = np.exp({{x}} - np.max({{x}}{axis_text((axis,), True)}))\n"
+    f"{{out}} = {{out}} / np.sum({{out}}{axis_text((axis,), True)})",
+    _along, promote=_floats, adjoint={"x": _softmax_back},
+    tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
+)  # fmt: skip
+
+log_softmax = OpDef(
+    "log_softmax",
+    "log(softmax(x)) along an axis, stable. d_x = ct - exp(out) * sum(ct).",
+    ("x",),
+    lambda types, *, axis: f"{{out}} = {{x}} - np.max({{x}}{axis_text((axis,), True)})\n"
+    f"{{out}} = {{out}} - np.log(np.sum(np.exp({{out}}){axis_text((axis,), True)}))",
+    _along, promote=_floats,
+    adjoint={
+        "x": lambda ct, out, axis: ct - exp(out) * sum_(ct, axes=(axis,), keepdims=True)
+    },
+    tangent={
+        "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
+    },
+    label="log_softmax_{x}",
+)  # fmt: skip
+
+
+def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
+    x = _along(types, axis=axis)
+    return ArrayType(_wide(x.dtype), x.shape) if isinstance(x, ArrayType) else x
+
+
+cumsum: OpDef = linear(
+    "cumsum", "Running sums along an axis; integers and bools in 64 bits.",
+    numpy="np.cumsum({x}, axis={axis})", result=_cumsum_type,
+    adjoint={
+        "x": lambda ct, x, axis: cast_like(
+            flip(cumsum(flip(ct, axes=(axis,)), axis=axis), axes=(axis,)), x
+        )
+    },
+    label="cumsum_{x}",
+)  # fmt: skip
