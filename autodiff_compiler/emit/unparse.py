@@ -13,7 +13,7 @@ from enum import IntEnum
 from io import StringIO
 from typing import Any
 
-import astunparse  # type: ignore[import-untyped]
+import astunparse
 
 from autodiff_compiler.emit.literals import literal, quoted
 from autodiff_compiler.emit.templates import fill, fill_statements

@@ -1,0 +1,44 @@
+# Needs Python (3.10 or newer) and make; everything else is installed into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+RUN := $(VENV)/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test check lint types golden bench house dump
+.SECONDARY:
+
+demo: $(VENV)/installed-plain  ## the gradient of the first Cell, as source and as numbers
+	$(RUN) examples/seed_net.py
+
+test: $(VENV)/installed-test  ## tests and doctests
+	$(RUN) -m pytest -q
+
+check: lint types test
+
+lint: $(VENV)/installed-dev
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+types: $(VENV)/installed-dev
+	$(RUN) -m mypy
+
+golden: $(VENV)/installed-test  ## writes the expected texts anew; read the diff
+	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden
+
+bench: $(VENV)/installed-plain
+	$(RUN) -m benchmarks
+
+house: $(VENV)/installed-test  ## floors, sizes, documentation
+	$(RUN) -m pytest -q tests/house
+
+dump: $(VENV)/installed-plain  ## make dump CELL=model.py:Net
+	@test -n "$(CELL)" || { echo "say which: make dump CELL=model.py:Net" >&2; exit 2; }
+	$(VENV)/bin/autodiff-compiler dump $(CELL)
+
+$(RUN):
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of packages: plain, test, dev.
+$(VENV)/installed-%: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --editable '.$(if $(filter plain,$*),,[$*])'
+	touch $@
