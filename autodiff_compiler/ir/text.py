@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.read import Reader
 from autodiff_compiler.ir.types import INT, Type
 from autodiff_compiler.span import NOWHERE, Span
@@ -49,6 +49,11 @@ def parse_functions(text: str, operators: Mapping[str, OpDef]) -> dict[str, Func
     Raises ValueError, with the line of the text, where it cannot be read.
     """
     return Reader(text, operators).functions()
+
+
+def parse_function(text: str) -> Function:
+    """The last function of ``text``, with the operators that have been declared so far."""
+    return list(parse_functions(text, OPERATORS).values())[-1]
 
 
 def _function_names(function: Function) -> _Names:

@@ -1,0 +1,277 @@
+"""Algebra: a table of named rows, each a pattern and what stands for it.
+
+A row applies where its function returns a replacement of the very same type. Rows that may alter
+NaN, infinity, the sign of zero or rounding are marked ``fast_only`` and off by default; adding an
+array of zeros that the compiler made counts as exact, as it only ever says "nothing flows here".
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> before = parse_function('''
+... func @f(%x: f32[2]) -> (f32[2]) {
+...   %ones: f32[2] = full {dtype='float32', shape=(2,), value=1}
+...   %a: f32[2] = mul %ones, %x
+...   %b: f32[2] = neg %a
+...   %c!: f32[2] = sub %x, %b
+...   return %c
+... }
+... ''')
+>>> print(print_function(algebra(before)), end='')
+func @f(%x: f32[2]) -> (f32[2]) {
+  %ones: f32[2] = full {dtype='float32', shape=(2,), value=1}
+  %b: f32[2] = neg %x
+  %c!: f32[2] = add %x, %x
+  return %c
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autodiff_compiler.errors import CompileError
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import INT, ArrayType, is_floating
+from autodiff_compiler.passes.sweep import sweep, with_body
+
+#: Integers up to this size are exact in each dtype of floats.
+EXACT = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
+
+
+class View:
+    """An operation as a row sees it: it may ask what made an operand."""
+
+    def __init__(self, op: Op, makers: dict[Value, Op]):
+        self.op, self.makers = op, makers
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        return self.op.operands
+
+    def made_by(self, operand: AnyOperand, name: str) -> Op | None:
+        """The operation ``name`` that made ``operand``, if it did."""
+        maker = self.makers.get(operand) if isinstance(operand, Value) else None
+        return maker if maker is not None and maker.name == name else None
+
+    def inner(self, operand: AnyOperand, name: str) -> Any:
+        """What ``name`` was applied to to make ``operand``; Ellipsis where it did not."""
+        maker = self.made_by(operand, name)
+        return ... if maker is None else maker.operands[0]
+
+    def filled(self, operand: AnyOperand) -> Any:
+        """The number that an array made by ``full`` is filled with, or None."""
+        maker = self.made_by(operand, "full") or self.made_by(operand, "full_like")
+        return None if maker is None else maker.attrs["value"]
+
+
+Rewrite = Callable[[View], Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """``rewrite`` returns what stands for an operation called ``op``, or None."""
+
+    name: str
+    op: str
+    rewrite: Rewrite
+    fast_only: bool = False
+
+
+def _is(operand: AnyOperand, number: float) -> bool:
+    plain = isinstance(operand, (int, float)) and not isinstance(operand, bool)
+    return plain and operand == number
+
+
+def _other(view: View, matches: Callable[[AnyOperand], bool]) -> Any:
+    """Of two operands the one beside that which ``matches``."""
+    left, right = view.operands
+    return left if matches(right) else right if matches(left) else None
+
+
+def _times_minus_one(view: View) -> Any:
+    other = _other(view, lambda operand: _is(operand, -1))
+    return None if other is None else -other
+
+
+def _both_negative(view: View) -> Any:
+    left, right = (view.inner(operand, "neg") for operand in view.operands)
+    return None if left is ... or right is ... else left * right
+
+
+def _add_negative(view: View) -> Any:
+    left, right = view.operands
+    if view.inner(right, "neg") is not ...:
+        return left - view.inner(right, "neg")
+    return None if view.inner(left, "neg") is ... else right - view.inner(left, "neg")
+
+
+def _minus_negative(view: View) -> Any:
+    left, right = view.operands
+    return None if view.inner(right, "neg") is ... else left + view.inner(right, "neg")
+
+
+def _twice(name: str) -> Rewrite:
+    def rewrite(view: View) -> Any:
+        inner = view.inner(view.operands[0], name)
+        return None if inner is ... else inner
+
+    return rewrite
+
+
+def _unchanged(view: View) -> Any:
+    """The operand, where its type says that nothing is done to it."""
+    type_ = type_of(view.operands[0])
+    known = isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape
+    return view.operands[0] if known else None
+
+
+def _identity_permutation(view: View) -> Any:
+    perm = view.op.attrs["perm"]
+    return view.operands[0] if tuple(perm) == tuple(range(len(perm))) else None
+
+
+def _transpose_of_transpose(view: View) -> Any:
+    maker = view.made_by(view.operands[0], "transpose")
+    if maker is None:
+        return None
+    first, second = maker.attrs["perm"], view.op.attrs["perm"]
+    return OPERATORS["transpose"](maker.operands[0], perm=tuple(first[axis] for axis in second))
+
+
+def _reshape_of_reshape(view: View) -> Any:
+    inner, *rest = view.operands
+    maker = view.made_by(inner, "reshape")
+    if maker is None:
+        return None
+    return OPERATORS["reshape"](maker.operands[0], *rest, **view.op.attrs)
+
+
+def _moved_full(view: View) -> Any:
+    """An array of one number, moved about, is an array of that number."""
+    maker, type_ = view.made_by(view.operands[0], "full"), view.op.result.type
+    if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=maker.attrs["value"])
+
+
+def _cast_full(view: View) -> Any:
+    return _moved_full(view) if view.filled(view.operands[0]) in (0, 1) else None
+
+
+def _sum_of_full(view: View) -> Any:
+    value, type_ = view.filled(view.operands[0]), view.op.result.type
+    have = type_of(view.operands[0])
+    if value is None or not isinstance(have, ArrayType) or not isinstance(type_, ArrayType):
+        return None
+    if not (have.is_static and type_.is_static and is_floating(have)):
+        return None
+    count = math.prod(have.shape) // max(math.prod(type_.shape), 1)  # type: ignore[arg-type]
+    total = value * count
+    if value not in (0, 1, -1) or abs(total) > EXACT.get(str(type_.dtype), 0):
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=total)
+
+
+def _sum_over_ones(view: View) -> Any:
+    """The operand, where only axes of length one are summed over and kept."""
+    return _unchanged(view) if view.op.attrs["keepdims"] else None
+
+
+def _plus_zero(view: View) -> Any:
+    type_ = view.op.result.type
+    exact = type_ == INT or isinstance(type_, ArrayType) and not is_floating(type_)
+    return _other(view, lambda operand: _is(operand, 0)) if exact else None
+
+
+def _minus_zero(view: View) -> Any:
+    left, right = view.operands
+    return left if _is(right, 0) or view.filled(right) == 0 else None
+
+
+def _times_zero(view: View) -> Any:
+    type_ = view.op.result.type
+    zero = _other(view, lambda operand: _is(operand, 0) or view.filled(operand) == 0)
+    if zero is None or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=0)
+
+
+ROWS = (
+    Row("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
+    Row("x * ones", "mul", lambda view: _other(view, lambda operand: view.filled(operand) == 1)),
+    Row("x * -1", "mul", _times_minus_one),
+    Row("-x * -y", "mul", _both_negative),
+    Row("x * 0", "mul", _times_zero, fast_only=True),
+    Row("x / 1", "div", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
+    Row("x ** 1", "pow", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
+    Row("x + zeros", "add", lambda view: _other(view, lambda operand: view.filled(operand) == 0)),
+    Row("x + 0", "add", _plus_zero),
+    Row("x + 0.0", "add", lambda view: _other(view, lambda o: _is(o, 0)), fast_only=True),
+    Row("x + -y", "add", _add_negative),
+    Row("x - 0", "sub", _minus_zero),
+    Row("x - -y", "sub", _minus_negative),
+    Row("--x", "neg", _twice("neg")),
+    Row("cast to its own dtype", "cast", lambda view: view.operands[0]),
+    Row("cast of full", "cast", _cast_full),
+    Row("reshape to its own shape", "reshape", _unchanged),
+    Row("reshape of full", "reshape", _moved_full),
+    Row("reshape of reshape", "reshape", _reshape_of_reshape),
+    Row("stretched to its own shape", "broadcast_to", _unchanged),
+    Row("stretched full", "broadcast_to", _moved_full),
+    Row("transposed by the identity", "transpose", _identity_permutation),
+    Row("transposed full", "transpose", _moved_full),
+    Row("transpose of transpose", "transpose", _transpose_of_transpose),
+    Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
+    Row("expanded full", "expand_dims", _moved_full),
+    Row("sum of full", "sum", _sum_of_full),
+    Row("sum over axes of one", "sum", _sum_over_ones),
+)
+
+
+def algebra(
+    function: Function, fast: bool = False, hits: MutableMapping[str, int] | None = None
+) -> Function:
+    """Applies the rows until none applies; counts in ``hits`` how often each did."""
+    table: dict[str, list[Row]] = {}
+    for row in ROWS:
+        if fast or not row.fast_only:
+            table.setdefault(row.op, []).append(row)
+    algebraist = _Algebraist(table, {} if hits is None else hits)
+    return with_body(function, sweep(function.body, algebraist.mapping, algebraist.visit))
+
+
+class _Algebraist:
+    def __init__(self, table: dict[str, list[Row]], hits: MutableMapping[str, int]):
+        self.table, self.hits = table, hits
+        self.mapping: dict[Value, AnyOperand] = {}
+        self.makers: dict[Value, Op] = {}
+
+    def visit(self, op: Op) -> Sequence[Op]:
+        for row in self.table.get(op.name, ()):
+            new = self.apply(row, op)
+            if new is not None:
+                self.hits[row.name] = self.hits.get(row.name, 0) + 1
+                return [kept for each in new for kept in self.visit(each)]
+        self.makers.update((result, op) for result in op.results)
+        return (op,)
+
+    def apply(self, row: Row, op: Op) -> Sequence[Op] | None:
+        """The operations that stand for ``op`` (none where a value at hand does), or None."""
+        builder = Builder()
+        try:
+            with builder, builder.at(op.span, op.about):
+                found = row.rewrite(View(op, self.makers))
+        except CompileError:
+            return None  # the rewritten form is not for these dtypes
+        if found is None or type_of(found) != op.result.type:
+            return None
+        ops = builder.ops
+        if ops and ops[-1].results == (found,):
+            # The new operation gives the old value, name and all.
+            return [*ops[:-1], replace(ops[-1], results=op.results)]
+        self.mapping[op.result] = found
+        return ops

@@ -1,0 +1,120 @@
+"""Common subexpressions: what was computed already is not computed again.
+
+Two operations without effect are the same if operator, operands and attributes are. The later one
+goes, provided that the earlier one stands in the same region or in one around it: then it has run
+before, whatever way control took. Of the two names the one that the user gave stays.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> before = parse_function('''
+... func @f(%x: float, %go: bool) -> (float, float) {
+...   %neg_x: float = neg %x
+...   %y!: float = neg %x
+...   %z: float = if %go {
+...     %w: float = neg %x
+...     yield %w
+...   } else {
+...     yield %x
+...   }
+...   return %y, %z
+... }
+... ''')
+>>> print(print_function(cse(before)), end='')
+func @f(%x: float, %go: bool) -> (float, float) {
+  %y!: float = neg %x
+  %z: float = if %go {
+    yield %y
+  } else {
+    yield %x
+  }
+  return %y, %z
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.rewrite import map_regions, substitute_operands
+from autodiff_compiler.passes.effects import Effects
+from autodiff_compiler.passes.sweep import with_body
+
+
+def cse(function: Function) -> Function:
+    """Removes operations whose result is already at hand."""
+    search = _Search()
+    body = search.region(function.body)
+    return with_body(function, _rename(body, search.names) if search.names else body)
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.effects = Effects()
+        self.mapping: dict[Value, AnyOperand] = {}
+        #: Results that stay, with the result that went and had the better name.
+        self.names: dict[Value, Value] = {}
+        self.known: dict[Hashable, Op] = {}
+
+    def region(self, region: Region) -> Region:
+        ops, entered = [], []
+        for op in region.ops:
+            operands = substitute_operands(op.operands, self.mapping)
+            now = op if operands is op.operands else replace(op, operands=operands)
+            now = map_regions(now, self.region)
+            key = None if now.regions or self.effects.has(now) else _key(now)
+            earlier = None if key is None else self.known.get(key)
+            if earlier is not None:
+                self.merge(now, earlier)
+                continue
+            if key is not None:
+                self.known[key] = now
+                entered.append(key)
+            ops.append(now)
+        for key in entered:
+            del self.known[key]
+        yields = substitute_operands(region.yields, self.mapping)
+        same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
+        return (
+            region
+            if same and yields is region.yields
+            else Region(region.params, tuple(ops), yields)
+        )
+
+    def merge(self, later: Op, earlier: Op) -> None:
+        for gone, stays in zip(later.results, earlier.results):
+            self.mapping[gone] = stays
+            if gone.given and not stays.given:
+                self.names.setdefault(stays, gone)
+
+
+def _key(op: Op) -> Hashable:
+    operands = tuple([o if isinstance(o, Value) else _frozen(o) for o in op.operands])
+    attrs = tuple([(name, _frozen(op.attrs[name])) for name in sorted(op.attrs)])
+    return op.opdef, operands, attrs
+
+
+def _frozen(thing: Any) -> Hashable:
+    """Equal for equal literals only: 1, 1.0 and True differ, as do 0.0 and -0.0."""
+    if isinstance(thing, (tuple, list)):
+        return type(thing), tuple([_frozen(item) for item in thing])
+    if isinstance(thing, dict):
+        return dict, tuple([(_frozen(key), _frozen(item)) for key, item in thing.items()])
+    if isinstance(thing, (Value, Function)):
+        return thing
+    return type(thing), repr(thing)
+
+
+def _rename(region: Region, names: dict[Value, Value]) -> Region:
+    """``region`` with values renamed where they are defined too."""
+    ops = []
+    for op in region.ops:
+        now = map_regions(op, lambda inner: _rename(inner, names))
+        operands = substitute_operands(op.operands, names)
+        results = tuple([names.get(result, result) for result in op.results])
+        if operands is not op.operands or any(result in names for result in op.results):
+            now = replace(now, operands=operands, results=results)
+        ops.append(now)
+    return Region(region.params, tuple(ops), substitute_operands(region.yields, names))

@@ -1,0 +1,67 @@
+"""Runs passes by name, round after round, until a round changes nothing.
+
+Functions that are called are optimised first, each once, and their callers then call the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+
+from autodiff_compiler.ir.nodes import Function, Op
+from autodiff_compiler.passes.algebra import algebra
+from autodiff_compiler.passes.cse import cse
+from autodiff_compiler.passes.dce import dce
+from autodiff_compiler.passes.fold import fold
+from autodiff_compiler.passes.sweep import sweep, with_body
+
+Pass = Callable[[Function], Function]
+
+PASSES: Mapping[str, Pass] = {"fold": fold, "algebra": algebra, "cse": cse, "dce": dce}
+
+
+def run(
+    function: Function,
+    names: Sequence[str] = tuple(PASSES),
+    limit: int = 8,
+    stats: MutableMapping[str, int] | None = None,
+) -> Function:
+    """``function`` and all that it calls, after at most ``limit`` rounds of the passes ``names``.
+
+    ``stats`` gains, for each pass, the number of operations that it took away.
+    """
+    done: dict[Function, Function] = {}
+    for each in (*function.callees(), function):
+        done[each] = _settle(_recall(each, done), names, limit, stats)
+    return done[function]
+
+
+def _settle(
+    function: Function, names: Sequence[str], limit: int, stats: MutableMapping[str, int] | None
+) -> Function:
+    for _ in range(limit):
+        start = function
+        for name in names:
+            before = function
+            function = PASSES[name](before)
+            if stats is not None and function is not before:
+                stats[name] = stats.get(name, 0) + size(before) - size(function)
+        if function is start:
+            break
+    return function
+
+
+def size(function: Function) -> int:
+    """How many operations a function has, those inside regions included."""
+    return sum(1 for _ in function.body.walk())
+
+
+def _recall(function: Function, done: Mapping[Function, Function]) -> Function:
+    """``function`` with its calls pointed to what their callees became."""
+
+    def visit(op: Op) -> Sequence[Op]:
+        callee = op.attrs.get("callee")
+        new = done.get(callee, callee) if callee is not None else None
+        return (op,) if new is callee else (replace(op, attrs={**op.attrs, "callee": new}),)
+
+    return with_body(function, sweep(function.body, {}, visit))
