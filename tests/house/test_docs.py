@@ -1,0 +1,75 @@
+"""What is documented is there, what the README shows runs, and no file knows our machines."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import subprocess
+from pathlib import Path
+
+import autodiff_compiler
+from autodiff_compiler import operators
+from autodiff_compiler.ir.opdef import OPERATORS
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```python runnable\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Written so that this file does not find itself.
+MACHINE = re.compile(
+    r"(?<![\w.:/])/(?:" + "|".join(("root", "home", "work", "Users", "tmp")) + ")/"
+)
+
+
+def test_every_operator_is_documented() -> None:
+    for module in pkgutil.walk_packages(operators.__path__, operators.__name__ + "."):
+        importlib.import_module(module.name)
+    silent = [name for name, record in OPERATORS.items() if not record.doc.strip()]
+    assert not silent, f"operators without a sentence: {silent}"
+
+
+def test_every_module_says_what_it_is() -> None:
+    paths = sorted(Path(autodiff_compiler.__file__).parent.rglob("*.py"))
+    silent = [
+        p.name for p in paths if not p.read_text(encoding="utf-8").startswith(('"""', 'r"""'))
+    ]
+    assert not silent, f"modules without a docstring: {silent}"
+
+
+def test_the_readme_runs() -> None:
+    """The runnable blocks run one after another, as a reader would type them."""
+    blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert blocks
+    scope: dict[str, object] = {"__name__": "readme"}
+    for number, block in enumerate(blocks, 1):
+        exec(compile(block, f"<README block {number}>", "exec"), scope)
+
+
+def tracked_files() -> list[Path]:
+    """What git tracks; of a copy without git, everything that is not hidden."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True)
+    if listing.returncode == 0:
+        return [ROOT / name for name in listing.stdout.decode().split("\0") if name]
+    return [
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file() and not any(part[0] == "." for part in path.relative_to(ROOT).parts)
+    ]
+
+
+def test_only_the_project_is_tracked() -> None:
+    foreign = {path.relative_to(ROOT).parts[0] for path in tracked_files()} & {".venv", "build"}
+    assert not foreign, f"not ours to keep: {foreign}; git rm -r --cached removes them"
+
+
+def test_no_file_knows_our_machines() -> None:
+    found = []
+    for path in tracked_files():
+        if ".venv" in path.parts or not path.is_file():
+            continue  # the test above refuses the first; the second was just deleted
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        found += [
+            f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if MACHINE.search(line)
+        ]
+    assert not found, "\n".join(found)
