@@ -11,9 +11,9 @@ nobody can tell. Calls keep all their results; that is for whoever shapes the ca
 >>> before = parse_function('''
 ... func @f(%x: float) -> (float) {
 ...   %unused: float = neg %x
-...   %a: float, %b: float, %c: int = for %k, %i in (0, 9, 1) carry (%p: float = %x, %q: float = 1.0) {
+...   %a: float, %b: int, %c: int = for %k, %i in (0, 9, 1) carry (%p: float = %x, %q: int = 1) {
 ...     %s: float = neg %p
-...     %t: float = neg %q
+...     %t: int = neg %q
 ...     yield carry %s, %t
 ...   }
 ...   return %a

@@ -1,0 +1,157 @@
+# ruff: noqa: E501  (IR text has lines of its own length)
+"""Each row of the table: what it makes, and that NumPy gives the same bits before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.algebra import ROWS, algebra
+from autodiff_compiler.passes.dce import dce
+
+FULL = "full {{dtype='float32', shape={shape}, value={value}}}"
+ONES, ZEROS = (FULL.format(shape="(2, 3)", value=value) for value in (1, 0))
+A, B = "%x: f32[2,3]", "%y: f32[2,3]"
+
+
+def text(params: str, result: str, *lines: str) -> str:
+    names = ["%a", "%b", "%c"]
+    ops = [f"  {name}: {line}" for name, line in zip(names, lines)]
+    last = names[len(ops) - 1] if ops else "%x"
+    return "\n".join([f"func @f({params}) -> ({result}) {{", *ops, f"  return {last}", "}", ""])
+
+
+M = "f32[2,3]"
+CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+    "x * 1": (A, M, (f"{M} = mul 1, %x",), ()),
+    "x * ones": (A, M, (f"{M} = {ONES}", f"{M} = mul %x, %a"), ()),
+    "x * -1": (A, M, (f"{M} = mul %x, -1.0",), (f"{M} = neg %x",)),
+    "-x * -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = neg %y", f"{M} = mul %a, %b"),
+                (f"{M} = mul %x, %y",)),
+    "x / 1": (A, M, (f"{M} = div %x, 1.0",), ()),
+    "x ** 1": (A, M, (f"{M} = pow %x, 1",), ()),
+    "x + zeros": (A, M, (f"{M} = {ZEROS}", f"{M} = add %a, %x"), ()),
+    "x + 0": ("%x: i32[2]", "i32[2]", ("i32[2] = add %x, 0",), ()),
+    "x + -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = add %a, %y"), (f"{M} = sub %y, %x",)),
+    "x - 0": (A, M, (f"{M} = sub %x, 0.0",), ()),
+    "x - -y": (f"{A}, {B}", M, (f"{M} = neg %y", f"{M} = sub %x, %a"), (f"{M} = add %x, %y",)),
+    "--x": (A, M, (f"{M} = neg %x", f"{M} = neg %a"), ()),
+    "cast to its own dtype": ("%x: f32[?]", "f32[?]", ("f32[?] = cast %x {dtype='float32'}",), ()),
+    "cast of full": ("", "f16[2,3]", (f"{M} = {ONES}", "f16[2,3] = cast %a {dtype='float16'}"),
+                     ("f16[2,3] = full {dtype='float16', shape=(2, 3), value=1}",)),
+    "reshape to its own shape": (A, M, (f"{M} = reshape %x {{shape=(2, -1)}}",), ()),
+    "reshape of full": ("", "f32[6]", (f"{M} = {ONES}", "f32[6] = reshape %a {shape=(6,)}"),
+                        ("f32[6] = full {dtype='float32', shape=(6,), value=1}",)),
+    "reshape of reshape": (A, "f32[3,2]", ("f32[6] = reshape %x {shape=(6,)}",
+                                           "f32[3,2] = reshape %a {shape=(3, 2)}"),
+                           ("f32[3,2] = reshape %x {shape=(3, 2)}",)),
+    "stretched to its own shape": (A, M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",), ()),
+    "stretched full": ("", M, ("f32[3] = full {dtype='float32', shape=(3,), value=0.5}",
+                               f"{M} = broadcast_to %a {{shape=(2, 3)}}"),
+                       (f"{M} = full {{dtype='float32', shape=(2, 3), value=0.5}}",)),
+    "transposed by the identity": (A, M, (f"{M} = transpose %x {{perm=(0, 1)}}",), ()),
+    "transposed full": ("", "f32[3,2]", (f"{M} = {ONES}", "f32[3,2] = transpose %a {perm=(1, 0)}"),
+                        ("f32[3,2] = full {dtype='float32', shape=(3, 2), value=1}",)),
+    "transpose of transpose": (
+        "%x: f32[2,3,4]", "f32[4,3,2]",
+        ("f32[3,4,2] = transpose %x {perm=(1, 2, 0)}", "f32[4,3,2] = transpose %a {perm=(1, 0, 2)}"),
+        ("f32[4,3,2] = transpose %x {perm=(2, 1, 0)}",)),
+    "swapped twice": (A, M, ("f32[3,2] = swap_last_axes %x", f"{M} = swap_last_axes %a"), ()),
+    "expanded full": ("", "f32[1,2,3]", (f"{M} = {ONES}", "f32[1,2,3] = expand_dims %a {axes=(0,)}"),
+                      ("f32[1,2,3] = full {dtype='float32', shape=(1, 2, 3), value=1}",)),
+    "sum of full": ("", "f32[3]", (f"{M} = {ONES}", "f32[3] = sum %a {axes=(0,), keepdims=False}"),
+                    ("f32[3] = full {dtype='float32', shape=(3,), value=2}",)),
+    "sum over axes of one": ("%x: f32[1,3]", "f32[1,3]",
+                             ("f32[1,3] = sum %x {axes=(0,), keepdims=True}",), ()),
+    "x * 0": (A, M, (f"{M} = mul %x, 0.0",), (f"{M} = {ZEROS}",)),
+    "x + 0.0": (A, M, (f"{M} = add 0.0, %x",), ()),
+}  # fmt: skip
+
+FAST = {row.name for row in ROWS if row.fast_only}
+
+
+def values(function: Function) -> tuple[Any, ...]:
+    """What straight-line code returns for inputs drawn from a fixed seed."""
+    random = np.random.default_rng(0)
+    known: dict[Value, Any] = {}
+    for param in function.params:
+        shape = [3 if dim is None else dim for dim in param.type.shape]  # type: ignore
+        known[param] = (random.normal(size=shape) * 10).astype(param.dtype_name)
+    for op in function.body.ops:
+        operands = [known[o] if isinstance(o, Value) else o for o in op.operands]
+        known[op.result] = op.opdef.evaluate(*operands, types=op.types, **op.attrs)
+    return tuple(known[value] for value in function.returns if isinstance(value, Value))
+
+
+def test_every_row_has_a_case() -> None:
+    assert {row.name for row in ROWS} == set(CASES)
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_row(name: str) -> None:
+    params, result, before, after = CASES[name]
+    function = parse_function(text(params, result, *before))
+    verify(function, "typed")
+    hits: dict[str, int] = {}
+    new = algebra(function, fast=name in FAST, hits=hits)
+    verify(new, "typed: algebra")
+    assert hits == {name: 1}
+    bare = parse_function(text(params, result, *after))
+    assert [op.name for op in dce(new).body.ops] == [op.name for op in bare.body.ops]
+    assert [op.attrs for op in dce(new).body.ops] == [op.attrs for op in bare.body.ops]
+    for old_array, new_array, wanted in zip(*map(values, (function, new, bare)), strict=True):
+        np.testing.assert_array_equal(old_array, new_array, strict=True)
+        np.testing.assert_array_equal(old_array, wanted, strict=True)
+
+
+@pytest.mark.parametrize("name", sorted(FAST))
+def test_inexact_rows_are_off(name: str) -> None:
+    params, result, before, _ = CASES[name]
+    function = parse_function(text(params, result, *before))
+    assert algebra(function) is function
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (f"{M} = mul %x, 2.0",),
+        ("f32[2,3] = full {dtype='float32', shape=(2, 3), value=2}", f"{M} = mul %x, %a"),
+        ("f64[2,3] = full {dtype='float64', shape=(2, 3), value=0}", "f64[2,3] = add %x, %a"),
+        ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=1}", "f32[4,2,3] = mul %x, %a"),
+        ("f32[3,2] = reshape %x {shape=(3, 2)}",),
+        ("f32[3,2] = transpose %x {perm=(1, 0)}",),
+        (f"{M} = sub 0.0, %x",),
+        ("f32[2,1] = sum %x {axes=(1,), keepdims=True}",),
+        ("f16[70,70] = full {dtype='float16', shape=(70, 70), value=1}",
+         "f16[] = sum %a {axes=None, keepdims=False}"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_alike_stays(lines: tuple[str, ...]) -> None:
+    result = lines[-1].partition(" = ")[0]
+    function = parse_function(text(A, result, *lines))
+    verify(function, "typed")
+    assert algebra(function) is function
+
+
+def test_names_and_places_are_kept() -> None:
+    function = parse_function("""
+func @f(%x: f32[2], %y: f32[2]) -> (f32[2]) {  # net.py:3
+  %n: f32[2] = neg %y  # 4
+  %out!: f32[2] = if True {  # 5
+    %d!: f32[2] = sub %x, %n  # 6 adjoint
+    yield %d
+  } else {
+    yield %y
+  }
+  return %out
+}
+""")
+    lines = [" ".join(line.split()) for line in print_function(algebra(function)).splitlines()]
+    assert "%d!: f32[2] = add %x, %y # 6 adjoint" in lines

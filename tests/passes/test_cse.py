@@ -1,0 +1,131 @@
+"""Common subexpressions: which are merged, which are not, and whose name stays."""
+
+from __future__ import annotations
+
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.cse import cse
+
+CASES = {
+    "chains": (
+        """
+func @f(%x: f32[2], %y: f32[2]) -> (f32[2], f32[2]) {
+  %a: f32[2] = add %x, %y
+  %b: f32[2] = neg %a
+  %c: f32[2] = add %x, %y
+  %d: f32[2] = neg %c
+  return %b, %d
+}
+""",
+        """
+func @f(%x: f32[2], %y: f32[2]) -> (f32[2], f32[2]) {
+  %a: f32[2] = add %x, %y
+  %b: f32[2] = neg %a
+  return %b, %b
+}
+""",
+    ),
+    "a branch may use what stands before it, siblings and what follows may not use a branch": (
+        """
+func @f(%x: float, %p: bool) -> (float, float) {
+  %a: float = neg %x
+  %u: float = if %p {
+    %b: float = neg %x
+    %c: float = mul %b, %b
+    yield %c
+  } else {
+    %d: float = mul %a, %a
+    yield %d
+  }
+  %e: float = mul %a, %a
+  return %u, %e
+}
+""",
+        """
+func @f(%x: float, %p: bool) -> (float, float) {
+  %a: float = neg %x
+  %u: float = if %p {
+    %c: float = mul %a, %a
+    yield %c
+  } else {
+    %d: float = mul %a, %a
+    yield %d
+  }
+  %e: float = mul %a, %a
+  return %u, %e
+}
+""",
+    ),
+    "a given name wins, wherever it stood": (
+        """
+func @f(%x: float) -> (float, float) {
+  %neg_x: float = neg %x
+  %m: float = mul %neg_x, 2.0
+  %h: float, %n: int = for %k, %i in (0, 3, 1) carry (%p: float = %x) {
+    %mine!: float = neg %x
+    %q: float = mul %mine, %p
+    yield carry %q
+  }
+  return %h, %m
+}
+""",
+        """
+func @f(%x: float) -> (float, float) {
+  %mine!: float = neg %x
+  %m: float = mul %mine, 2.0
+  %h: float, %n: int = for %k, %i in (0, 3, 1) carry (%p: float = %x) {
+    %q: float = mul %mine, %p
+    yield carry %q
+  }
+  return %h, %m
+}
+""",
+    ),
+    "literals and attributes tell apart": (
+        """
+func @f(%x: f32[2,2]) -> (f32[2,2], f32[2,2], f32[2,2], f32[2], f32[2]) {
+  %a: f32[2,2] = mul %x, 0.0
+  %b: f32[2,2] = mul %x, -0.0
+  %c: f32[2,2] = mul %x, 0
+  %d: f32[2] = sum %x {axes=(0,), keepdims=False}
+  %e: f32[2] = sum %x {axes=(1,), keepdims=False}
+  return %a, %b, %c, %d, %e
+}
+""",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_before_and_after(case: str) -> None:
+    before, after = CASES[case]
+    function = parse_function(before)
+    verify(function, "typed")
+    result = cse(function)
+    verify(result, "typed: cse")
+    if after is None:
+        assert result is function
+    else:
+        assert print_function(result) == after.lstrip("\n")
+        assert cse(result) is result
+
+
+def test_calls_of_pure_functions_are_merged() -> None:
+    function = parse_function("""
+func @g(%a: float) -> (float) {
+  return %a
+}
+
+func @f(%x: float) -> (float, float) {
+  %u: float = call @g(%x)
+  %v: float = call @g(%x)
+  return %u, %v
+}
+""")
+    result = cse(function)
+    assert len(result.body.ops) == 1
+    assert result.returns[0] is result.returns[1]
