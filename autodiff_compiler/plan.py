@@ -20,6 +20,15 @@ class Static:
     value: Any
 
 
+class NeedValues(Exception):
+    """The compiler must know the values of the slots ``positions``: call it again with
+    ``Static(value)`` in their places. ``cause`` says why, in the user's terms."""
+
+    def __init__(self, positions: tuple[int, ...], cause: str):
+        super().__init__(cause)
+        self.positions, self.cause = positions, cause
+
+
 @dataclass(frozen=True)
 class Request:
     """What to compile.

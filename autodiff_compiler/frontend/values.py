@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ScalarType, Type, join
@@ -40,17 +41,35 @@ class Unset:
 
 
 @dataclass(frozen=True)
+class Maybe:
+    """A variable that is set on some ways to this point and has ``value`` there."""
+
+    value: Any
+    unset: Unset
+
+
+@dataclass(frozen=True)
 class Poisoned:
     """The outcome of something already reported; whatever touches it is not reported again."""
 
 
+@dataclass(eq=False)
+class Frame:
+    """One text being lowered: its source, the function it is, the variables of a frame that waits
+    for a call to end, and the frame around an inner function."""
+
+    source: Source
+    function: Any
+    outer: Frame | None = None
+    names: dict[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A lambda or inner function, with the state it sees and the source it came from."""
+    """A lambda or inner function, and the frame whose variables it sees."""
 
     tree: Any
-    owner: Any
-    scope: dict[str, Any]
+    frame: Frame
     defaults: tuple[Any, ...] = ()
     name: str = "<lambda>"
 

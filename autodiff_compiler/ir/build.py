@@ -58,9 +58,9 @@ class Builder:
             self.span, self.about = before
 
     @contextmanager
-    def block(self) -> Iterator[list[Op]]:
-        """Collects the operations born inside in a list of their own, for a region."""
-        ops: list[Op] = []
+    def block(self, ops: list[Op] | None = None) -> Iterator[list[Op]]:
+        """Collects the operations born inside in a list of their own (or in ``ops``)."""
+        ops = [] if ops is None else ops
         self.blocks.append(ops)
         try:
             yield ops

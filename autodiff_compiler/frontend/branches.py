@@ -1,0 +1,176 @@
+"""Branches: a test known now takes one side; a run-time test lowers both and merges their states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.frontend.calls import Calls
+from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.values import (
+    NUMBERS,
+    Maybe,
+    Poisoned,
+    Ref,
+    State,
+    Unset,
+    as_type,
+    joined_type,
+    leaves,
+    rebuild,
+    same,
+)
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
+from autodiff_compiler.ir.types import Type
+from autodiff_compiler.operators.control import undefined
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a block gives that ended in ``return``."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class _Phi:
+    """A leaf of a merged value, before the ``if`` that makes it exists."""
+
+    number: int
+
+
+class Merger:
+    """Merges two compile-time values leaf by leaf; ``pairs`` are the leaves that differ."""
+
+    def __init__(self, low: Branches, where: str):
+        self.low, self.where = low, where
+        self.pairs: list[tuple[AnyOperand, AnyOperand, Type, str]] = []
+
+    def merge(self, left: Any, right: Any, name: str) -> Any:
+        """The merged value, with ``_Phi`` leaves."""
+        if same(left, right):
+            return left
+        if isinstance(left, Poisoned) or isinstance(right, Poisoned):
+            return Poisoned()
+        if isinstance(left, Unset) or isinstance(right, Unset):
+            return left if isinstance(left, Unset) else right
+        if MISSING in (left, right) or isinstance(left, Maybe) or isinstance(right, Maybe):
+            return self._partly(left, right, name)
+        if isinstance(left, (Value, *NUMBERS)) and isinstance(right, (Value, *NUMBERS)):
+            return self._leaf(left, right, name)
+        if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
+            return tuple(
+                self.merge(a, b, f"{name}_{k}") for k, (a, b) in enumerate(zip(left, right))
+            )
+        if isinstance(left, dict) and isinstance(right, dict) and list(left) == list(right):
+            return {k: self.merge(left[k], right[k], f"{name}_{k}") for k in left}
+        return self._apart(name, self.low.described(left), self.low.described(right))
+
+    def _leaf(self, left: AnyOperand, right: AnyOperand, name: str) -> Any:
+        type_ = joined_type(type_of(left), type_of(right))
+        if type_ is None:
+            return self._apart(name, str(type_of(left)), str(type_of(right)))
+        self.pairs.append((left, right, type_, name))
+        return _Phi(len(self.pairs) - 1)
+
+    def _partly(self, left: Any, right: Any, name: str) -> Any:
+        unset = Unset(
+            f"'{name}' may be unset here: {self.where} sets it on one way only",
+            f"give '{name}' a value before",
+        )
+        inner = [side.value if isinstance(side, Maybe) else side for side in (left, right)]
+        like = inner[1] if inner[0] is MISSING else inner[0]
+        if not any(True for _ in leaves(like)):
+            return unset
+        sides = [rebuild(like, self._nothing()) if s is MISSING else s for s in inner]
+        merged = self.merge(sides[0], sides[1], name)
+        return merged if isinstance(merged, (Unset, Poisoned)) else Maybe(merged, unset)
+
+    def _nothing(self) -> Any:
+        while True:
+            yield self.low.builder.make(undefined, (), {})
+
+    def _apart(self, name: str, left: str, right: str) -> Unset:
+        return Unset(
+            f"'{name}' is {left} on one way through {self.where} and {right} on the other",
+            f"make both ways give '{name}' the same kind of value",
+        )
+
+    def settle(self, merged: Any, results: tuple[Value, ...]) -> Any:
+        """``merged`` with the results of the ``if`` in place of its phis."""
+        if isinstance(merged, _Phi):
+            return results[merged.number]
+        if isinstance(merged, Maybe):
+            return Maybe(self.settle(merged.value, results), merged.unset)
+        if isinstance(merged, tuple):
+            return tuple(self.settle(item, results) for item in merged)
+        if isinstance(merged, dict):
+            return {key: self.settle(item, results) for key, item in merged.items()}
+        return merged
+
+
+class Branches(Calls):
+    """Adds branches to ``Calls``."""
+
+    def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""
+        base = self.state
+        sides: list[tuple[State, list[Op], Any]] = []
+        for side in (then, orelse):
+            self.state = base.fork()
+            with self.builder.block() as ops:
+                value = side()
+            sides.append((self.state, ops, value))
+        self.state = base
+        (left, left_ops, left_value), (right, right_ops, right_value) = sides
+        where = f"the 'if' on line {self.builder.span.line}"
+        merger = Merger(self, where)
+        outcome = self._merge_outcomes(merger, left_value, right_value)
+        names: dict[str, Any] = {}
+        heap: dict[Ref, Any] = {}
+        if not isinstance(outcome, Returned):
+            for name in {**left.names, **right.names}:
+                sides_of = left.names.get(name, MISSING), right.names.get(name, MISSING)
+                names[name] = merger.merge(*sides_of, name)
+        for ref in {**left.heap, **right.heap}:
+            if ref in left.heap and ref in right.heap:
+                heap[ref] = merger.merge(left.heap[ref], right.heap[ref], ref.kind)
+            else:
+                heap[ref] = left.heap.get(ref, right.heap.get(ref))
+        results = self._add_if(test, merger, left_ops, right_ops)
+        self.state = State(
+            {name: merger.settle(value, results) for name, value in names.items()},
+            {ref: merger.settle(value, results) for ref, value in heap.items()},
+        )
+        if isinstance(outcome, Returned):
+            return Returned(merger.settle(outcome.value, results))
+        settled = merger.settle(outcome, results)
+        if isinstance(settled, Unset):
+            raise self.fail(DTypeError, settled.cause, settled.cure)
+        return settled
+
+    @staticmethod
+    def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
+        if isinstance(left, Returned) and isinstance(right, Returned):
+            return Returned(merger.merge(left.value, right.value, "result"))
+        if isinstance(left, Returned) or isinstance(right, Returned):
+            # The other side raises: what is returned is what the one side returns.
+            returned = left if isinstance(left, Returned) else right
+            return Returned(returned.value)
+        return merger.merge(left, right, "the value")
+
+    def _add_if(
+        self, test: Value, merger: Merger, left: list[Op], right: list[Op]
+    ) -> tuple[Value, ...]:
+        yields: list[list[AnyOperand]] = [[], []]
+        for place, ops in enumerate((left, right)):
+            with self.builder.block(ops):
+                yields[place] = [as_type(pair[place], pair[2]) for pair in merger.pairs]
+        regions = [Region((), tuple(ops), tuple(y)) for ops, y in zip((left, right), yields)]
+        names = [name if name.isidentifier() else "" for *_, name in merger.pairs]
+        results = self.builder.branch(test, regions[0], regions[1], names)
+        for result in results:
+            result.given = bool(result.name)
+        return results

@@ -1,0 +1,243 @@
+"""Python's built-in functions on compile-time values, and the methods of lists and dicts.
+
+One table, ``BUILTINS``: each entry takes the lowering and the arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.values import NUMBERS, HeapMethod, Ref, RunTimeRange
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import (
+    ArrayType,
+    DictType,
+    ListType,
+    ScalarType,
+    TupleType,
+)
+from autodiff_compiler.operators import compare, containers, elementwise, numbers
+
+
+class Iteration:
+    """``enumerate``, ``zip`` or ``reversed`` before anyone iterates."""
+
+    def __init__(self, kind: str, sources: Sequence[Any], start: Any = 0):
+        self.kind, self.sources, self.start = kind, tuple(sources), start
+
+
+def _range(low: Expressions, *bounds: Any) -> Any:
+    if not any(isinstance(bound, Value) for bound in bounds):
+        return range(*bounds)
+    if any(isinstance(b, Value) and isinstance(b.type, ArrayType) for b in bounds):
+        bounds = tuple(_int(low, bound) for bound in bounds)
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    return RunTimeRange(start, stop, step)
+
+
+def _len(low: Expressions, value: Any) -> Any:
+    if isinstance(value, Value):
+        if isinstance(value.type, ListType):
+            return containers.list_length(value)
+        if isinstance(value.type, (TupleType, DictType)):
+            return len(value.type.items)
+        shape = low.shape(value)
+        if isinstance(shape, Value):
+            return numbers.shape_item(shape, at=0)
+        if not shape:
+            raise low.fail(DTypeError, "Not support len of a 0-D tensor")
+        return shape[0]
+    if not isinstance(value, Ref):
+        low.world.assume_length(value)
+    return len(low.contents(value))
+
+
+def _isinstance(low: Expressions, value: Any, kinds: Any) -> bool:
+    classes = kinds if isinstance(kinds, tuple) else (kinds,)
+    if isinstance(value, Value):
+        have: tuple[type, ...] = (Tensor,)
+        if isinstance(value.type, ScalarType):
+            have = {"int": (int,), "float": (float,), "bool": (bool, int), "complex": (complex,)}[
+                value.type.kind
+            ]
+        elif isinstance(value.type, (TupleType, ListType, DictType)):
+            have = {TupleType: (tuple,), ListType: (list,), DictType: (dict,)}[type(value.type)]
+        elif low.is_parameter(value):
+            have = (Parameter, Tensor)
+        return any(issubclass(known, kind) for known in have for kind in classes)
+    if isinstance(value, Ref):
+        return any(issubclass({"list": list, "dict": dict}[value.kind], kind) for kind in classes)
+    return isinstance(value, classes)
+
+
+def _barrier(kind: str) -> Callable[..., Any]:
+    plain = {"int": int, "float": float, "bool": bool}[kind]
+
+    def convert(low: Expressions, value: Any = 0) -> Any:
+        if not isinstance(value, Value):
+            return plain(value)
+        return numbers.to_number(value, kind=kind)
+
+    return convert
+
+
+_int = _barrier("int")
+
+
+def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
+    def choose(low: Expressions, *args: Any) -> Any:
+        items = low.sequence(args[0]) if len(args) == 1 else list(args)
+        if not any(isinstance(item, Value) for item in items):
+            return static(items)
+        return functools.reduce(record, items)
+
+    return choose
+
+
+def _sum(low: Expressions, items: Any, start: Any = 0) -> Any:
+    total = start
+    for position, item in enumerate(low.sequence(items)):
+        first = position == 0 and total == 0 and isinstance(total, int)
+        total = item if first else low.binary("Add", total, item)
+    return total
+
+
+def _pow(low: Expressions, base: Any, exponent: Any) -> Any:
+    return low.binary("Pow", base, exponent)
+
+
+def _all(conjunction: bool) -> Callable[..., Any]:
+    join = compare.logical_and if conjunction else compare.logical_or
+
+    def decide(low: Expressions, items: Any) -> Any:
+        outcome: Any = conjunction
+        for item in low.sequence(items):
+            truth = low.truth(item)
+            if isinstance(truth, bool):
+                if truth != conjunction:
+                    return truth
+            else:
+                outcome = truth if isinstance(outcome, bool) else join(outcome, truth)
+        return outcome
+
+    return decide
+
+
+def _getattr(low: Expressions, owner: Any, name: str, *default: Any) -> Any:
+    if default and not _hasattr(low, owner, name):
+        return default[0]
+    return low.attribute(owner, name)
+
+
+def _hasattr(low: Expressions, owner: Any, name: str) -> bool:
+    if isinstance(owner, Value):
+        return hasattr(Tensor, name)
+    try:
+        low.world.attribute(owner, name, low.builder.span)
+    except AttributeError:
+        return False
+    return True
+
+
+def _dict(low: Expressions, *args: Any, **items: Any) -> Ref:
+    made: dict[Any, Any] = {}
+    if args:
+        source = low.contents(args[0])
+        made.update(source if isinstance(source, dict) else low.sequence(args[0]))
+    return low.allocate("dict", {**made, **items})
+
+
+def _print(low: Expressions, *args: Any, **kwargs: Any) -> None:
+    raise low.fail(
+        UnsupportedSyntax,
+        "print cannot be compiled yet",
+        "print the result after the call, or run in PYNATIVE_MODE without a gradient",
+    )
+
+
+def _type(low: Expressions, value: Any) -> Any:
+    if isinstance(value, Value):
+        return Tensor if isinstance(value.type, ArrayType) else type(None)
+    return list if isinstance(value, Ref) else type(value)
+
+
+BUILTINS: dict[Any, Callable[..., Any]] = {
+    range: _range,
+    len: _len,
+    isinstance: _isinstance,
+    int: _int,
+    float: _barrier("float"),
+    bool: lambda low, value=False: low.truth(value),
+    abs: lambda low, value: abs(value),
+    min: _extreme(elementwise.minimum, min),
+    max: _extreme(elementwise.maximum, max),
+    sum: _sum,
+    pow: _pow,
+    all: _all(True),
+    any: _all(False),
+    getattr: _getattr,
+    hasattr: _hasattr,
+    tuple: lambda low, items=(): tuple(low.sequence(items)),
+    list: lambda low, items=(): low.new_list(low.sequence(items)),
+    dict: _dict,
+    enumerate: lambda low, items, start=0: Iteration("enumerate", (items,), start),
+    zip: lambda low, *items: Iteration("zip", items),
+    reversed: lambda low, items: Iteration("reversed", (items,)),
+    type: _type,
+    print: _print,
+}
+
+
+def heap_method(low: Expressions, method: HeapMethod, args: Sequence[Any]) -> Any:
+    """``l.append(x)``, ``d.items()`` and so on, on the heap's present contents."""
+    contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref
+    takes_any = method.name in ("append", "extend", "update")
+    known = [] if takes_any else [low.static(arg, "a position or key") for arg in args[:1]]
+    if ref.kind == "list":
+        items = list(contents)
+        if method.name in ("append", "extend", "insert", "pop", "reverse", "clear", "remove"):
+            result = None
+            if method.name == "append":
+                items.append(args[0])
+            elif method.name == "extend":
+                items.extend(low.sequence(args[0]))
+            else:
+                result = getattr(items, method.name)(*(known + list(args[1:])))
+            heap[ref] = tuple(items)
+            return result
+        if method.name in ("index", "count") and not any(isinstance(i, Value) for i in items):
+            return getattr(items, method.name)(*known)
+        if method.name == "copy":
+            return low.new_list(items)
+    if ref.kind == "dict":
+        if method.name in ("items", "keys", "values"):
+            return tuple(getattr(contents, method.name)())
+        if method.name == "get":
+            return contents.get(known[0], *args[1:])
+        if method.name == "copy":
+            return low.allocate("dict", dict(contents))
+        if method.name in ("update", "pop", "setdefault", "clear"):
+            changed = dict(contents)
+            if method.name == "update":
+                changed.update(low.contents(args[0]))
+                result = None
+            else:
+                result = getattr(changed, method.name)(*(known + list(args[1:])))
+            heap[ref] = changed
+            return result
+    raise low.fail(
+        UnsupportedSyntax,
+        f"the {ref.kind} method '{method.name}' cannot be compiled",
+        f"build the {ref.kind} with literals, indexing and append",
+    )
+
+
+def static_container(value: Any) -> bool:
+    """Whether ``value`` is a container from outside that a built-in may look into."""
+    return isinstance(value, (list, tuple, dict, set, str, range)) or isinstance(value, NUMBERS)

@@ -1,0 +1,423 @@
+'''Turns early exits into plain structure, and short forms of assignment into long ones.
+
+After it ``break`` and ``continue`` are gone, and every path through a function ends in a ``return``
+(or a ``raise``) that is the last statement of its block, inside nothing but ``if``s that are last
+themselves. No statement is ever duplicated. Every new node has the position of the user's statement
+that it came from. ``_Rewriter`` has the cases; here is one with all of them:
+
+>>> _show("""
+... def first_large(xs, limit):
+...     if limit < 0:
+...         return 0
+...     total = 0
+...     for x in xs:
+...         if x == 0:
+...             continue
+...         total += x
+...         if total > limit:
+...             return x
+...         if x < 0:
+...             break
+...     return total
+... """)
+def first_large(xs, limit):
+    if limit < 0:
+        return 0
+    else:
+        total = 0
+        returned = False
+        stop = False
+        for x in xs:
+            if x == 0:
+                pass
+            else:
+                total = total + x
+                if total > limit:
+                    result = x
+                    returned = True
+                elif x < 0:
+                    stop = True
+        if returned:
+            return result
+        else:
+            return total
+
+Every loop has the attribute ``until``, a tuple of names, ``('stop', 'returned')`` above: it ends
+after the iteration in which one of them became true. ``result`` is not initialised. The ``BinOp``
+made from ``x += y`` has the attribute ``augmented``, because ``+=`` extends a list in place.
+'''
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import gast
+
+from autodiff_compiler.frontend.source import Source
+
+Block: TypeAlias = list[gast.stmt]
+_EXITS = (gast.Return, gast.Break, gast.Continue)
+_LOOPS = (gast.For, gast.While)
+
+
+def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
+    """The function in plain structure, as a new tree; functions inside it likewise."""
+    tree = function.tree if isinstance(function, Source) else function
+    return _function(copy.deepcopy(tree))
+
+
+def desugared(source: Source) -> gast.FunctionDef:
+    """``desugar(source)``, kept: a text is lowered once per signature but desugared once."""
+    if id(source) not in _KEPT:
+        _KEPT[id(source)] = (source, desugar(source))
+        if len(_KEPT) > 1024:
+            del _KEPT[next(iter(_KEPT))]
+    return _KEPT[id(source)][1]
+
+
+_KEPT: dict[int, tuple[Source, gast.FunctionDef]] = {}
+
+
+def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
+    body = _Rewriter(_names(tree)).block(_plain(tree.body), _Place())
+    tree.body = _completed(body, tree.body[-1])
+    return tree
+
+
+def _plain(block: Sequence[gast.stmt]) -> Block:
+    """Long assignments, functions inside rewritten, and nothing after a statement that leaves.
+
+    >>> _show('''
+    ... def f(x, y):
+    ...     x += y
+    ...     y[0] += x
+    ...     z: int = x
+    ...     w: int
+    ...     return z
+    ...     print(z)
+    ... ''')
+    def f(x, y):
+        x = x + y
+        y[0] += x
+        z = x
+        return z
+    """
+    plain: Block = []
+    for stmt in block:
+        if isinstance(stmt, gast.AugAssign) and isinstance(stmt.target, gast.Name):
+            old = _at(stmt.target, _name(stmt.target.id))
+            value = _at(stmt, gast.BinOp(left=old, op=stmt.op, right=stmt.value))
+            value.augmented = True
+            stmt = _at(stmt, gast.Assign([stmt.target], value, None))
+        elif isinstance(stmt, gast.AnnAssign):
+            if stmt.value is None:
+                continue
+            stmt = _at(stmt, gast.Assign([stmt.target], stmt.value, None))
+        elif isinstance(stmt, gast.FunctionDef):
+            stmt = _function(stmt)
+        elif isinstance(stmt, (gast.If, *_LOOPS)):
+            stmt.body, stmt.orelse = _plain(stmt.body), _plain(stmt.orelse)
+        plain.append(stmt)
+        if _leaves([stmt]):
+            break
+    return plain
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What an exit becomes where it stands: the names it sets; empty where none is needed.
+
+    At the end of a function ``return`` stays (``returned`` is empty), and at the end of a loop's
+    body ``continue`` is nothing (``skip`` is empty). ``break`` always sets ``stop``.
+    """
+
+    returned: str = ""
+    result: str = ""
+    stop: str = ""
+    skip: str = ""
+
+    def flags(self, kinds: set[type]) -> list[str]:
+        """The names that exits of these kinds set to true."""
+        names = {gast.Break: self.stop, gast.Return: self.returned, gast.Continue: self.skip}
+        return [name for kind, name in names.items() if kind in kinds and name]
+
+
+class _Rewriter:
+    """Rewrites the blocks of one function; knows which names are taken."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+
+    def block(self, block: Sequence[gast.stmt], place: _Place) -> Block:
+        """``block`` without early exits. A statement with exits takes the rest of its block along."""
+        done: Block = []
+        for number, stmt in enumerate(block):
+            rest = list(block[number + 1 :])
+            if isinstance(stmt, _EXITS):
+                return done + self.leave(stmt, place)
+            if isinstance(stmt, gast.If) and _exits([stmt]):
+                return done + self.branch(stmt, rest, place)
+            if isinstance(stmt, _LOOPS):
+                return done + self.loop(stmt, rest, place)
+            if isinstance(stmt, gast.If):
+                stmt.body = self.filled(stmt.body, place, stmt)
+                stmt.orelse = self.block(stmt.orelse, place)
+            done.append(stmt)
+        return done
+
+    def filled(self, block: Sequence[gast.stmt], place: _Place, at: gast.AST) -> Block:
+        """The same for a block that must not be empty."""
+        return self.block(block, place) or [_at(at, gast.Pass())]
+
+    def leave(self, stmt: gast.stmt, place: _Place) -> Block:
+        """An exit as assignments, where it cannot be left standing or left out."""
+        if isinstance(stmt, gast.Return):
+            value = stmt.value or _at(stmt, _constant(None))
+            if not place.returned:
+                return [_at(stmt, gast.Return(value))]
+            return [_assign(place.result, value, stmt), _flag(place.returned, True, stmt)]
+        name = place.stop if isinstance(stmt, gast.Break) else place.skip
+        return [_flag(name, True, stmt)] if name else []
+
+    def branch(self, stmt: gast.If, rest: Block, place: _Place) -> Block:
+        """An ``if`` with exits. What follows it moves into the branch that goes on, if one leaves.
+
+        >>> _show('''
+        ... def f(a, b):
+        ...     if a:
+        ...         b = 1
+        ...     else:
+        ...         return a
+        ...     return b
+        ... ''')
+        def f(a, b):
+            if a:
+                b = 1
+                return b
+            else:
+                return a
+
+        If both branches may go on, exits set flags, and the rest asks them:
+
+        >>> _show('''
+        ... def f(a, b):
+        ...     if a:
+        ...         if b:
+        ...             return 1
+        ...         a = 2
+        ...     return a
+        ... ''')
+        def f(a, b):
+            returned = False
+            if a:
+                if b:
+                    result = 1
+                    returned = True
+                else:
+                    a = 2
+            if returned:
+                return result
+            else:
+                return a
+        """
+        body, orelse, inner, before, after = stmt.body, stmt.orelse, place, [], []
+        if _leaves(body):
+            orelse = orelse + rest
+        elif _leaves(orelse):
+            body = body + rest
+        elif rest:
+            kinds = _exits([stmt])
+            inner, before = self.enter(kinds, place, stmt)
+            after = self.resume(kinds, place, inner, rest, stmt)
+        stmt.body = self.filled(body, inner, stmt)
+        stmt.orelse = self.block(orelse, inner)
+        return [*before, stmt, *after]
+
+    def loop(self, stmt: gast.For | gast.While, rest: Block, place: _Place) -> Block:
+        """A loop; exits in its body set the flags of ``until``, and ``else`` asks for ``stop``.
+
+        >>> _show('''
+        ... def f(xs):
+        ...     for x in xs:
+        ...         if x:
+        ...             if x > 1:
+        ...                 continue
+        ...             break
+        ...         g(x)
+        ...     else:
+        ...         h(xs)
+        ...     return x
+        ... ''')
+        def f(xs):
+            stop = False
+            for x in xs:
+                if x:
+                    if x > 1:
+                        pass
+                    else:
+                        stop = True
+                else:
+                    g(x)
+            if not stop:
+                h(xs)
+            return x
+        """
+        inside = _exits(stmt.body)
+        kinds = inside & {gast.Return}
+        inner, before = self.enter(kinds, place, stmt)
+        stop = self.fresh("stop") if gast.Break in inside else ""
+        if stop:
+            before.append(_flag(stop, False, stmt))
+        orelse, stmt.orelse = stmt.orelse, []
+        if orelse and stop:
+            orelse = [_at(orelse[0], gast.If(_negation([stop], orelse[0]), orelse, []))]
+        within = replace(inner, stop=stop, skip="")
+        stmt.until = tuple(within.flags(inside))
+        stmt.body = self.filled(stmt.body, within, stmt)
+        if not _endless(stmt, inside):
+            return [*before, stmt, *self.resume(kinds, place, inner, orelse + rest, stmt)]
+        if kinds and not place.returned:
+            return [*before, stmt, _at(stmt, gast.Return(_guarded(inner.result, stmt)))]
+        return [*before, stmt]
+
+    def enter(self, kinds: set[type], place: _Place, at: gast.stmt) -> tuple[_Place, Block]:
+        """The place inside a statement that something follows: exits need flags there."""
+        before: Block = []
+        if gast.Return in kinds and not place.returned:
+            returned, result = self.fresh("returned"), self.fresh("result")
+            place = replace(place, returned=returned, result=result)
+            before.append(_flag(returned, False, at))
+        if gast.Continue in kinds and not place.skip:
+            place = replace(place, skip=self.fresh("skip"))
+            before.append(_flag(place.skip, False, at))
+        return place, before
+
+    def resume(
+        self, kinds: set[type], place: _Place, inner: _Place, rest: Block, at: gast.stmt
+    ) -> Block:
+        """What follows a statement in which exits of ``kinds`` set flags of ``inner``."""
+        done = self.block(rest, place)
+        if gast.Return in kinds and not place.returned:
+            result = _at(at, gast.Return(_guarded(inner.result, at)))
+            return [_at(at, gast.If(_at(at, _name(inner.returned)), [result], done))]
+        flags = inner.flags(kinds)
+        if not flags or not done:
+            return done
+        return [_at(at, gast.If(_negation(flags, at), done, []))]
+
+    def fresh(self, name: str) -> str:
+        """``name``, or the first of ``name_1``, ``name_2``, … that the function does not use."""
+        number, free = 0, name
+        while free in self.taken:
+            number += 1
+            free = f"{name}_{number}"
+        self.taken.add(free)
+        return free
+
+
+def _completed(block: Block, at: gast.AST) -> Block:
+    """With ``return None`` at the end of each path that has no ``return``.
+
+    >>> _show('''
+    ... def f(a):
+    ...     if a:
+    ...         return 1
+    ...     print(a)
+    ... ''')
+    def f(a):
+        if a:
+            return 1
+        else:
+            print(a)
+            return None
+    """
+    last = block[-1] if block else None
+    if isinstance(last, gast.If) and gast.Return in _exits([last]):
+        last.body = _completed(last.body, last)
+        last.orelse = _completed(last.orelse, last)
+    elif last is None or not _leaves([last]):
+        at = last or at
+        return [*block, _at(at, gast.Return(_at(at, _constant(None))))]
+    return block
+
+
+def _exits(block: Sequence[gast.stmt]) -> set[type]:
+    """The kinds of exit by which ``block`` may be left early."""
+    kinds: set[type] = set()
+    for stmt in block:
+        if isinstance(stmt, _EXITS):
+            kinds.add(type(stmt))
+        elif isinstance(stmt, gast.If):
+            kinds |= _exits(stmt.body) | _exits(stmt.orelse)
+        elif isinstance(stmt, _LOOPS):
+            kinds |= _exits(stmt.body) - {gast.Break, gast.Continue} | _exits(stmt.orelse)
+    return kinds
+
+
+def _leaves(block: Sequence[gast.stmt]) -> bool:
+    """Whether control never reaches the end of ``block``."""
+    for stmt in block:
+        if isinstance(stmt, (gast.Raise, *_EXITS)):
+            return True
+        if isinstance(stmt, gast.If) and _leaves(stmt.body) and _leaves(stmt.orelse):
+            return True
+        if isinstance(stmt, _LOOPS):
+            inside = _exits(stmt.body)
+            if _endless(stmt, inside) or (gast.Break not in inside and _leaves(stmt.orelse)):
+                return True
+    return False
+
+
+def _endless(stmt: gast.For | gast.While, inside: set[type]) -> bool:
+    """Whether a loop can only be left by ``return``: a ``while True`` without ``break``."""
+    test = getattr(stmt, "test", None)
+    return isinstance(test, gast.Constant) and bool(test.value) and gast.Break not in inside
+
+
+def _names(tree: gast.AST) -> set[str]:
+    """Every name in ``tree``, whatever it names."""
+    parts = list(gast.walk(tree))
+    fields = ("id", "name", "asname")
+    return {name for part in parts for field in fields if (name := getattr(part, field, None))}
+
+
+def _at(at: gast.AST, node: gast.AST) -> gast.AST:
+    return gast.copy_location(node, at)
+
+
+def _name(name: str, context: type = gast.Load) -> gast.Name:
+    return gast.Name(name, context(), None, None)
+
+
+def _guarded(name: str, at: gast.AST) -> gast.Name:
+    """A read of a result that a flag has shown to be set, marked ``guarded = True``."""
+    node = _at(at, _name(name))
+    node.guarded = True
+    return node
+
+
+def _constant(value: bool | None) -> gast.Constant:
+    return gast.Constant(value, None)
+
+
+def _assign(name: str, value: gast.AST, at: gast.AST) -> gast.Assign:
+    return _at(at, gast.Assign([_at(at, _name(name, gast.Store))], value, None))
+
+
+def _flag(name: str, value: bool, at: gast.AST) -> gast.Assign:
+    return _assign(name, _at(at, _constant(value)), at)
+
+
+def _negation(flags: list[str], at: gast.AST) -> gast.AST:
+    """``not flag``, or ``not (one or other)``."""
+    names = [_at(at, _name(flag)) for flag in flags]
+    test = names[0] if len(names) == 1 else _at(at, gast.BoolOp(gast.Or(), names))
+    return _at(at, gast.UnaryOp(gast.Not(), test))
+
+
+def _show(text: str) -> None:
+    """Prints what becomes of a function: the examples in this file."""
+    print(gast.unparse(desugar(gast.parse(text).body[0])))

@@ -1,0 +1,484 @@
+"""Expressions: a gast expression and a ``State`` to a compile-time value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gast
+
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import (
+    CompileError,
+    DTypeError,
+    ShapeError,
+    UnknownAttribute,
+    UnknownName,
+    UnsupportedSyntax,
+)
+from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
+from autodiff_compiler.frontend.source import Source
+from autodiff_compiler.frontend.values import (
+    NUMBERS,
+    BoundToValue,
+    Closure,
+    Frame,
+    HeapMethod,
+    Maybe,
+    NeedStatic,
+    Poisoned,
+    PoisonTouched,
+    Ref,
+    State,
+    Unset,
+    pack,
+    same,
+)
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
+from autodiff_compiler.operators import compare, containers, indexing, numbers, structure
+from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
+    "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
+    "MatMult": operator.matmul, "BitAnd": operator.and_, "BitOr": operator.or_,
+    "BitXor": operator.xor, "LShift": operator.lshift, "RShift": operator.rshift,
+}  # fmt: skip
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
+    "Eq": compare.equal, "NotEq": compare.not_equal,
+}  # fmt: skip
+STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
+
+#: What a failing operator or library call means to the user, by the Python class it raised.
+KINDS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
+    (TypeError, DTypeError),
+    (AttributeError, UnknownAttribute),
+    (NameError, UnknownName),
+    (ValueError, ShapeError),
+    (LookupError, ShapeError),
+    (ArithmeticError, DTypeError),
+)
+
+
+class Expressions:
+    """Evaluates expressions. ``calls.py`` adds calls, ``branches.py`` and ``loops.py`` control."""
+
+    world: World
+    builder: Builder
+    state: State
+    frame: Frame
+
+    @property
+    def source(self) -> Source:
+        """The text that is being lowered now."""
+        return self.frame.source
+
+    def evaluate(self, node: Any) -> Any:
+        """The compile-time value of an expression, with its problems placed at ``node``."""
+        method = getattr(self, f"eval_{type(node).__name__}", None)
+        if method is None:
+            raise UnsupportedSyntax(
+                f"the expression '{type(node).__name__}' cannot be used here",
+                "write it with plain operators and calls",
+                self.source.span(node),
+            )
+        span = self.source.span(node)
+        with self.builder.at(span):
+            try:
+                return method(node)
+            except CompileError as error:
+                raise self.builder.placed(error) from None
+
+    def fail(self, error: type[CompileError], cause: str, cure: str = "") -> CompileError:
+        """An error at the expression being evaluated."""
+        return error(cause, cure, self.builder.span)
+
+    def translate(self, error: Exception, doing: str) -> CompileError:
+        """An exception of library code run while compiling, in the user's terms."""
+        for raised, kind in KINDS:
+            if isinstance(error, raised):
+                text = str(error).splitlines()[0] if str(error) else type(error).__name__
+                return kind(f"{doing}: {text}", "", self.builder.span)
+        raise error
+
+    def lift(self, thing: Any, name: str = "") -> Value:
+        """A tensor, parameter or ndarray from outside, as an input of the function."""
+        raise NotImplementedError
+
+    def is_parameter(self, value: Value) -> bool:
+        """Whether ``value`` is a Parameter from outside."""
+        raise NotImplementedError
+
+    def lifted(self, thing: Any) -> Any:
+        """``thing`` with every outside array in it made a value."""
+        if is_array(thing):
+            return self.lift(thing)
+        if isinstance(thing, (tuple, list)) and any(is_array(item) for item in thing):
+            return type(thing)(self.lifted(item) for item in thing)
+        return thing
+
+    # ---- names and literals
+
+    def eval_Constant(self, node: Any) -> Any:
+        return node.value
+
+    def eval_Name(self, node: Any) -> Any:
+        name = node.id
+        if name in self.state.names:
+            value = self.state.names[name]
+            if isinstance(value, Maybe):
+                value = value.value if getattr(node, "guarded", False) else value.unset
+            if isinstance(value, Unset):
+                raise self.fail(UnknownName, value.cause, value.cure)
+            if isinstance(value, Poisoned):
+                raise PoisonTouched
+            return value
+        return self.free_name(name)
+
+    def free_name(self, name: str) -> Any:
+        """A name that is not a variable of this frame: of a frame around it, or from outside."""
+        outer = self.frame.outer
+        while outer is not None:
+            if name in outer.names:
+                return outer.names[name]
+            outer = outer.outer
+        return self.lifted(self.world.free_name(self.frame.function, name, self.builder.span))
+
+    def eval_NamedExpr(self, node: Any) -> Any:
+        value = self.evaluate(node.value)
+        self.bind(node.target.id, value)
+        return value
+
+    def bind(self, name: str, value: Any) -> None:
+        """Sets a variable; a value that nobody named yet takes its name."""
+        if isinstance(value, Value) and not value.given and self.builder.producer(value):
+            value.name, value.given = name, True
+        self.state.names[name] = value
+
+    # ---- arithmetic
+
+    def eval_BinOp(self, node: Any) -> Any:
+        left, right = self.evaluate(node.left), self.evaluate(node.right)
+        return self.binary(type(node.op).__name__, left, right)
+
+    def binary(self, sign: str, left: Any, right: Any) -> Any:
+        """``left sign right`` for compile-time values."""
+        if isinstance(left, Ref) or isinstance(right, Ref):
+            return self._heap_binary(sign, left, right)
+        try:
+            return BINARY[sign](left, right)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise self.translate(error, "this operation fails") from None
+
+    def _heap_binary(self, sign: str, left: Any, right: Any) -> Any:
+        contents = [self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right)]
+        if sign == "Add" and all(isinstance(c, tuple) for c in contents):
+            return self.new_list(contents[0] + contents[1])
+        if sign == "Mult" and any(isinstance(c, int) for c in contents):
+            return self.new_list(contents[0] * contents[1])
+        raise self.fail(DTypeError, f"a list or dict cannot take part in '{sign}'")
+
+    def eval_UnaryOp(self, node: Any) -> Any:
+        value = self.evaluate(node.operand)
+        sign = type(node.op).__name__
+        if sign == "Not":
+            truth = self.truth(value)
+            return not truth if isinstance(truth, bool) else compare.logical_not(truth)
+        return {"USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert}[sign](value)
+
+    def truth(self, value: Any) -> Any:
+        """``bool(value)``: a bool known now, or a value that is one at run time."""
+        if isinstance(value, Ref):
+            return bool(self.state.heap[value])
+        if not isinstance(value, Value):
+            return bool(value)
+        type_ = value.type
+        if isinstance(type_, ArrayType) and type_.has_static_shape:
+            size = 1
+            for dim in type_.shape or ():
+                size *= dim  # type: ignore[operator]
+            if size != 1:
+                raise self.fail(
+                    ShapeError,
+                    f"the condition has {size} elements (it is {type_}), and only one can decide",
+                    "reduce it first, with .all() or .any()",
+                )
+        if isinstance(type_, ListType):
+            return containers.list_length(value) > 0
+        return value
+
+    def eval_BoolOp(self, node: Any) -> Any:
+        result = self.evaluate(node.values[0])
+        for right in node.values[1:]:
+            result = self._both(type(node.op).__name__ == "And", result, right)
+        return result
+
+    def _both(self, conjunction: bool, left: Any, right: Any) -> Any:
+        """``left and right`` (or ``or``); the right side is evaluated only where Python would."""
+        truth = self.truth(left)
+        if isinstance(truth, bool):
+            return self.evaluate(right) if truth == conjunction else left
+        rest = gast.copy_location(gast.Expr(value=right), right)
+        if conjunction:
+            return self.choose(truth, lambda: self.evaluate(rest.value), lambda: left)
+        return self.choose(truth, lambda: left, lambda: self.evaluate(rest.value))
+
+    def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """The value of ``then()`` or ``orelse()`` by a run-time test."""
+        raise NotImplementedError
+
+    def eval_IfExp(self, node: Any) -> Any:
+        test = self.truth(self.evaluate(node.test))
+        if isinstance(test, bool):
+            return self.evaluate(node.body if test else node.orelse)
+        return self.choose(
+            test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse)
+        )
+
+    def eval_Compare(self, node: Any) -> Any:
+        left = self.evaluate(node.left)
+        outcome: Any = True
+        for sign, right_node in zip(node.ops, node.comparators):
+            right = self.evaluate(right_node)
+            found = self.compare(type(sign).__name__, left, right)
+            if outcome is True:
+                outcome = found
+            elif isinstance(outcome, bool):
+                return False
+            elif isinstance(found, bool):
+                outcome = outcome if found else False
+            else:
+                outcome = compare.logical_and(outcome, found)
+            left = right
+        return outcome
+
+    def compare(self, sign: str, left: Any, right: Any) -> Any:
+        """One comparison; identity, membership and equality of known things are known."""
+        dynamic = isinstance(left, Value) or isinstance(right, Value)
+        if sign in ("Is", "IsNot"):
+            return same(left, right) == (sign == "Is")
+        if sign in ("In", "NotIn"):
+            items = self.contents(right)
+            keys = list(items) if isinstance(items, (tuple, dict)) else items
+            if isinstance(left, Value) or any(isinstance(key, Value) for key in keys):
+                found = any(key is left for key in keys)
+                if not found:
+                    raise self.fail(
+                        UnsupportedSyntax, "'in' compares run-time values", "compare with '=='"
+                    )
+                return sign == "In"
+            return (left in keys) == (sign == "In")
+        if sign in ("Eq", "NotEq") and dynamic:
+            other = right if isinstance(left, Value) else left
+            if not isinstance(other, (Value, *NUMBERS)):
+                return sign == "NotEq"
+        try:
+            return (COMPARE if dynamic else STATIC_COMPARE)[sign](left, right)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise self.translate(error, "this comparison fails") from None
+
+    # ---- containers
+
+    def new_list(self, items: Sequence[Any]) -> Ref:
+        """A fresh list of the heap."""
+        return self.allocate("list", tuple(items))
+
+    def allocate(self, kind: str, contents: Any) -> Ref:
+        """A fresh cell of the heap."""
+        ref = Ref(kind, next(self.world.refs))
+        self.state.heap[ref] = contents
+        return ref
+
+    def contents(self, value: Any) -> Any:
+        """The items of a container known now: a tuple, or a dict."""
+        if isinstance(value, Ref):
+            return self.state.heap[value]
+        return value
+
+    def _items(self, nodes: Sequence[Any]) -> list[Any]:
+        items: list[Any] = []
+        for node in nodes:
+            if isinstance(node, gast.Starred):
+                items.extend(self.sequence(self.evaluate(node.value)))
+            else:
+                items.append(self.evaluate(node))
+        return items
+
+    def sequence(self, value: Any) -> list[Any]:
+        """Everything an iterable yields, where that is known while compiling."""
+        raise NotImplementedError
+
+    def eval_Tuple(self, node: Any) -> Any:
+        return tuple(self._items(node.elts))
+
+    def eval_List(self, node: Any) -> Any:
+        return self.new_list(self._items(node.elts))
+
+    def eval_Dict(self, node: Any) -> Any:
+        made: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values):
+            if key is None:
+                made.update(self.contents(self.evaluate(value)))
+            else:
+                made[self.static(self.evaluate(key), "a dict's key")] = self.evaluate(value)
+        return self.allocate("dict", made)
+
+    def static(self, value: Any, purpose: str) -> Any:
+        """``value`` if it is known while compiling; otherwise the compilation is begun again with
+        the number it depends on made known, or refused."""
+        if isinstance(value, Value):
+            raise NeedStatic(value, self.builder.span, purpose)
+        return value
+
+    # ---- attributes
+
+    def eval_Attribute(self, node: Any) -> Any:
+        return self.attribute(self.evaluate(node.value), node.attr)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name``."""
+        if isinstance(owner, Ref):
+            return HeapMethod(owner, name)
+        if isinstance(owner, Value):
+            return self._value_attribute(owner, name)
+        if isinstance(owner, Closure) and name == "__name__":
+            return owner.name
+        value = self.world.attribute(owner, name, self.builder.span)
+        return self.lifted(value)
+
+    def _value_attribute(self, owner: Value, name: str) -> Any:
+        if name == "shape":
+            return self.shape(owner)
+        if isinstance(owner.type, TupleType):
+            return getattr((), name)
+        if name in PROPERTIES:
+            return PROPERTIES[name](owner)
+        if name in METHODS:
+            return BoundToValue(owner, METHODS[name])
+        exists = hasattr(Tensor, name)
+        raise self.fail(
+            UnknownAttribute,
+            f"the Tensor method '{name}' cannot be compiled"
+            if exists else f"a Tensor has no attribute '{name}'",
+            "use a differentiable operator of ops instead" if exists else "",
+        )  # fmt: skip
+
+    def shape(self, value: Value) -> Any:
+        """``value.shape``: ints where they are known."""
+        shape = structure.shape_of_type(value.type)
+        if shape is None:
+            return structure.shape_of(value)
+        return tuple(
+            dim if isinstance(dim, int) else numbers.dim(value, axis=axis)
+            for axis, dim in enumerate(shape)
+        )
+
+    # ---- subscripts
+
+    def eval_Slice(self, node: Any) -> Any:
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else self.evaluate(part) for part in parts))
+
+    def eval_Subscript(self, node: Any) -> Any:
+        return self.subscript(self.evaluate(node.value), self.evaluate(node.slice))
+
+    def subscript(self, owner: Any, key: Any) -> Any:
+        """``owner[key]``."""
+        if isinstance(owner, Value):
+            return self._value_item(owner, key)
+        container = self.contents(owner)
+        if isinstance(key, slice):
+            key = slice(*(self.static(part, "a bound") for part in (key.start, key.stop, key.step)))
+        key = self.static(key, "an index into a list, tuple or dict")
+        try:
+            if isinstance(owner, Ref):
+                found = container[key]
+                return self.new_list(found) if isinstance(key, slice) else found
+            return self.lifted(self.world.item(container, key))
+        except (LookupError, TypeError) as error:
+            raise self.translate(error, "this item cannot be read") from None
+
+    def _value_item(self, owner: Value, key: Any) -> Any:
+        if isinstance(owner.type, (TupleType, DictType)):
+            return containers.item(owner, key=self.static(key, "an index into a tuple"))
+        if isinstance(owner.type, ListType):
+            return containers.list_item(owner, key)
+        if owner.type == SHAPE:
+            return numbers.shape_item(owner, at=self.static(key, "an axis"))
+        rest, index = self.encode_index(key)
+        return indexing.index(owner, *rest, index=index)
+
+    def encode_index(self, key: Any) -> tuple[list[Value], tuple[Any, ...]]:
+        """A subscript as ``indexing.index`` wants it: run-time parts, and the pattern of all."""
+        rest: list[Value] = []
+
+        def code(part: Any) -> Any:
+            if isinstance(part, Value):
+                if not (part.type in (INT, BOOL) or isinstance(part.type, ArrayType)):
+                    raise self.fail(DTypeError, f"a {part.type} cannot be an index")
+                rest.append(part)
+                return ("op", len(rest) - 1)
+            if isinstance(part, slice):
+                return ("slice", code(part.start), code(part.stop), code(part.step))
+            if part is Ellipsis:
+                return "..."
+            if isinstance(part, Ref) or isinstance(part, (tuple, list)):
+                constant = Tensor([self.static(i, "an index") for i in self.contents(part)])
+                return code(self.lift(constant))
+            if part is None or isinstance(part, (bool, int)):
+                return part
+            raise self.fail(
+                DTypeError,
+                f"a {type(part).__name__} cannot be an index",
+                "use ints, slices, None, '...', or Tensors of ints or bools",
+            )
+
+        parts = key if isinstance(key, tuple) else (key,)
+        return rest, tuple(code(part) for part in parts)
+
+    # ---- the rest
+
+    def eval_Lambda(self, node: Any) -> Any:
+        return self.closure(node, node.args, "<lambda>")
+
+    def closure(self, tree: Any, args: Any, name: str) -> Closure:
+        """An inner function: it sees the variables around it as they are when it is called."""
+        nodes = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
+        defaults = tuple(self.evaluate(node) for node in nodes)
+        return Closure(tree, self.frame, defaults, name)
+
+    def eval_JoinedStr(self, node: Any) -> Any:
+        return "".join(str(self.evaluate(part)) for part in node.values)
+
+    def eval_FormattedValue(self, node: Any) -> Any:
+        value = self.static(self.evaluate(node.value), "text")
+        spec = "" if node.format_spec is None else self.evaluate(node.format_spec)
+        convert = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[node.conversion]
+        return format(convert(value), spec)
+
+    def packed(self, value: Any) -> Any:
+        """One operand that holds ``value``."""
+        return pack(value, self.state.heap)
+
+    def poison(self, problem_of: CompileError) -> None:
+        """Keeps an error's problems for the report."""
+        for problem in problem_of.problems:
+            self.world.report(problem)
+
+    @staticmethod
+    def is_plain(value: Any) -> bool:
+        """Whether ``value`` is a number, string or None."""
+        return isinstance(value, PLAIN)
+
+    @staticmethod
+    def described(value: Any) -> str:
+        """A compile-time value in an error's words."""
+        return str(type_of(value)) if isinstance(value, (Value, *PLAIN)) else type(value).__name__

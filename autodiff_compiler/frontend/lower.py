@@ -1,0 +1,423 @@
+"""A function and the types of its arguments to typed IR: the last file that has heard of an AST.
+
+``lower`` is the entry. A ``Lowering`` is one function in the making: its parameters, the outside
+arrays it reads, and statements on top of the expressions, calls, branches and loops of the files to
+the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import (
+    CompileError,
+    DTypeError,
+    UnsupportedSyntax,
+    raise_all,
+)
+from autodiff_compiler.frontend.branches import Returned
+from autodiff_compiler.frontend.loops import Loops
+from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
+from autodiff_compiler.frontend.values import (
+    Frame,
+    NeedStatic,
+    Poisoned,
+    PoisonTouched,
+    Ref,
+    State,
+    leaves,
+)
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import free_values, users
+from autodiff_compiler.ir.types import (
+    ArrayType,
+    ScalarType,
+    Type,
+    type_of_array,
+)
+from autodiff_compiler.operators import containers, indexing
+from autodiff_compiler.plan import Assumption, Hoisted, NeedValues, Request, Static
+from autodiff_compiler.span import NOWHERE
+
+
+class Lowering(Loops):
+    """One function in the making."""
+
+    def __init__(self, world: World, parent: Lowering | None = None, label: str = ""):
+        self.world, self.parent, self.label = world, parent, label
+        self.depth = parent.depth + 1 if parent else 0
+        self.builder = Builder(self.lift)
+        if parent:
+            self.builder.span = parent.builder.span
+        self.state = State()
+        self.frame = parent.frame if parent else Frame(None, None)  # type: ignore[arg-type]
+        self.loop_params = set()
+        self.parameters: list[Value] = []
+        self.arguments: dict[Value, Any] = {}
+        self.hoisted: dict[int, tuple[Any, Value]] = {}
+
+    # ---- parameters
+
+    def parameter_of(self, name: str, value: Any) -> Any:
+        """``value`` of the caller as this function sees it: a parameter, where it is not known."""
+        contents = self.contents(value)
+        if not any(isinstance(leaf, Value) for leaf in leaves(contents)):
+            return value
+        with self.parent.builder if self.parent else self.builder:
+            type_ = type_of((self.parent or self).packed(value))
+        param = Value(type_, name, True)
+        self.parameters.append(param)
+        self.arguments[param] = value
+        seen = self.projected(param, contents, name)
+        if isinstance(value, Ref):
+            self.state.heap[value] = seen
+            return value
+        return seen
+
+    def projected(self, param: Value, like: Any, name: str) -> Any:
+        """The parts of a container parameter, in the structure of ``like``."""
+        if isinstance(like, Ref):
+            like = self.state.heap[like]
+        if isinstance(like, dict) or isinstance(like, tuple):
+            parts = like.items() if isinstance(like, dict) else enumerate(like)
+            made = {}
+            for key, part in parts:
+                if isinstance(part, Value) or any(True for _ in leaves(self.contents(part))):
+                    item = containers.item(param, key=key)
+                    item.name, item.given = f"{name}_{key}", True
+                    made[key] = self.projected(item, part, f"{name}_{key}")
+                else:
+                    made[key] = part
+            return made if isinstance(like, dict) else tuple(made.values())
+        return param if isinstance(like, Value) else like
+
+    def lift(self, thing: Any, name: str = "") -> Value:
+        """An outside array as a parameter of this function, once however often it is read."""
+        if id(thing) not in self.hoisted:
+            array = thing._data if isinstance(thing, Tensor) else thing
+            value = Value(type_of_array(array), name or self._name_of(thing), True)
+            self.hoisted[id(thing)] = (thing, value)
+        return self.hoisted[id(thing)][1]
+
+    def _name_of(self, thing: Any) -> str:
+        path = self.world.path(thing) or ""
+        last = path.replace("].", ".").rstrip("]'\"").rpartition(".")[2].rpartition("['")[2]
+        name = last if last.isidentifier() else ""
+        if not name and isinstance(thing, Parameter):
+            name = thing.name.rpartition(".")[2]
+        return name if name.isidentifier() and name != "cell_contents" else "constant"
+
+    def name_outside(self, thing: Any) -> str:
+        """What the caller calls an array that this function reads: ``fc1_weight``."""
+        inner = self.hoisted[id(thing)][1].name
+        return f"{self.label}_{inner}" if self.label else inner
+
+    def original(self, arg: Any) -> Any:
+        """Outside arrays as the objects they are."""
+        if isinstance(arg, Value):
+            found = [thing for thing, value in self.hoisted.values() if value is arg]
+            return found[0] if found else arg
+        if isinstance(arg, Ref):
+            return [self.original(item) for item in self.state.heap[arg]]
+        if type(arg) is tuple:
+            return tuple(self.original(item) for item in arg)
+        return arg
+
+    def is_parameter(self, value: Value) -> bool:
+        return isinstance(self.original(value), Parameter)
+
+    def trainable(self) -> tuple[Any, ...]:
+        """The trainable Parameters that were read, in order."""
+        things = (thing for thing, _ in self.hoisted.values())
+        return tuple(t for t in things if isinstance(t, Parameter) and t.requires_grad)
+
+    def child(self, label: str) -> Lowering:
+        return Lowering(self.world, self, label)
+
+    def finish(
+        self, returned: Any, name: str, title: str, keep: Sequence[Any] = ()
+    ) -> tuple[Function, list[Any]]:
+        """The finished function, and what its parameters after the arguments are: values of the
+        function around it, then outside arrays."""
+        yields = () if returned is MISSING else (returned,)
+        body = Region((), tuple(self.builder.ops), yields)
+        used = {**free_values(body), **users(body)}
+        lifted = {value for _, value in self.hoisted.values()}
+        own = {*self.parameters, *lifted}
+        captured = [value for value in free_values(body) if value not in own]
+        outside = [
+            (thing, value) for thing, value in self.hoisted.values()
+            if value in used or any(thing is kept for kept in keep)
+        ]  # fmt: skip
+        params = (*self.parameters, *captured, *(value for _, value in outside))
+        span = self.started or NOWHERE
+        function = Function(name, Region(params, body.ops, yields), span, title)
+        return function, [*captured, *(thing for thing, _ in outside)]
+
+    started: Any = None
+
+    # ---- statements
+
+    def run_body(self, tree: Any) -> Any:
+        """Lowers a function's body; gives what it returns."""
+        if isinstance(tree, gast.Lambda):
+            return self.evaluate(tree.body)
+        self.started = self.started or self.source.span(tree)
+        outcome = self.block(tree.body)
+        return outcome.value if isinstance(outcome, Returned) else None
+
+    def block(self, statements: Sequence[Any]) -> Any:
+        for statement in statements:
+            outcome = self.execute(statement)
+            if isinstance(outcome, Returned):
+                return outcome
+        return None
+
+    def execute(self, node: Any) -> Any:
+        """Lowers a statement. A problem is kept, what the statement sets is poisoned, and the
+        lowering goes on, to find the other problems."""
+        told = len(self.world.problems)
+        try:
+            with self.builder.at(self.source.span(node)):
+                return getattr(self, f"exec_{type(node).__name__}")(node)
+        except CompileError as error:
+            self.poison(error)
+        except PoisonTouched:
+            assert self.world.problems or told
+        returns = False
+        for part in gast.walk(node):
+            if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store):
+                self.state.names[part.id] = Poisoned()
+            returns |= isinstance(part, gast.Return)
+        return Returned(Poisoned()) if returns else None
+
+    def exec_Return(self, node: Any) -> Any:
+        return Returned(None if node.value is None else self.evaluate(node.value))
+
+    def exec_Expr(self, node: Any) -> None:
+        self.evaluate(node.value)
+
+    def exec_Pass(self, node: Any) -> None:
+        """Nothing to do."""
+
+    def exec_FunctionDef(self, node: Any) -> None:
+        self.state.names[node.name] = self.closure(node, node.args, node.name)
+
+    def exec_Assert(self, node: Any) -> None:
+        truth = self.truth(self.evaluate(node.test))
+        if truth is True:
+            return
+        if truth is False:
+            text = "" if node.msg is None else f": {self.evaluate(node.msg)}"
+            raise self.fail(UnsupportedSyntax, f"this assertion is always false{text}")
+        raise self.fail(
+            UnsupportedSyntax,
+            "an assertion on run-time values cannot be compiled yet",
+            "assert on shapes and configuration, or check after the call",
+        )
+
+    def exec_Raise(self, node: Any) -> None:
+        raise self.fail(
+            UnsupportedSyntax,
+            "this 'raise' is reached whatever the run-time values are"
+            if not self.loop_params else "a 'raise' that depends on run-time values",
+            "guard it with a condition that is known while compiling",
+        )  # fmt: skip
+
+    def exec_If(self, node: Any) -> Any:
+        try:
+            test = self.truth(self.evaluate(node.test))
+        except (CompileError, PoisonTouched):
+            for side in (node.body, node.orelse):
+                before = self.state.fork()
+                self.block(side)
+                self.state = before
+            raise
+        if isinstance(test, bool):
+            return self.block(node.body if test else node.orelse)
+        with self.builder.at(self.source.span(node)):
+            return self.choose(
+                test, lambda: self.block(node.body), lambda: self.block(node.orelse)
+            )
+
+    def exec_Assign(self, node: Any) -> None:
+        value = self.evaluate(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def exec_AugAssign(self, node: Any) -> None:
+        owner, key = self.evaluate(node.target.value), self.evaluate(node.target.slice)
+        with self.builder.at(self.source.span(node)):
+            new = self.binary(
+                type(node.op).__name__, self.subscript(owner, key), self.evaluate(node.value)
+            )
+            self.store(owner, key, new)
+
+    def assign(self, target: Any, value: Any) -> None:
+        if isinstance(target, gast.Name):
+            self.bind(target.id, value)
+        elif isinstance(target, (gast.Tuple, gast.List)):
+            self._unpack(target, value)
+        elif isinstance(target, gast.Subscript):
+            self.store(self.evaluate(target.value), self.evaluate(target.slice), value)
+        elif isinstance(target, gast.Starred):
+            self.assign(target.value, value)
+        else:
+            raise UnsupportedSyntax(
+                "an attribute cannot be assigned inside compiled text yet",
+                "keep it in a variable, and return it",
+                self.source.span(target),
+            )
+
+    def _unpack(self, target: Any, value: Any) -> None:
+        items = self.sequence(value)
+        stars = [k for k, part in enumerate(target.elts) if isinstance(part, gast.Starred)]
+        want = len(target.elts)
+        if len(items) != want if not stars else len(items) < want - 1:
+            raise self.fail(
+                DTypeError,
+                f"{len(items)} values cannot be unpacked into {want} names",
+                "make both sides equally long",
+            )
+        if stars:
+            tail = want - stars[0] - 1
+            middle = self.new_list(items[stars[0] : len(items) - tail])
+            items = [*items[: stars[0]], middle, *items[len(items) - tail :]]
+        for part, item in zip(target.elts, items):
+            self.assign(part, item)
+
+    def store(self, owner: Any, key: Any, value: Any) -> None:
+        """``owner[key] = value``."""
+        if isinstance(owner, Ref):
+            key = self.static(key, "an index into a list or dict")
+            contents = self.state.heap[owner]
+            changed = dict(contents) if isinstance(contents, dict) else list(contents)
+            try:
+                changed[key] = value
+            except (LookupError, TypeError) as error:
+                raise self.translate(error, "this item cannot be set") from None
+            self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
+        elif isinstance(owner, Value) and isinstance(owner.type, ArrayType):
+            self._store_in_tensor(owner, key, value)
+        else:
+            raise self.fail(DTypeError, f"the items of a {self.described(owner)} cannot be set")
+
+    def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
+        """A new value takes the place of ``owner`` under every name that holds it."""
+        if id(self.original(owner)) in self.hoisted:
+            raise self.fail(
+                UnsupportedSyntax,
+                "a Tensor from outside cannot be written to inside compiled text",
+                "make a copy first: x = x * 1",
+            )
+        self._refuse_views(owner)
+        rest, index = self.encode_index(key)
+        new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
+        new.name, new.given = owner.name, owner.given
+
+        def moved(thing: Any) -> Any:
+            if thing is owner:
+                return new
+            if isinstance(thing, tuple) and type(thing) is tuple:
+                return tuple(moved(item) for item in thing)
+            if isinstance(thing, dict):
+                return {k: moved(item) for k, item in thing.items()}
+            return thing
+
+        self.state.names = {name: moved(thing) for name, thing in self.state.names.items()}
+        self.state.heap = {ref: moved(thing) for ref, thing in self.state.heap.items()}
+
+    def _refuse_views(self, owner: Value) -> None:
+        """A view shares its tensor's memory, so a write through one would show in the other."""
+        live = [*self.state.names.values(), *self.state.heap.values()]
+        for value in (leaf for thing in live for leaf in leaves(thing)):
+            for view, base in ((value, owner), (owner, value)):
+                maker = self.builder.producer(view)
+                if maker is not None and maker.opdef.views and maker.operands[0] is base:
+                    raise self.fail(
+                        UnsupportedSyntax,
+                        f"'{owner.name}' shares its memory with another variable (a view), and "
+                        "is written to",
+                        "write into the tensor itself, or make a copy of the view first",
+                    )
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A root function with what it was made under.
+
+    places   slot -> position of its parameter; weights  the positions of the wanted weights.
+    """
+
+    function: Function
+    places: dict[int, int]
+    hoisted: tuple[Hoisted, ...]
+    weights: tuple[Any, ...]
+    weight_places: tuple[int, ...]
+    assumptions: tuple[Assumption, ...]
+
+
+def lower(
+    fn: Callable[..., Any], request: Request, slots: Sequence[Type | Static], keywords: Sequence[str]
+) -> Lowered:
+    """The typed IR of ``fn`` for arguments of the given types.
+
+    Raises a CompileError that tells every problem, or ``plan.NeedValues`` where a number must be
+    known that ``slots`` gives as a type.
+    """
+    world = World()
+    world.know(fn, "fn")
+    root = Lowering(world)
+    values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
+    places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
+    with root.builder:
+        given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
+        count = len(values) - len(keywords)
+        try:
+            made = root.outline(
+                fn, given[:count], dict(zip(keywords, given[count:])), request.aux, request.weights
+            )
+        except NeedStatic as need:
+            roots = root.roots(need.value)
+            wanted = tuple(n for value, n in places_of.items() if value in roots)
+            if not wanted or not all(isinstance(slots[n], ScalarType) for n in wanted):
+                raise DTypeError(
+                    f"{need.purpose} must be known while compiling, but is computed from tensors",
+                    "compute it from shapes, attributes or Python numbers",
+                    need.span,
+                ) from None
+            raise NeedValues(wanted, need.purpose) from None
+        except PoisonTouched:
+            pass
+        raise_all(world.problems)
+    if made.returned is MISSING:
+        raise DTypeError(
+            "what is returned cannot be a value of the generated source",
+            "return tensors, numbers, strings, None, and tuples, lists or dicts of these",
+            made.function.span,
+        )
+    things = {id(value): thing for thing, value in root.hoisted.values()}
+    hoisted, arguments = [], len(made.places)
+    for param, operand in zip(made.function.params[arguments:], made.operands[arguments:]):
+        hoisted.append(Hoisted(param.name, things[id(operand)], param.type))
+    for n, slot in enumerate(slots):
+        if isinstance(slot, Static) and isinstance(slot.value, PLAIN):
+            world.assume(f"slots[{n}]", slot.value)
+    weights = tuple(hoisted[place - arguments].source for place in made.weights)
+    return Lowered(
+        made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
+        tuple(world.assumptions.values()),
+    )  # fmt: skip
+
+
+def _slot_value(slot: Type | Static, name: str) -> Any:
+    return slot.value if isinstance(slot, Static) else Value(slot, name, True)
+
+

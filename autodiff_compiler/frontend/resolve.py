@@ -1,0 +1,169 @@
+"""The outside world as a compilation sees it: what was read, and what that assumes.
+
+Whatever the text reads from outside (an attribute of ``self``, a global, a closure's variable, an
+item of a configuration) has a *path*, a Python expression over ``fn``, the function or Cell being
+compiled. Reading it records an assumption on that path; the compiled pair is used only while all
+its assumptions hold.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import itertools
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.text import print_function
+from autodiff_compiler.plan import Assumption
+from autodiff_compiler.span import Span
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+MISSING = object()
+
+
+def is_array(thing: Any) -> bool:
+    """Whether ``thing`` holds numbers that may change without its identity changing."""
+    return isinstance(thing, (Tensor, np.ndarray))
+
+
+@dataclass
+class World:
+    """What one compilation knows; shared by the function compiled and all that it calls."""
+
+    assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    refs: Iterator[int] = field(default_factory=itertools.count)
+    _paths: dict[int, str] = field(default_factory=dict)
+    _alive: list[Any] = field(default_factory=list)
+    _functions: dict[str, Function] = field(default_factory=dict)
+    _names: dict[str, int] = field(default_factory=dict)
+
+    def know(self, thing: Any, path: str) -> None:
+        """From now on ``thing`` is known to be found at ``path``."""
+        if not isinstance(thing, PLAIN) and id(thing) not in self._paths:
+            self._paths[id(thing)] = path
+            self._alive.append(thing)
+
+    def path(self, thing: Any) -> str | None:
+        """Where ``thing`` was found, or None for what the compilation made itself."""
+        return self._paths.get(id(thing))
+
+    def assume(self, path: str, value: Any) -> None:
+        """Records that ``path`` gave ``value``."""
+        if isinstance(value, PLAIN):
+            test = "equal"
+        elif isinstance(value, tuple) and all(isinstance(item, PLAIN) for item in value):
+            test = "equal"
+        else:
+            test = "is"
+        self.assumptions.setdefault((path, test), Assumption(path, test, value))
+        self.know(value, path)
+
+    def assume_length(self, thing: Any) -> None:
+        """Records how many items an outside container has."""
+        path = self.path(thing)
+        if path is not None and not isinstance(thing, tuple):
+            self.assumptions[path, "length"] = Assumption(path, "length", len(thing))
+
+    def attribute(self, owner: Any, name: str, span: Span) -> Any:
+        """``owner.name`` for an outside object."""
+        value = getattr(owner, name, MISSING)
+        path = self.path(owner)
+        if value is MISSING:
+            if path is not None and not isinstance(owner, types.ModuleType):
+                key = f"{path}.{name}"
+                self.assumptions[key, "absent"] = Assumption(key, "absent", None)
+            raise UnknownAttribute(
+                f"{_described(owner)} has no attribute '{name}'",
+                _nearest(name, dir(owner)) or f"define '{name}' before construct reads it",
+                span,
+            )
+        if path is not None and not _is_fixed(owner):
+            bound = isinstance(value, types.MethodType) and value.__self__ is owner
+            if not bound:  # a bound method is a new object at every look
+                self.assume(f"{path}.{name}", value)
+        return value
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]`` for an outside container; the key is plain."""
+        value = owner[key]
+        path = self.path(owner)
+        if path is not None and not isinstance(key, slice):
+            self.assume(f"{path}[{key!r}]", value)
+        elif path is not None:
+            self.assume_length(owner)
+        return value
+
+    def free_name(self, function: Any, name: str, span: Span) -> Any:
+        """A name that ``function`` reads from around it: closure, global, builtin."""
+        code = function.__code__
+        path = self.path(function)
+        if name in code.co_freevars and function.__closure__ is not None:
+            place = code.co_freevars.index(name)
+            cell = function.__closure__[place]
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                value = MISSING
+            if value is not MISSING:
+                if path is not None:
+                    self.assume(f"{path}.__closure__[{place}].cell_contents", value)
+                return value
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            if path is not None:
+                self.assume(f"{path}.__globals__[{name!r}]", value)
+            return value
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        known = [*function.__globals__, *code.co_varnames, *dir(builtins)]
+        raise UnknownName(
+            f"the name '{name}' is not defined",
+            _nearest(name, known) or f"define '{name}', or pass it as an argument",
+            span,
+        )
+
+    def report(self, problem: Problem) -> None:
+        """Keeps a problem to be told with all others."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def share(self, function: Function) -> Function:
+        """The function of equal text met before, or else ``function`` under a name of its own."""
+        text = print_function(replace(function, name="shared"))
+        if text not in self._functions:
+            number = self._names.get(function.name, 0)
+            self._names[function.name] = number + 1
+            name = f"{function.name}_{number}" if number else function.name
+            self._functions[text] = replace(function, name=name)
+        return self._functions[text]
+
+
+def _is_fixed(owner: Any) -> bool:
+    """Whether what ``owner`` holds is taken for granted: this package, NumPy, the library."""
+    name = owner.__name__ if isinstance(owner, types.ModuleType) else ""
+    return name.partition(".")[0] in ("autodiff_compiler", "numpy", "math")
+
+
+def _described(owner: Any) -> str:
+    if isinstance(owner, types.ModuleType):
+        return f"the module '{owner.__name__}'"
+    if isinstance(owner, type):
+        return f"the class '{owner.__name__}'"
+    kind = "Cell" if isinstance(owner, Cell) else "object"
+    return f"the {kind} '{type(owner).__name__}'"
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    """A suggestion for a misspelt name."""
+    found = difflib.get_close_matches(name, known, 1, 0.75)
+    return f"did you mean '{found[0]}'?" if found else ""
