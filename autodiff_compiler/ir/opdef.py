@@ -138,11 +138,11 @@ def rule_names(rule: Callable[..., Any]) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> Callable[..., Any]:
     """A function from a template: operands first, attributes after them."""
-    positional = {str(position): f"p{position}" for position in range(len(names))}
-    mapping = {**positional, **{name: f"p{position}" for position, name in enumerate(names)}}
+    positional = [f"p{position}" for position in range(len(names))]
+    mapping = {name: p for name, p in zip(names, positional) if not name.isdigit()}
     mapping |= {slot: f"a_{slot}" for slot in slots} | {"out": "out"}
-    text = template.format_map(mapping)
-    arguments = ", ".join([f"p{position}" for position in range(len(names))] + [f"a_{s}" for s in slots])
+    text = template.format(*positional, **mapping)
+    arguments = ", ".join([*positional, *(f"a_{slot}" for slot in slots)])
     if "{out}" in template:
         lines = ["    " + line for line in text.splitlines()] + ["    return out"]
         source = f"def function({arguments}):\n" + "\n".join(lines)

@@ -98,7 +98,7 @@ list_zeros = zero_gradient(
 list_scatter = OpDef(
     "list_scatter", "Zeros like x, but for v at one position.", ("x", "v", "at"),
     lambda types: f"{{out}} = {zero_text(types[0], '{x}')}\n{{out}}[{{at}}] = {{v}}", same_type,
-    kind="general", adjoint={"v": lambda ct, at: list_item(ct, at)},
+    kind="general", adjoint={"x": lambda: None, "v": lambda ct, at: list_item(ct, at)},
 )  # fmt: skip
 
 list_add = OpDef(

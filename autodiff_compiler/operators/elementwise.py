@@ -141,6 +141,7 @@ where: OpDef = elementwise(
     "where", "x where c is true, else y. Broadcasts. A NaN in the branch not taken is not shielded.",
     operands=("c", "x", "y"), numpy=_where_numpy, dtype=_branch_dtype, promote=_where_casts,
     partials={
+        "c": lambda ct: None,
         "x": lambda ct, c: where(c, ct, 0.0),
         "y": lambda ct, c: where(c, 0.0, ct),
     },

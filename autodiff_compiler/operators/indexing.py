@@ -176,7 +176,7 @@ def _scatter_back(ct: Value, x: Value, rest: Sequence[Any], index: Index) -> Val
 index: OpDef = linear(
     "index", "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
     operands=("x", "*rest"), numpy=lambda types, *, index: f"{{x}}[{subscript(index, 1)}]",
-    result=_index_type, adjoint={"x": _scatter_back}, label="{x}_item", views=("x",),
+    result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None}, label="{x}_item", views=("x",),
 )  # fmt: skip
 
 
@@ -213,7 +213,8 @@ scatter = linear(
     adjoint={
         "v": lambda ct, v, rest, index: unbroadcast(
             _index(ct, *rest[: _operands_of(index)], index=index), v
-        )
+        ),
+        "*rest": lambda: None,
     },
     label="{v}_scattered",
 )  # fmt: skip
@@ -254,6 +255,7 @@ add_at = OpDef(
     adjoint={
         "acc": lambda ct: ct,
         "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
+        "*rest": lambda: None,
     },
     tangent={
         "acc": lambda dot: dot,
@@ -271,6 +273,7 @@ set_item: OpDef = OpDef(
     adjoint={
         "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),
         "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
+        "*rest": lambda: None,
     },
     tangent={
         "x": lambda dot, rest, index: set_item(dot, 0.0, *rest, index=index),
@@ -290,7 +293,7 @@ take_along = linear(
     "take_along", "x[i[...], ...]: for each place of i the element of x that i names along an axis.",
     operands=("x", "i"), numpy="np.take_along_axis({x}, {i}, {axis})",
     result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
-    adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis)}, label="{x}_taken",
+    adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis), "i": lambda: None}, label="{x}_taken",
 )  # fmt: skip
 
 
@@ -313,5 +316,6 @@ put_along = linear(
     "put_along", "Zeros with v added where i points along an axis: the adjoint of take_along.",
     operands=("v", "i", "*rest"), numpy=_put_along_numpy,
     result=lambda types, *, axis, shape: ArrayType(types[0].dtype, shape),
-    adjoint={"v": lambda ct, i, axis: take_along(ct, i, axis=axis)}, label="{v}_put",
+    adjoint={"v": lambda ct, i, axis: take_along(ct, i, axis=axis), "i": lambda: None},
+    label="{v}_put",
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import INT, ArrayType, Dim, ListType, Shape, Type
+from autodiff_compiler.ir.types import INT, ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.declare import (
     arithmetic_dtype,
     casts_for,
@@ -112,8 +112,8 @@ def _piece(position: int) -> Callable[..., Any]:
         names = [("op", bounds.index(b)) if isinstance(b, Value) else b for b in (start, stop)]
         lead = (FULL,) * axis if axis >= 0 else ("...",)
         tail = (FULL,) * (-1 - axis) if axis < 0 else ()
-        first = None if start is not bounds and names[0] == 0 else names[0]
-        return index(ct, *bounds, index=(*lead, ("slice", first, names[1], None), *tail))
+        piece = ("slice", names[0] or None, names[1], None)
+        return index(ct, *bounds, index=(*lead, piece, *tail))
 
     return rule
 
@@ -165,37 +165,6 @@ stack: OpDef = OpDef(
     lambda types, *, axis: f"np.stack([{_slots(types)}]" + (f", axis={axis})" if axis else ")"),
     _stack_type, promote=_joined_dtype, adjoint=PerOperand(_layer),
     tangent=PerOperand(lambda position: _in_place_of(stack, position)),
-)  # fmt: skip
-
-
-def _stack_list_type(types: Sequence[Type]) -> Type:
-    (items,) = types
-    if not isinstance(items, ListType):
-        raise DTypeError(f"stack_list needs a list, not a {items}")
-    item = items.item
-    dtype = item.dtype if isinstance(item, ArrayType) else None
-    shape = shape_of_type(item)
-    return ArrayType(dtype, None if shape is None else (None, *shape))
-
-
-stack_list = linear(
-    "stack_list", "A list of arrays as one array, along a new first axis.",
-    numpy="np.stack({x})", result=_stack_list_type,
-    adjoint={"x": lambda ct: unstack(ct)}, label="{x}_stacked",
-)  # fmt: skip
-
-
-def _unstack_type(types: Sequence[Type]) -> Type:
-    (x,) = types
-    if not isinstance(x, ArrayType) or x.shape == ():
-        raise ShapeError(f"a {x} has no first axis to take apart")
-    return ListType(ArrayType(x.dtype, None if x.shape is None else x.shape[1:]))
-
-
-unstack: OpDef = linear(
-    "unstack", "The list of the items of x along its first axis; the adjoint of stack_list.",
-    numpy="list({x})", result=_unstack_type,
-    adjoint={"x": lambda ct: stack_list(ct)}, label="{x}_items", views=("x",),
 )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Checking gradients: sample inputs for every operator, and numeric derivatives."""

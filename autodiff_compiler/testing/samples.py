@@ -1,0 +1,199 @@
+"""Sample operands for every operator, one line each, inside a region where it is smooth.
+
+The table-driven tests hold each record's types, derivatives and emission against these. Floating
+arrays are taken in several dtypes; numbers, and arrays of ints and bools, stay what they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.operators.indexing import FULL
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Operands (arrays, numbers, lists of arrays) and attributes of one application."""
+
+    operands: tuple[Any, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+def case(*operands: Any, **attrs: Any) -> Sample:
+    """A sample, written as a call."""
+    arrays = (np.asarray(x) if isinstance(x, np.generic) else x for x in operands)
+    return Sample(tuple(arrays), attrs)
+
+
+def real(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0) -> np.ndarray:
+    """Distinct float64 numbers strictly between ``low`` and ``high``, in a fixed disorder."""
+    size = int(np.prod(shape, dtype=int))
+    numbers = np.linspace(low, high, size + 2)[1:-1] + (high - low) * 0.013 / (size + 2)
+    return np.random.default_rng(seed).permutation(numbers).reshape(shape)
+
+
+def ints(*shape: int, below: int) -> np.ndarray:
+    """Positions below a bound, some of them twice."""
+    return np.arange(int(np.prod(shape))).reshape(shape) * 2 % below
+
+
+X, Y, ROW, COLUMN = real(2, 3), real(2, 3, seed=1), real(3, seed=2), real(2, 1, seed=3)
+POSITIVE, ABOVE = real(2, 3, low=0.3, high=3.0), real(2, 3, low=0.4, high=3.0, seed=1)
+UNIT, CUBE = real(2, 3, low=-0.9, high=0.9), real(2, 3, 4)
+MASK = np.array([[True, False, True], [False, True, True]])
+BITS = np.array([1, 6, 3])
+TILES = [real(2, 2, seed=4), real(2, 2, seed=5), real(2, 2, seed=6)]
+
+_PAIRS = (case(X, Y), case(X, ROW), case(COLUMN, ROW), case(X, real()), case(X, 0.7), case(0.7, X))
+_QUOTIENTS = (case(X, ABOVE), case(COLUMN, real(3, low=0.5, high=2.0)), case(X, 1.5), case(0.7, ABOVE))
+_ONE = (case(X), case(real()))
+_REDUCTIONS = (
+    case(X, axes=None, keepdims=False), case(CUBE, axes=(1,), keepdims=False),
+    case(CUBE, axes=(0, 2), keepdims=True), case(X, axes=None, keepdims=True),
+)  # fmt: skip
+_SPREADS = tuple(case(*s.operands, **s.attrs, ddof=d) for s, d in zip(_REDUCTIONS, (0, 1, 0, 1)))
+_EXTREMES = (
+    *(case(*sample.operands, **sample.attrs, first=False) for sample in _REDUCTIONS),
+    case(CUBE, axes=(1,), keepdims=False, first=True),
+    case(CUBE, axes=(2,), keepdims=True, first=True),
+)  # fmt: skip
+_ARGUMENTS = (case(X, axis=None, keepdims=False), case(CUBE, axis=1, keepdims=True))
+_CHECKS = (case(X, X.copy()), case(X, ROW), case(X, 0.5), case(0.5, X))
+_FINITE = (case(np.array([1.0, np.nan, np.inf, -np.inf])),)
+_LOGIC = (case(MASK, MASK[::-1].copy()), case(X, MASK))
+_ALONG = (case(CUBE, axis=1), case(CUBE, axis=2), case(real(5), axis=0))
+
+#: How the parts of an array are named: an index, and the run-time operands that it mentions.
+_PLACES: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...] = (
+    ((0,), ()), ((-1, 1), ()), ((("slice", 0, 2, None), 1), ()), (("...", 2), ()),
+    ((FULL, None, ("slice", None, None, -2)), ()), ((("op", 0),), (1,)), ((), ()),
+    ((FULL, ("slice", ("op", 0), ("op", 1), None)), (0, 2)), ((("op", 0),), (ints(2, 2, below=2),)),
+    ((("op", 0), FULL, ("op", 1)), (ints(3, below=2), ints(3, below=4))),
+    ((FULL, ("op", 0)), (np.array([2, 0, 2]),)), ((("op", 0),), (MASK,)),
+    ((FULL, 1, ("op", 0)), (np.array([3, 0]),)), ((("op", 0),), (np.array(1),)),
+)  # fmt: skip
+
+
+def _place(index: tuple[Any, ...], rest: tuple[Any, ...]) -> np.ndarray:
+    """What stands in ``CUBE`` at an index, with other numbers: by NumPy, not by the record."""
+    known = [rest[item[1]] if isinstance(item, tuple) and item[0] == "op" else item for item in index]
+
+    def part(item: Any) -> Any:
+        if not isinstance(item, tuple):
+            return ... if isinstance(item, str) else item
+        return slice(*(rest[b[1]] if isinstance(b, tuple) else b for b in item[1:]))
+
+    return np.cos(CUBE[tuple(part(item) for item in known)])
+
+
+_INDEX = tuple(case(CUBE, *rest, index=index) for index, rest in _PLACES)
+_SCATTER = tuple(
+    case(_place(index, rest), *rest, index=index, shape=(2, 3, 4)) for index, rest in _PLACES
+)
+_ADD_AT = tuple(case(CUBE, _place(index, rest), *rest, index=index) for index, rest in _PLACES)
+_SET_ITEM = tuple(
+    case(CUBE, _place(index, rest), *rest, index=index)
+    for index, rest in _PLACES
+    if not any(isinstance(r, np.ndarray) and r.dtype.kind == "i" and r.ndim > 1 for r in rest)
+    and index != (FULL, ("op", 0)) and index != (("op", 0), FULL, ("op", 1))
+)  # fmt: skip
+
+SAMPLES: dict[str, tuple[Sample, ...]] = {
+    # arithmetic
+    "add": _PAIRS,
+    "sub": _PAIRS,
+    "mul": _PAIRS,
+    "div": _QUOTIENTS,
+    "floor_div": _QUOTIENTS,
+    "mod": _QUOTIENTS,
+    "pow": (case(POSITIVE, X), case(X, 2), case(X, 3), case(X, 1), case(X, 0), case(2.0, X),
+            case(POSITIVE, 0.5), case(POSITIVE, ROW), case(POSITIVE, -1.5)),
+    "maximum": _PAIRS,
+    "minimum": _PAIRS,
+    "atan2": _QUOTIENTS,
+    "where": (case(MASK, X, Y), case(MASK, X, 0.0), case(MASK, 1.0, ROW), case(MASK, 1.0, 2.0)),
+    "clip": (case(X, -1.05, 1.05), case(X, ROW - 1.0, ROW + 1.0), case(X, real() - 1.0, 1.0)),
+    "neg": _ONE,
+    "abs": _ONE,
+    "square": _ONE,
+    "relu": _ONE,
+    "bit_and": (case(BITS, BITS[::-1].copy()), case(MASK, MASK[0])),
+    "bit_or": (case(BITS, BITS[::-1].copy()), case(MASK, MASK[0])),
+    "bit_xor": (case(BITS, BITS[::-1].copy()), case(MASK, MASK[0])),
+    "invert": (case(MASK), case(BITS)),
+    "stop_gradient": _ONE,
+    # functions of one operand
+    **dict.fromkeys(["exp", "expm1", "sin", "cos", "asinh", "sinh", "cosh", "tanh", "sigmoid", "softplus", "atan"], _ONE),
+    **dict.fromkeys(["log", "sqrt", "rsqrt", "reciprocal", "log1p"], (case(POSITIVE), case(real() + 1.0))),
+    **dict.fromkeys(["tan", "asin", "acos", "atanh"], (case(UNIT), case(real(low=-0.5, high=0.8)))),
+    "acosh": (case(POSITIVE + 1.0),),
+    **dict.fromkeys(["sign", "floor", "ceil", "round", "trunc"], _ONE),
+    # comparison
+    **dict.fromkeys(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"], _CHECKS),
+    **dict.fromkeys(["logical_and", "logical_or", "logical_xor"], _LOGIC),
+    "logical_not": (case(MASK), case(X)),
+    **dict.fromkeys(["isnan", "isinf", "isfinite"], _FINITE),
+    # reductions
+    **dict.fromkeys(["sum", "mean", "prod", "logsumexp"], _REDUCTIONS),
+    **dict.fromkeys(["all", "any"], (case(MASK, axes=None, keepdims=False), *_REDUCTIONS)),
+    **dict.fromkeys(["max", "min"], _EXTREMES),
+    **dict.fromkeys(["argmax", "argmin"], _ARGUMENTS),
+    **dict.fromkeys(["var", "std"], _SPREADS),
+    **dict.fromkeys(["softmax", "log_softmax", "cumsum"], _ALONG),
+    # products
+    "matmul": (case(X, real(3, 4)), case(ROW, real(3, 4)), case(X, ROW), case(ROW, ROW + 1.0),
+               case(CUBE, real(4, 2)), case(CUBE, real(2, 4, 5)), case(real(1, 3, 4), real(2, 4, 2)),
+               case(CUBE, real(4)), case(ROW, CUBE), case(real(2, 2, 3), CUBE)),
+    "outer": (case(ROW, real(4)),),
+    # structure
+    "shape_of": (case(X),),
+    "cast": (case(X, dtype="float64"), case(BITS, dtype="float32"), case(X, dtype="int32")),
+    "reshape": (case(X, shape=(3, 2)), case(X, shape=(-1,)), case(real(1), shape=())),
+    "broadcast_to": (case(ROW, shape=(2, 3)), case(COLUMN, shape=(4, 2, 3)), case(real(), shape=(2,))),
+    "unbroadcast_to": (case(CUBE, (3, 1)), case(X, (2, 3)), case(X, ())),
+    "expand_dims": (case(X, axes=(0,)), case(X, axes=(-1,)), case(X, axes=(0, 2))),
+    "transpose": (case(X, perm=(1, 0)), case(CUBE, perm=(1, 2, 0)), case(CUBE, perm=(-1, 0, 1))),
+    "swap_last_axes": (case(X), case(CUBE)),
+    "copy": _ONE,
+    "full": (case(shape=(2, 3), dtype="float32", value=0), case(shape=(), dtype="float64", value=1),
+             case(shape=(4,), dtype="float32", value=2.5)),
+    "full_like": (case(X, value=0), case(real(), value=1), case(X, value=2.5)),
+    # joining
+    "size_of": (case(CUBE, axes=None), case(CUBE, axes=(0, 2))),
+    "concat": (case(X, Y, axis=0), case(X, COLUMN, axis=1), case(X, COLUMN, Y, axis=-1)),
+    "stack": (case(X, Y, axis=0), case(X, Y, X, axis=2), case(X, Y, axis=-1)),
+    "squeeze": (case(COLUMN, axes=(1,)), case(real(1, 3, 1), axes=None)),
+    "pad": (case(X, widths=((1, 0), (0, 2)), value=0), case(ROW, widths=((1, 1),), value=2.5)),
+    "flip": (case(X, axes=None), case(X, axes=(1,))),
+    # parts
+    "index": _INDEX,
+    "scatter": _SCATTER,
+    "add_at": _ADD_AT,
+    "set_item": _SET_ITEM,
+    "take_along": (case(X, ints(2, 3, below=2), axis=0), case(CUBE, ints(2, 3, 2, below=4), axis=2),
+                   case(ROW, ints(4, below=3), axis=0)),
+    "put_along": (case(X, ints(2, 3, below=2), axis=0, shape=(2, 3)),
+                  case(CUBE, ints(2, 3, 4, below=3), axis=2, shape=(2, 3, 3)),
+                  case(ROW, ints(3, below=3), axis=0, shape=(5,))),
+    # lists
+    "list_item": (case(TILES, 1), case(TILES, -1)),
+    "list_length": (case(TILES),),
+    "list_zeros": (case(TILES),),
+    "list_ones": (case(TILES),),
+    "list_scatter": (case(TILES, real(2, 2), 1),),
+    "list_add": (case(TILES, TILES[::-1]),),
+    "list_append": (case(TILES, real(2, 2)),),
+    "list_head": (case(TILES),),
+    "list_pad": (case(TILES[:2], TILES),),
+    "list_trim": (case(TILES, TILES[:2]),),
+    "stack_rows": (case(TILES, length=3),),
+    "list_rows": (case(CUBE),),
+    # numbers
+    "dim": (case(X, axis=1),),
+    "shape_item": (case((2, 3), at=1),),
+    "to_number": (case(real(), kind="float"),),
+    "undefined": (case(),),
+}  # fmt: skip
