@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from autodiff_compiler.ir.types import Type
+from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType, Type
 
 
 @dataclass(frozen=True)
@@ -98,3 +98,9 @@ class Compiled:
     sens_type: Type | None = None
     title: str = ""
     line_map: dict[int, Any] = field(default_factory=dict)
+
+
+__all__ = [
+    "ArrayType", "Assumption", "Compiled", "DictType", "Hoisted", "ListType", "NeedValues",
+    "Request", "Static", "TupleType", "Type",
+]  # fmt: skip
