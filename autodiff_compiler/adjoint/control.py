@@ -1,0 +1,157 @@
+"""The mirror of ``if`` and ``call``, and where loops are handed on. Each is told the sweep to use.
+
+An ``if`` reverses to an ``if`` on the same predicate that yields the cotangents, as they are now,
+of everything outside that a branch touched. A call reverses to a call of the callee's backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from autodiff_compiler.adjoint.cotangents import Cotangents, Key, common_type, fit, type_at
+from autodiff_compiler.adjoint.residuals import Cut, cut
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import substitute
+from autodiff_compiler.ir.types import Type
+from autodiff_compiler.operators.control import undefined
+
+
+@dataclass(frozen=True)
+class Halves:
+    """A function's forward, whose last result are the residuals, and its backward.
+
+    ``reached`` are the positions of the parameters whose cotangents backward returns.
+    """
+
+    forward: Function
+    backward: Function
+    reached: tuple[int, ...]
+
+
+class Sweeping(Protocol):
+    """What the mirror of control flow needs of the sweep."""
+
+    builder: Builder
+    varied: frozenset[Value]
+    producers: dict[Value, Op]
+
+    def region(self, region: Region, scope: Cotangents) -> list[Op]:
+        """Sweeps a region; gives its forward operations, and builds the adjoint ones."""
+
+    def halves(
+        self, callee: Function, wrt: tuple[int, ...], seeds: tuple[tuple[int, Type], ...]
+    ) -> Halves:
+        """The halves of a callee for cotangents, of these types, of some of its returns."""
+
+
+def reverse_if(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
+    """Builds the adjoint of an ``if``; gives the ``if`` that also delivers what that reads."""
+    if not any(scope.has(result) for result in op.results):
+        return op
+    sides = [_Side(sweep, op, region, scope) for region in op.regions]
+    touched = list(dict.fromkeys(key for side in sides for key in side.scope.touched()))
+    if not touched:
+        return op
+    for side in sides:
+        side.close(touched)
+    for position, key in enumerate(touched):
+        yielded = [type_of(side.yields[position]) for side in sides]
+        type_ = common_type(type_at(key), *yielded)
+        for side in sides:
+            side.fit(position, type_)
+    forward, (then, orelse) = _deliver(sweep, op, [side.cut() for side in sides])
+    names = [scope.names.wish(*key) for key in touched]
+    for key, result in zip(touched, sweep.builder.branch(op.operands[0], then, orelse, names)):
+        result.given = key[0].given
+        scope.names.named.add(result)
+        scope.put(key, result)
+    return forward
+
+
+class _Side:
+    """One branch being swept."""
+
+    def __init__(self, sweep: Sweeping, op: Op, region: Region, scope: Cotangents):
+        self.builder, self.region = sweep.builder, region
+        self.scope = scope.inside(region)
+        self.yields: list[AnyOperand] = []
+        with self.builder.block() as self.ops:
+            for result, yielded in zip(op.results, region.yields):
+                if scope.has(result):
+                    self.scope.add(yielded, scope.whole(result))
+            self.forward = sweep.region(region, self.scope)
+
+    def close(self, touched: Sequence[Key]) -> None:
+        """Yields the touched cotangents as this branch leaves them."""
+        with self.builder.block() as ops:
+            self.yields = [self.scope.leaf(key) for key in touched]
+        self.ops += ops
+
+    def fit(self, position: int, type_: Type) -> None:
+        with self.builder.block() as ops:
+            self.yields[position] = fit(self.yields[position], type_)
+        self.ops += ops
+
+    def cut(self) -> Cut:
+        return cut((), self.forward, Region((), tuple(self.ops), tuple(self.yields)))
+
+
+def _deliver(sweep: Sweeping, op: Op, cuts: Sequence[Cut]) -> tuple[Op, list[Region]]:
+    """Hands what each branch keeps to its adjoint, as further results of the ``if``.
+
+    The branch that does not have such a value yields an undefined one.
+    """
+    extra: list[tuple[int, Value, Value]] = []
+    backward = []
+    for number, (region, parts) in enumerate(zip(op.regions, cuts)):
+        mapping: dict[Value, AnyOperand] = {}
+        for value in parts.kept:
+            mapping[value] = _as_result(op, region, value) or Value(
+                value.type, value.name, value.given
+            )
+            if mapping[value] not in op.results:
+                extra.append((number, value, mapping[value]))  # type: ignore[arg-type]
+        backward.append(substitute(parts.backward, mapping))
+    regions = []
+    for number, (region, parts) in enumerate(zip(op.regions, cuts)):
+        with sweep.builder.block() as ops:
+            strange = any(side != number for side, _, _ in extra)
+            nothing = sweep.builder.apply(undefined, (), {}) if strange else None
+        ops = [replace(made, about=op.about) for made in ops]
+        yields = [value if side == number else nothing for side, value, _ in extra]
+        regions.append(Region((), (*parts.forward, *ops), (*region.yields, *yields)))
+    results = (*op.results, *(result for _, _, result in extra))
+    return replace(op, regions=tuple(regions), results=results), backward
+
+
+def _as_result(op: Op, region: Region, value: Value) -> Value | None:
+    """The result of the ``if`` that is ``value`` whenever this branch ran."""
+    for yielded, result in zip(region.yields, op.results):
+        if yielded is value and result.type == value.type:
+            return result
+    return None
+
+
+def reverse_call(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
+    """Builds the call of the callee's backward; gives the call of its forward."""
+    wanted = [k for k, result in enumerate(op.results) if scope.has(result)]
+    wrt = tuple(k for k, x in enumerate(op.operands) if isinstance(x, Value) and x in sweep.varied)
+    if not wanted or not wrt:
+        return op
+    cotangents = [scope.whole(op.results[k]) for k in wanted]
+    seeds = tuple((k, type_of(ct)) for k, ct in zip(wanted, cotangents))
+    halves = sweep.halves(op.attrs["callee"], wrt, seeds)
+    if not halves.reached:
+        return op
+    residuals = Value(type_of(halves.forward.returns[-1]), "residuals")
+    found = sweep.builder.call(halves.backward, (residuals, *cotangents))
+    for position, ct in zip(halves.reached, found):
+        scope.add(op.operands[position], ct)
+    attrs: dict[str, Any] = {**op.attrs, "callee": halves.forward}
+    return replace(op, attrs=attrs, results=(*op.results, residuals))
+
+
+Rule = Callable[[Sweeping, Op, Cotangents], Op]

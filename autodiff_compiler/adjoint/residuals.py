@@ -1,0 +1,125 @@
+"""The cut: what a backward region reads of its forward region, and no more.
+
+Before it is read off, what backward does not need is dropped, what costs nothing is computed
+again, and a shape is taken in forward, so that the array itself need not be kept for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autodiff_compiler.ir.nodes import Op, Region, Value
+from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The forward operations, the backward region, and the forward values that it reads.
+
+    ``kept`` is in order of definition, parameters first.
+    """
+
+    forward: tuple[Op, ...]
+    backward: Region
+    kept: tuple[Value, ...]
+
+
+def cut(params: Sequence[Value], forward: Sequence[Op], backward: Region) -> Cut:
+    """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read."""
+    backward = prune(backward)
+    forward, backward = _shapes_forward(params, forward, backward)
+    backward = _computed_again(forward, backward)
+    free = free_values(backward)
+    kept = [value for value in defined(params, forward) if value in free]
+    return Cut(tuple(forward), backward, tuple(kept))
+
+
+def defined(params: Sequence[Value], ops: Sequence[Op]) -> list[Value]:
+    """Parameters and results in order."""
+    return [*params, *(result for op in ops for result in op.results)]
+
+
+def prune(region: Region) -> Region:
+    """``region`` without the operations whose results nobody reads."""
+    kept: list[Op] = []
+    read = {value for value in region.yields if isinstance(value, Value)}
+    for op in reversed(region.ops):
+        if has_effect(op) or any(result in read for result in op.results):
+            op = map_regions(op, prune)
+            kept.append(op)
+            read.update(uses_of(op))
+    if len(kept) == len(region.ops) and all(a is b for a, b in zip(reversed(kept), region.ops)):
+        return region
+    return Region(region.params, tuple(reversed(kept)), region.yields)
+
+
+def has_effect(op: Op) -> bool:
+    """Whether ``op``, or an operation inside it or in a function that it calls, has an effect."""
+    callee = op.attrs.get("callee")
+    return (
+        op.opdef.effect
+        or any(has_effect(inner) for region in op.regions for inner in region.ops)
+        or (callee is not None and any(has_effect(inner) for inner in callee.body.ops))
+    )
+
+
+def _shapes_forward(
+    params: Sequence[Value], forward: Sequence[Op], backward: Region
+) -> tuple[Sequence[Op], Region]:
+    """Moves ``shape_of(v)`` to the end of forward where backward needs nothing else of ``v``."""
+    shapes: dict[Value, list[Op]] = {}
+    for op in backward.walk():
+        if op.name == "shape_of" and isinstance(op.operands[0], Value):
+            shapes.setdefault(op.operands[0], []).append(op)
+    read_otherwise = _read_by_others(backward)
+    moved = {
+        value: shapes[value]
+        for value in defined(params, forward)
+        if value in shapes and value not in read_otherwise
+    }
+    if not moved:
+        return forward, backward
+    gone = {op for ops in moved.values() for op in ops}
+    mapping = {op.result: ops[0].result for ops in moved.values() for op in ops[1:]}
+    backward = substitute(_without(backward, gone), mapping)
+    return [*forward, *(ops[0] for ops in moved.values())], backward
+
+
+def _read_by_others(region: Region) -> set[Value]:
+    """The values that something else than ``shape_of`` reads."""
+    found = {value for value in region.yields if isinstance(value, Value)}
+    for op in region.ops:
+        if op.name != "shape_of":
+            found.update(operand for operand in op.operands if isinstance(operand, Value))
+        for inner in op.regions:
+            found |= _read_by_others(inner)
+    return found
+
+
+def _without(region: Region, gone: set[Op]) -> Region:
+    """``region`` without certain operations, at any depth."""
+    ops = tuple(
+        map_regions(op, lambda inner: _without(inner, gone)) for op in region.ops if op not in gone
+    )
+    return region if list(ops) == list(region.ops) else Region(region.params, ops, region.yields)
+
+
+def _computed_again(forward: Sequence[Op], backward: Region) -> Region:
+    """Copies the constants that backward reads (operations on nothing) to its beginning."""
+    free = free_values(backward)
+    constants = [
+        replace(op, about="adjoint")
+        for op in forward
+        if not op.regions
+        and not op.opdef.effect
+        and "callee" not in op.attrs
+        and not any(isinstance(operand, Value) for operand in op.operands)
+        and any(result in free for result in op.results)
+    ]
+    if not constants:
+        return backward
+    mapping: dict = {}
+    copies = clone_ops(constants, mapping)
+    body = substitute(backward, mapping)
+    return Region(body.params, (*copies, *body.ops), body.yields)

@@ -1,0 +1,295 @@
+"""The reverse sweep, and what is made with it: a gradient in one body, or a pair of halves.
+
+A region is walked backward. Each operation whose results have a cotangent asks its record for the
+cotangents of its operands, which are built of ordinary operators; so the outcome can be swept
+again. Forward operations are shared with the function that was swept, not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.adjoint.control import Halves, Rule, reverse_call, reverse_if
+from autodiff_compiler.adjoint.cotangents import Cotangents, Names, leaves, one_leaf
+from autodiff_compiler.adjoint.loops import reverse_loop
+from autodiff_compiler.adjoint.residuals import cut, prune
+from autodiff_compiler.analysis.activity import Activity
+from autodiff_compiler.errors import NoDerivative, Problem, raise_all
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.opdef import call_rule, facts_of
+from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
+from autodiff_compiler.ir.types import Type, carries_cotangent
+from autodiff_compiler.operators.containers import item, list_item, make_tuple
+
+Clean = Callable[[Function], Function]
+#: The cotangents that a function starts from: positions of its returns, with their types.
+Seeds = tuple[tuple[int, Type], ...]
+
+
+def gradient_function(
+    function: Function,
+    wrt: Sequence[int],
+    sens: bool = False,
+    value: bool = False,
+    outputs: Sequence[int] | None = None,
+) -> Function:
+    """One function that returns (what ``function`` returns, if ``value``, and) the cotangents of
+    the parameters ``wrt``.
+
+    With ``sens`` the cotangents of the returns ``outputs`` (all of them) are further parameters;
+    else they are ones.
+    """
+    return Adjoint().gradient(function, wrt, sens, value, outputs)
+
+
+def split(
+    function: Function,
+    wrt: Sequence[int],
+    sens: bool = False,
+    value: bool = False,
+    outputs: Sequence[int] | None = None,
+    clean: Clean | None = None,
+) -> tuple[Function, Function]:
+    """The gradient as two functions: forward returns (the returns, if ``value``, and) the tuple of
+    residuals; backward takes that, and the cotangents of the returns if ``sens``.
+
+    ``clean`` is applied to the halves before the residuals are read off.
+    """
+    return Adjoint(clean).split(function, wrt, sens, value, outputs)
+
+
+class Adjoint:
+    """Remembers the halves of callees, so that two calls of one function share one pair."""
+
+    def __init__(self, clean: Clean | None = None):
+        self.clean: Clean = clean or (lambda function: function)
+        self.activity = Activity()
+        self.problems: list[Problem] = []
+        self._halves: dict[tuple[Function, tuple[int, ...], Seeds], Halves] = {}
+        self._names: set[str] = set()
+
+    def gradient(
+        self,
+        function: Function,
+        wrt: Sequence[int],
+        sens: bool = False,
+        value: bool = False,
+        outputs: Sequence[int] | None = None,
+    ) -> Function:
+        """As ``gradient_function``."""
+        sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
+        raise_all(self.problems)
+        returns = function.returns if value else ()
+        ops = (*sweep.forward, *sweep.backward.ops)
+        params = (*function.params, *sweep.sens_params)
+        body = prune(Region(params, ops, (*returns, *sweep.backward.yields)))
+        return _made(function, self._name(f"{function.name}_grad"), "gradient", body)
+
+    def split(
+        self,
+        function: Function,
+        wrt: Sequence[int],
+        sens: bool = False,
+        value: bool = False,
+        outputs: Sequence[int] | None = None,
+    ) -> tuple[Function, Function]:
+        """As the function ``split``."""
+        sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
+        raise_all(self.problems)
+        return self._cut(sweep, function.returns if value else ())
+
+    def halves(self, callee: Function, wrt: tuple[int, ...], seeds: Seeds) -> Halves:
+        """The pair that a call is replaced by: forward returns all that the callee does."""
+        key = (callee, wrt, seeds)
+        if key not in self._halves:
+            sweep = Sweep(self, callee, wrt, seeds, sens=True, only_reached=True)
+            self._halves[key] = Halves(*self._cut(sweep, callee.returns), sweep.reached)
+        return self._halves[key]
+
+    def _cut(self, sweep: Sweep, values: Sequence[AnyOperand]) -> tuple[Function, Function]:
+        function = sweep.function
+        parts = cut(function.params, sweep.forward, sweep.backward)
+        copies = [fresh(kept) for kept in parts.kept]
+        body = substitute(parts.backward, dict(zip(parts.kept, copies)))
+        body = Region((*copies, *sweep.sens_params), body.ops, body.yields)
+        name = self._name(f"{function.name}_backward")
+        body = self.clean(_made(function, name, "backward", body)).body
+        read = free_values(Region((), body.ops, body.yields))
+        params = body.params[: len(copies)]
+        kept = [(value, param) for value, param in zip(parts.kept, params) if param in read]
+
+        builder = Builder()
+        with builder, builder.at(function.span):
+            tape = builder.apply(make_tuple, [value for value, _ in kept], {})
+        tape.name = "residuals"
+        ops = (*parts.forward, *builder.ops)
+        forward = _made(
+            function,
+            self._name(f"{function.name}_forward"),
+            "forward",
+            prune(Region(function.params, ops, (*values, tape))),
+        )
+        residuals = Value(tape.type, "residuals")
+        unpack = [
+            Op(item, (residuals,), {"key": key}, (param,), function.span, "adjoint")
+            for key, (_, param) in enumerate(kept)
+        ]
+        rest = body.params[len(copies) :]
+        body = Region((residuals, *rest), (*unpack, *body.ops), body.yields)
+        return self.clean(forward), _made(function, name, "backward", body)
+
+    def _name(self, wish: str) -> str:
+        name, number = wish, 1
+        while name in self._names:
+            number += 1
+            name = f"{wish}_{number}"
+        self._names.add(name)
+        return name
+
+
+def _seeds(function: Function, outputs: Sequence[int] | None) -> Seeds:
+    types = [type_of(value) for value in function.returns]
+    positions = range(len(types)) if outputs is None else outputs
+    return tuple((k, types[k]) for k in positions if carries_cotangent(types[k]))
+
+
+def _made(primal: Function, name: str, role: str, body: Region) -> Function:
+    return Function(name, body, primal.span, primal.title, primal.order + 1, role, primal.notes)
+
+
+class Sweep:
+    """One reverse sweep of a function.
+
+    ``forward`` are the operations of the function, which may deliver more than they did;
+    ``backward`` is a region that reads their values and yields the cotangents of ``wrt``, or only
+    of those that are ``reached`` by any.
+    """
+
+    def __init__(
+        self,
+        adjoint: Adjoint,
+        function: Function,
+        wrt: Sequence[int],
+        seeds: Seeds,
+        sens: bool,
+        only_reached: bool = False,
+    ):
+        self.adjoint, self.function = adjoint, function
+        self.builder = Builder()
+        self.varied = adjoint.activity.varied(function, tuple(wrt))
+        self.producers = producers(function.body)
+        names = Names(self.builder, function.order)
+        scope = Cotangents(self.varied, names)
+        self.sens_params: tuple[Value, ...] = ()
+        with self.builder, self.builder.at(function.span, "adjoint"):
+            if sens:
+                self.sens_params = tuple(_sens(names, function, k, type_) for k, type_ in seeds)
+                for (position, _), param in zip(seeds, self.sens_params):
+                    scope.add(function.returns[position], param)
+            else:
+                for position, _ in seeds:
+                    self._seed_ones(scope, function.returns[position])
+            self.forward = self.region(function.body, scope)
+            params = function.params
+            self.reached = tuple(k for k in wrt if scope.has(params[k]))
+            wanted = self.reached if only_reached else tuple(wrt)
+            yields = tuple(scope.whole(params[k]) for k in wanted)
+        self.backward = Region((), tuple(self.builder.ops), yields)
+
+    def _seed_ones(self, scope: Cotangents, output: AnyOperand) -> None:
+        if isinstance(output, Value) and output in self.varied:
+            for path, leaf in leaves(output.type):
+                scope.add(output, one_leaf(output, path, leaf), path)
+
+    def halves(self, callee: Function, wrt: tuple[int, ...], seeds: Seeds) -> Halves:
+        """The pair that a call of ``callee`` is replaced by."""
+        return self.adjoint.halves(callee, wrt, seeds)
+
+    def region(self, region: Region, scope: Cotangents) -> list[Op]:
+        """Builds the adjoint of a region's operations; gives its forward operations."""
+        forward = []
+        for op in reversed(region.ops):
+            with self.builder.at(op.span, "adjoint"):
+                forward.append(RULES.get(op.name, reverse_plain)(self, op, scope))
+        forward.reverse()
+        return forward
+
+    def refuse(self, op: Op, operand: str) -> None:
+        """Notes that an operation has no derivative where one is needed."""
+        problem = Problem(
+            NoDerivative,
+            f"{op.name} has no derivative with respect to {operand}, "
+            "but the output depends on it through this operation",
+            "use an operator that has one, or stop_gradient where none is meant",
+            op.span,
+        )
+        if problem not in self.adjoint.problems:
+            self.adjoint.problems.append(problem)
+
+
+def _sens(names: Names, function: Function, position: int, type_: Type) -> Value:
+    output = function.returns[position]
+    if isinstance(output, Value) and output.name:
+        return names.fresh(type_, output)
+    return names.fresh(type_, Value(type_, "out"))
+
+
+def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
+    """An operation that its record knows the derivative of."""
+    wanted = [k for k, x in enumerate(op.operands) if isinstance(x, Value) and x in sweep.varied]
+    if op.opdef.kind == "zero" or not wanted or not any(map(scope.has, op.results)):
+        return op
+    several = len(op.results) > 1
+    facts = facts_of(op.opdef, op.operands, op.attrs, op.results if several else op.result)
+    cotangents = tuple(scope.whole(result) for result in op.results)
+    facts["ct"] = cotangents if several else cotangents[0]
+    for position in wanted:
+        name = op.opdef.operand_name(position)
+        rule = op.opdef.rule(op.opdef.adjoint, name)
+        if rule is None:
+            sweep.refuse(op, name)
+        else:
+            scope.add(op.operands[position], call_rule(rule, facts))
+    return op
+
+
+def reverse_items(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
+    """A tuple or dict hands each part of its cotangent to the operand that it is made of."""
+    keys: Sequence[Any] = op.attrs.get("keys", range(len(op.operands)))
+    for key, operand in zip(keys, op.operands):
+        if isinstance(operand, Value):
+            for path, _ in leaves(operand.type):
+                scope.add(operand, scope.so_far((op.result, (key, *path))), path)
+    return op
+
+
+def reverse_item(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
+    """An item's cotangent is a part of that of its container."""
+    for path, _ in leaves(op.result.type):
+        ct = scope.so_far((op.result, path))
+        scope.add(op.operands[0], ct, (op.attrs["key"], *path))
+    return op
+
+
+def reverse_list(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
+    """The items of a list that was made at once."""
+    if scope.has(op.result):
+        ct = scope.whole(op.result)
+        for position, operand in enumerate(op.operands):
+            if isinstance(operand, Value) and operand in sweep.varied:
+                scope.add(operand, list_item(ct, position))
+    return op
+
+
+RULES: dict[str, Rule | Callable[..., Op]] = {
+    "if": reverse_if,
+    "for": reverse_loop,
+    "while": reverse_loop,
+    "call": reverse_call,
+    "make_tuple": reverse_items,
+    "make_dict": reverse_items,
+    "item": reverse_item,
+    "make_list": reverse_list,
+}

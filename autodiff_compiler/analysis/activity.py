@@ -1,0 +1,117 @@
+"""Which values vary with the inputs that are differentiated: nothing else can have a cotangent.
+
+The other half of activity (what reaches the output) needs no analysis: the reverse sweep starts at
+the output, and a value that it does not meet has no cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
+from autodiff_compiler.ir.types import UNDEFINED, carries_cotangent
+
+
+def varied_values(function: Function, wrt: Sequence[int]) -> frozenset[Value]:
+    """The values of ``function``, in all its regions, that depend on the parameters ``wrt``.
+
+    Values whose type carries no cotangent (ints, shapes, …) and results of operators with a zero
+    derivative never vary.
+
+    >>> from autodiff_compiler.ir.types import INT, array
+    >>> x, n = Value(array("float32", 2), "x"), Value(INT, "n")
+    >>> from autodiff_compiler.span import NOWHERE
+    >>> varied_values(Function("f", Region((x, n), (), (x,)), NOWHERE), (0, 1))
+    frozenset({%x: f32[2]})
+    """
+    return Activity().varied(function, tuple(wrt))
+
+
+class Activity:
+    """Remembers what varies in each function, so that a callee is looked at once per ``wrt``."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Function, tuple[int, ...]], frozenset[Value]] = {}
+
+    def varied(self, function: Function, wrt: tuple[int, ...]) -> frozenset[Value]:
+        """As ``varied_values``."""
+        key = (function, wrt)
+        if key not in self._known:
+            found = _Spread(self)
+            found.add([function.params[position] for position in wrt])
+            found.region(function.body)
+            self._known[key] = frozenset(found.values)
+        return self._known[key]
+
+
+class _Spread:
+    """Carries variedness forward through regions."""
+
+    def __init__(self, activity: Activity):
+        self.activity = activity
+        self.values: set[Value] = set()
+        self.tuples: dict[Value, Op] = {}
+
+    def add(self, values: Sequence[Value]) -> None:
+        self.values.update(value for value in values if carries_cotangent(value.type))
+
+    def has(self, operand: AnyOperand) -> bool:
+        return isinstance(operand, Value) and operand in self.values
+
+    def region(self, region: Region) -> None:
+        for op in region.ops:
+            self.op(op)
+
+    def op(self, op: Op) -> None:
+        if op.name in ("make_tuple", "make_dict"):
+            self.tuples[op.result] = op
+        if op.name == "if":
+            self.branch(op)
+        elif op.name in ("for", "while"):
+            self.loop(Loop(op))
+        elif op.name == "call":
+            self.call(op)
+        elif op.name == "item":
+            self.item(op)
+        elif op.opdef.kind != "zero" and any(map(self.has, op.operands)):
+            self.add(op.results)
+
+    def item(self, op: Op) -> None:
+        """Varies if its container does; where the container was made here, if that item does."""
+        source = op.operands[0]
+        maker = self.tuples.get(source) if isinstance(source, Value) else None
+        if maker is not None:
+            keys = maker.attrs.get("keys", tuple(range(len(maker.operands))))
+            source = maker.operands[keys.index(op.attrs["key"])]
+        if self.has(source):
+            self.add(op.results)
+
+    def branch(self, op: Op) -> None:
+        for region in op.regions:
+            self.region(region)
+        for result, *yields in zip(op.results, *(region.yields for region in op.regions)):
+            if any(map(self.has, yields)):
+                self.add([result])
+
+    def loop(self, loop: Loop) -> None:
+        self.forward(loop.inits, loop.carry_params)
+        self.forward(loop.reads, loop.read_params)
+        before = -1
+        while before != len(self.values):
+            before = len(self.values)
+            self.region(loop.body)
+            self.forward(loop.carry_yields, loop.carry_params)
+        self.forward(loop.carry_params, loop.carried)
+        self.forward(loop.stack_yields, loop.stacked)
+
+    def forward(self, sources: Sequence[AnyOperand], targets: Sequence[Value]) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            if self.has(source) and target.type != UNDEFINED:
+                self.add([target])
+
+    def call(self, op: Op) -> None:
+        callee: Function = op.attrs["callee"]
+        wrt = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
+        if wrt:
+            inside = self.activity.varied(callee, wrt)
+            self.add([r for r, out in zip(op.results, callee.returns) if out in inside])

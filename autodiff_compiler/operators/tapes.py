@@ -1,0 +1,94 @@
+"""Lists that loops write and read, and the arrays whose rows they are.
+
+A loop that reads a list or an array collects, when reversed, a list of cotangents; these operators
+bring that list back to the length and kind of what was read. They are each other's adjoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.ir.build import read_type
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, DictType, Dim, ListType, TupleType, Type
+from autodiff_compiler.operators.containers import zero_text
+from autodiff_compiler.operators.declare import same_type, zero_gradient
+
+
+def _item(type_: Type) -> Type:
+    if not isinstance(type_, ListType):
+        raise DTypeError(f"a tape is a list, not a {type_}")
+    return type_.item
+
+
+list_pad = OpDef(
+    "list_pad", "The list v, lengthened with zeros like the further items of the list or array x.",
+    ("v", "x"),
+    lambda types: f"{{v}} + [{zero_text(_item(types[0]), 'a', 1)} for a in {{x}}[len({{v}}):]]",
+    same_type, adjoint={"v": lambda ct, v: list_trim(ct, v), "x": lambda: None}, label="{v}",
+)  # fmt: skip
+
+list_trim = OpDef(
+    "list_trim", "The first items of the list x, as many as v has.", ("x", "v"),
+    "{x}[:len({v})]", same_type,
+    adjoint={"x": lambda ct, x: list_pad(ct, x), "v": lambda: None}, label="{x}",
+)  # fmt: skip
+
+
+def _stack_rows_numpy(types: Sequence[Type], *, length: Dim) -> str:
+    return "np.stack({v})" if len(types) == 1 else "np.stack({v}) if {v} else np.zeros_like({1})"
+
+
+def _stack_rows_type(types: Sequence[Type], *, length: Dim) -> Type:
+    row = _item(types[0])
+    if not isinstance(row, ArrayType):
+        raise DTypeError(f"a {row} is no row of an array")
+    return ArrayType(row.dtype, None if row.shape is None else (length, *row.shape))
+
+
+stack_rows = OpDef(
+    "stack_rows",
+    "The array whose rows are the items of v. A second operand, an array of that shape, stands "
+    "in where there are no rows.",
+    ("v", "*rest"), _stack_rows_numpy, _stack_rows_type,
+    adjoint={"v": lambda ct: list_rows(ct), "*rest": lambda: None}, label="{v}_stacked",
+)  # fmt: skip
+
+list_rows = OpDef(
+    "list_rows", "The rows of an array, as a list.", ("x",), "list({x})",
+    lambda types: ListType(read_type(types[0])),
+    adjoint={"x": lambda ct, x: rows_like(ct, x)}, label="{x}_rows",
+)  # fmt: skip
+
+
+def rows_like(rows: Value, x: Value) -> Value:
+    """The array with these rows, in the shape of ``x`` even if there are none."""
+    assert isinstance(x.type, ArrayType)
+    length = x.type.shape[0] if x.type.shape else None
+    rest = () if isinstance(length, int) and length > 0 else (x,)
+    return stack_rows(rows, *rest, length=length)
+
+
+def ones_text(type_: Type, text: str, depth: int = 0) -> str:
+    """NumPy text of the sensitivity of ones for the value that ``text`` names."""
+    if isinstance(type_, ListType):
+        name = "abcdefgh"[depth]
+        return f"[{ones_text(type_.item, name, depth + 1)} for {name} in {text}]"
+    if isinstance(type_, (TupleType, DictType)):
+        keys: Sequence[Any] = (
+            type_.keys if isinstance(type_, DictType) else range(len(type_.items))
+        )
+        parts = [ones_text(t, f"{text}[{k!r}]", depth) for k, t in zip(keys, type_.items)]
+        if isinstance(type_, DictType):
+            return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(keys, parts)) + "}}"
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return f"np.ones_like({text})" if isinstance(type_, ArrayType) else "1.0"
+
+
+list_ones = zero_gradient(
+    "list_ones", "Ones for every item of a list: the sensitivity of an output that is a list.",
+    numpy=lambda types: ones_text(types[0], "{x}"), result=same_type,
+)  # fmt: skip

@@ -1,0 +1,116 @@
+"""Holds gradients of IR against central differences, to any order, and the halves against them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import autodiff_compiler.operators  # noqa: F401  (fills OPERATORS)
+from autodiff_compiler.adjoint.reverse import gradient_function, split
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.text import parse_functions, print_functions
+from autodiff_compiler.ir.types import ArrayType, ListType, TupleType, Type
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.dce import dce
+from tests.interpreter import run
+
+
+def read(text: str) -> Function:
+    """The last function of ``text``."""
+    return list(parse_functions(text, OPERATORS).values())[-1]
+
+
+def flat(thing: Any) -> np.ndarray:
+    """Every float in nested containers, in order."""
+    if isinstance(thing, (tuple, list)):
+        parts = [flat(item) for item in thing]
+        return np.concatenate(parts) if parts else np.zeros(0)
+    if isinstance(thing, dict):
+        return flat(list(thing.values()))
+    if isinstance(thing, float) or (isinstance(thing, (np.ndarray, np.generic)) and
+                                    thing.dtype.kind == "f"):  # fmt: skip
+        return np.ravel(np.asarray(thing, float))
+    return np.zeros(0)
+
+
+def moved(thing: Any, steps: list[float]) -> Any:
+    """``thing`` with ``steps`` taken off the list and added to its floats, in order."""
+    if isinstance(thing, (tuple, list)):
+        return type(thing)(moved(item, steps) for item in thing)
+    if isinstance(thing, dict):
+        return {key: moved(item, steps) for key, item in thing.items()}
+    if isinstance(thing, float):
+        return thing + steps.pop(0)
+    if isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind == "f":
+        return thing + np.array([steps.pop(0) for _ in range(thing.size)]).reshape(thing.shape)
+    return thing
+
+
+def numeric(function: Function, args: Sequence[Any], wrt: Sequence[int]) -> np.ndarray:
+    """The gradient of the sum of every float that is returned."""
+    total = []
+    for position in wrt:
+        size = len(flat(args[position]))
+        for at in range(size):
+            ends = []
+            for step in (1e-6, -1e-6):
+                steps = [step if k == at else 0.0 for k in range(size)]
+                changed = list(args)
+                changed[position] = moved(args[position], steps)
+                ends.append(flat(run(function, changed)).sum())
+            total.append((ends[0] - ends[1]) / 2e-6)
+    return np.array(total)
+
+
+def check(function: Function, args: Sequence[Any], wrt: Sequence[int], order: int = 2) -> None:
+    """Compares gradient and halves of ``function``, then of its gradient, and so on."""
+    for _ in range(order):
+        expected = numeric(function, args, wrt)
+        gradient = gradient_function(function, wrt)
+        verify(gradient, "differentiated")
+        found = run(gradient, args)
+        for position, ct in zip(wrt, found):
+            same_kind(ct, args[position], function.params[position].type)
+        np.testing.assert_allclose(
+            flat(found), expected, rtol=1e-5, atol=1e-6, err_msg=print_functions(gradient)
+        )
+        for clean in (None, dce):
+            check_split(function, args, wrt, expected, clean)
+        function = gradient
+
+
+def check_split(
+    function: Function, args: Sequence[Any], wrt: Sequence[int], expected: np.ndarray, clean: Any
+) -> None:
+    forward, backward = split(function, wrt, value=True, clean=clean)
+    for half in (forward, backward):
+        verify(half, "differentiated")
+    text = print_functions(forward) + print_functions(backward)
+    *values, residuals = run(forward, args)
+    np.testing.assert_allclose(flat(values), flat(run(function, args)), err_msg=text)
+    ones = run(backward, [residuals])
+    np.testing.assert_allclose(flat(ones), expected, rtol=1e-5, atol=1e-6, err_msg=text)
+    with_sens = split(function, wrt, sens=True, clean=clean)
+    (residuals,) = run(with_sens[0], args)
+    twice = [moved(v, [2.0 - x for x in flat(v)]) for v in values if flat(v).size]
+    twice = twice[: len(with_sens[1].params) - 1]
+    if len(twice) == len(with_sens[1].params) - 1:
+        found = run(with_sens[1], [residuals, *twice])
+        np.testing.assert_allclose(flat(found), 2 * expected, rtol=1e-5, atol=1e-6, err_msg=text)
+
+
+def same_kind(ct: Any, primal: Any, type_: Type) -> None:
+    """A cotangent has the structure, shape and dtype of its primal."""
+    if isinstance(type_, TupleType):
+        assert isinstance(ct, tuple) and len(ct) == len(primal)
+        for one, other, item in zip(ct, primal, type_.items):
+            same_kind(one, other, item)
+    elif isinstance(type_, ListType):
+        assert isinstance(ct, list) and len(ct) == len(primal)
+        for one, other in zip(ct, primal):
+            same_kind(one, other, type_.item)
+    elif isinstance(type_, ArrayType):
+        assert np.shape(ct) == np.shape(primal) and np.asarray(ct).dtype == primal.dtype
