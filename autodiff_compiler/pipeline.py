@@ -1,0 +1,209 @@
+"""The whole compiler on one page: the stages by name, in order.
+
+    text --lower--> typed IR --expand, optimise--> IR --split--> forward and backward
+         --optimise, own--> --emit--> source
+
+Each stage can be printed (``stage_text``), and with ``VERIFY`` set each is verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autodiff_compiler.adjoint.expand import expand_gradients
+from autodiff_compiler.adjoint.reverse import split
+from autodiff_compiler.emit.to_numpy import Emitted, emit_module
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.frontend.lower import Lowered, lower
+from autodiff_compiler.ir.nodes import Function, Op, Region, type_of
+from autodiff_compiler.ir.rewrite import map_regions
+from autodiff_compiler.ir.text import print_functions
+from autodiff_compiler.ir.types import Type, carries_cotangent
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.own import own_results
+from autodiff_compiler.passes.runner import run
+from autodiff_compiler.plan import Compiled, Request, Static
+
+#: Whether every stage is verified: on in tests, off in use.
+VERIFY = False
+
+STAGES = ("ir", "typed", "adjoint", "optimized", "source")
+
+#: The passes by optimisation level; level 0 is the plainest text.
+LEVELS = {0: ("dce",), 1: ("fold", "algebra", "cse", "dce"), 3: ("fold", "algebra", "cse", "dce")}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Everything between text and source for one function and request."""
+
+    lowered: Lowered
+    primal: Function
+    halves: tuple[Function, ...]
+    finished: tuple[Function, ...]
+    wrt: tuple[int, ...]
+
+
+def compile_unit(
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Type | Static],
+    keywords: Sequence[str] = (),
+) -> Compiled:
+    """Compiles ``fn`` for slots of the given types (see ``plan``).
+
+    Raises a CompileError that tells every problem; ``plan.NeedValues`` where the value of a number
+    must be known.
+    """
+    unit = build(fn, request, slots, keywords)
+    emitted = emit(unit, request)
+    forward = unit.finished[0]
+    primal = unit.lowered.function
+    output = type_of(primal.returns[0])
+    return Compiled(
+        source=emitted.source,
+        forward=forward.name,
+        backward=unit.finished[1].name if request.differentiates else None,
+        dynamic_slots=tuple(unit.lowered.places),
+        hoisted=unit.lowered.hoisted,
+        assumptions=unit.lowered.assumptions,
+        output=output,
+        positions=request.positions,
+        weights=unit.lowered.weights,
+        sens_type=output if request.sens == "given" else None,
+        title=primal.title,
+        line_map=emitted.line_map,
+    )
+
+
+def build(
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Type | Static],
+    keywords: Sequence[str] = (),
+) -> Unit:
+    """Runs every stage up to the source."""
+    passes = LEVELS[request.opt_level]
+
+    def clean(function: Function) -> Function:
+        return run(function, passes)
+
+    lowered = lower(fn, request, slots, keywords)
+    _verify(lowered.function, "typed: lower")
+    primal = clean(expand_gradients(lowered.function))
+    _verify(primal, "differentiated: optimise")
+    if not request.differentiates:
+        halves: tuple[Function, ...] = (replace(primal, role="forward"),)
+        wrt: tuple[int, ...] = ()
+    else:
+        wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places
+        if request.sens == "given" and not carries_cotangent(type_of(primal.returns[0])):
+            raise CallError(
+                "the output takes no sensitivity: it holds no tensor",
+                "leave out sens_param, or return a tensor",
+                primal.span,
+            )
+        if request.aux and request.sens == "given":
+            raise CallError("has_aux and sens_param do not go together", "seed the one output")
+        halves = split(
+            primal, wrt, request.sens == "given", request.value or request.sens == "given",
+            clean=clean,
+        )  # fmt: skip
+    for half in halves:
+        _verify(half, "differentiated: split")
+    finished = [clean(half) for half in halves]
+    finished[0] = own_results(finished[0], keep=len(finished) - 1)
+    if len(finished) > 1:
+        finished[1] = own_results(finished[1])
+    for half in finished:
+        _verify(half, "lowered: own")
+    return Unit(lowered, primal, halves, tuple(distinct(finished)), wrt)
+
+
+def emit(unit: Unit, request: Request) -> Emitted:
+    """The source of a unit's functions, callees first."""
+    functions: dict[str, Function] = {}
+    for root in unit.finished:
+        for function in (*root.callees(), root):
+            functions.setdefault(function.name, function)
+    return emit_module(list(functions.values()), header(unit, request))
+
+
+def header(unit: Unit, request: Request) -> list[str]:
+    """The docstring of a generated module: what it is, its signature, how it is called."""
+    primal, params = unit.primal, unit.primal.params
+    place = f"{primal.span.where.rpartition(':')[0]}"
+    what = "Gradient" if request.differentiates else "Forward"
+    lines = [f"{what} of {primal.title} ({place}).", ""]
+    lines += _filled([f"{param.name}: {param.type}" for param in params])
+    if request.differentiates:
+        wrt = ", ".join(params[place].name for place in unit.wrt) or "nothing"
+        lines.append(f"wrt: {wrt}   sens: {request.sens}")
+    return lines
+
+
+def _filled(words: Sequence[str]) -> list[str]:
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) > 90:
+            lines.append("")
+        lines[-1] += ("   " if lines[-1] else "") + word
+    return [line for line in lines if line]
+
+
+def stage_text(
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Type | Static],
+    keywords: Sequence[str],
+    stage: str,
+) -> str:
+    """The text of one stage: ``ir`` as lowered, ``typed`` after optimising the primal, ``adjoint``
+    the halves, ``optimized`` as they are emitted, ``source``."""
+    if stage not in STAGES:
+        raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(STAGES)}")
+    unit = build(fn, request, slots, keywords)
+    if stage == "source":
+        return emit(unit, request).source
+    chosen = {
+        "ir": (unit.lowered.function,), "typed": (unit.primal,), "adjoint": unit.halves,
+        "optimized": unit.finished,
+    }[stage]  # fmt: skip
+    return "\n".join(print_functions(function).rstrip("\n") + "\n" for function in chosen)
+
+
+def distinct(roots: Sequence[Function]) -> list[Function]:
+    """The functions with names that are theirs alone; functions of equal text become one."""
+    taken: dict[str, str] = {}
+    done: dict[int, Function] = {}
+
+    def renamed(function: Function) -> Function:
+        if id(function) not in done:
+            body = _recalled(function.body, renamed)
+            text = print_functions(replace(function, name="f", body=body))
+            name, number = function.name, 1
+            while taken.setdefault(name, text) != text:
+                number += 1
+                name = f"{function.name}_{number}"
+            done[id(function)] = replace(function, name=name, body=body)
+        return done[id(function)]
+
+    return [renamed(root) for root in roots]
+
+
+def _recalled(region: Region, renamed: Callable[[Function], Function]) -> Region:
+    def visit(op: Op) -> Op:
+        op = map_regions(op, lambda inner: _recalled(inner, renamed))
+        callee = op.attrs.get("callee")
+        if callee is None:
+            return op
+        return replace(op, attrs={**op.attrs, "callee": renamed(callee)})
+
+    return Region(region.params, tuple(visit(op) for op in region.ops), region.yields)
+
+
+def _verify(function: Function, stage: str) -> None:
+    if VERIFY:
+        verify(function, stage)
