@@ -56,6 +56,7 @@ from typing import TypeAlias
 
 import gast
 
+from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.source import Source
 
 Block: TypeAlias = list[gast.stmt]
@@ -108,14 +109,14 @@ def _plain(block: Sequence[gast.stmt]) -> Block:
     plain: Block = []
     for stmt in block:
         if isinstance(stmt, gast.AugAssign) and isinstance(stmt.target, gast.Name):
-            old = _at(stmt.target, _name(stmt.target.id))
-            value = _at(stmt, gast.BinOp(left=old, op=stmt.op, right=stmt.value))
+            old = make.name(stmt.target.id, stmt.target)
+            value = make.placed(stmt, gast.BinOp(left=old, op=stmt.op, right=stmt.value))
             value.augmented = True
-            stmt = _at(stmt, gast.Assign([stmt.target], value, None))
+            stmt = make.placed(stmt, gast.Assign([stmt.target], value, None))
         elif isinstance(stmt, gast.AnnAssign):
             if stmt.value is None:
                 continue
-            stmt = _at(stmt, gast.Assign([stmt.target], stmt.value, None))
+            stmt = make.placed(stmt, gast.Assign([stmt.target], stmt.value, None))
         elif isinstance(stmt, gast.FunctionDef):
             stmt = _function(stmt)
         elif isinstance(stmt, (gast.If, *_LOOPS)):
@@ -152,7 +153,7 @@ class _Rewriter:
         self.taken = taken
 
     def block(self, block: Sequence[gast.stmt], place: _Place) -> Block:
-        """``block`` without early exits. A statement with exits takes the rest of its block along."""
+        """``block`` without early exits. A statement that has some takes the rest along."""
         done: Block = []
         for number, stmt in enumerate(block):
             rest = list(block[number + 1 :])
@@ -170,17 +171,17 @@ class _Rewriter:
 
     def filled(self, block: Sequence[gast.stmt], place: _Place, at: gast.AST) -> Block:
         """The same for a block that must not be empty."""
-        return self.block(block, place) or [_at(at, gast.Pass())]
+        return self.block(block, place) or [make.placed(at, gast.Pass())]
 
     def leave(self, stmt: gast.stmt, place: _Place) -> Block:
         """An exit as assignments, where it cannot be left standing or left out."""
         if isinstance(stmt, gast.Return):
-            value = stmt.value or _at(stmt, _constant(None))
+            value = stmt.value or make.constant(None, stmt)
             if not place.returned:
-                return [_at(stmt, gast.Return(value))]
-            return [_assign(place.result, value, stmt), _flag(place.returned, True, stmt)]
+                return [make.placed(stmt, gast.Return(value))]
+            return [make.assign(place.result, value, stmt), make.flag(place.returned, True, stmt)]
         name = place.stop if isinstance(stmt, gast.Break) else place.skip
-        return [_flag(name, True, stmt)] if name else []
+        return [make.flag(name, True, stmt)] if name else []
 
     def branch(self, stmt: gast.If, rest: Block, place: _Place) -> Block:
         """An ``if`` with exits. What follows it moves into the branch that goes on, if one leaves.
@@ -223,7 +224,9 @@ class _Rewriter:
             else:
                 return a
         """
-        body, orelse, inner, before, after = stmt.body, stmt.orelse, place, [], []
+        body, orelse, inner = stmt.body, stmt.orelse, place
+        before: Block = []
+        after: Block = []
         if _leaves(body):
             orelse = orelse + rest
         elif _leaves(orelse):
@@ -266,21 +269,21 @@ class _Rewriter:
             return x
         """
         inside = _exits(stmt.body)
-        kinds = inside & {gast.Return}
+        endless, kinds = _endless(stmt, inside), inside & {gast.Return}
         inner, before = self.enter(kinds, place, stmt)
         stop = self.fresh("stop") if gast.Break in inside else ""
         if stop:
-            before.append(_flag(stop, False, stmt))
+            before.append(make.flag(stop, False, stmt))
         orelse, stmt.orelse = stmt.orelse, []
         if orelse and stop:
-            orelse = [_at(orelse[0], gast.If(_negation([stop], orelse[0]), orelse, []))]
+            orelse = [make.placed(orelse[0], gast.If(make.none_of([stop], orelse[0]), orelse, []))]
         within = replace(inner, stop=stop, skip="")
         stmt.until = tuple(within.flags(inside))
         stmt.body = self.filled(stmt.body, within, stmt)
-        if not _endless(stmt, inside):
+        if not endless:
             return [*before, stmt, *self.resume(kinds, place, inner, orelse + rest, stmt)]
         if kinds and not place.returned:
-            return [*before, stmt, _at(stmt, gast.Return(_guarded(inner.result, stmt)))]
+            return [*before, stmt, make.placed(stmt, gast.Return(make.guarded(inner.result, stmt)))]
         return [*before, stmt]
 
     def enter(self, kinds: set[type], place: _Place, at: gast.stmt) -> tuple[_Place, Block]:
@@ -289,10 +292,10 @@ class _Rewriter:
         if gast.Return in kinds and not place.returned:
             returned, result = self.fresh("returned"), self.fresh("result")
             place = replace(place, returned=returned, result=result)
-            before.append(_flag(returned, False, at))
+            before.append(make.flag(returned, False, at))
         if gast.Continue in kinds and not place.skip:
             place = replace(place, skip=self.fresh("skip"))
-            before.append(_flag(place.skip, False, at))
+            before.append(make.flag(place.skip, False, at))
         return place, before
 
     def resume(
@@ -301,12 +304,12 @@ class _Rewriter:
         """What follows a statement in which exits of ``kinds`` set flags of ``inner``."""
         done = self.block(rest, place)
         if gast.Return in kinds and not place.returned:
-            result = _at(at, gast.Return(_guarded(inner.result, at)))
-            return [_at(at, gast.If(_at(at, _name(inner.returned)), [result], done))]
+            result = make.placed(at, gast.Return(make.guarded(inner.result, at)))
+            return [make.placed(at, gast.If(make.name(inner.returned, at), [result], done))]
         flags = inner.flags(kinds)
         if not flags or not done:
             return done
-        return [_at(at, gast.If(_negation(flags, at), done, []))]
+        return [make.placed(at, gast.If(make.none_of(flags, at), done, []))]
 
     def fresh(self, name: str) -> str:
         """``name``, or the first of ``name_1``, ``name_2``, … that the function does not use."""
@@ -338,9 +341,9 @@ def _completed(block: Block, at: gast.AST) -> Block:
     if isinstance(last, gast.If) and gast.Return in _exits([last]):
         last.body = _completed(last.body, last)
         last.orelse = _completed(last.orelse, last)
-    elif last is None or not _leaves([last]):
+    elif isinstance(last, (type(None), *_LOOPS)) or not _leaves([last]):
         at = last or at
-        return [*block, _at(at, gast.Return(_at(at, _constant(None))))]
+        return [*block, make.placed(at, gast.Return(make.constant(None, at)))]
     return block
 
 
@@ -374,7 +377,8 @@ def _leaves(block: Sequence[gast.stmt]) -> bool:
 def _endless(stmt: gast.For | gast.While, inside: set[type]) -> bool:
     """Whether a loop can only be left by ``return``: a ``while True`` without ``break``."""
     test = getattr(stmt, "test", None)
-    return isinstance(test, gast.Constant) and bool(test.value) and gast.Break not in inside
+    ends = gast.Break in inside or bool(getattr(stmt, "until", ()))
+    return isinstance(test, gast.Constant) and bool(test.value) and not ends
 
 
 def _names(tree: gast.AST) -> set[str]:
@@ -382,40 +386,6 @@ def _names(tree: gast.AST) -> set[str]:
     parts = list(gast.walk(tree))
     fields = ("id", "name", "asname")
     return {name for part in parts for field in fields if (name := getattr(part, field, None))}
-
-
-def _at(at: gast.AST, node: gast.AST) -> gast.AST:
-    return gast.copy_location(node, at)
-
-
-def _name(name: str, context: type = gast.Load) -> gast.Name:
-    return gast.Name(name, context(), None, None)
-
-
-def _guarded(name: str, at: gast.AST) -> gast.Name:
-    """A read of a result that a flag has shown to be set, marked ``guarded = True``."""
-    node = _at(at, _name(name))
-    node.guarded = True
-    return node
-
-
-def _constant(value: bool | None) -> gast.Constant:
-    return gast.Constant(value, None)
-
-
-def _assign(name: str, value: gast.AST, at: gast.AST) -> gast.Assign:
-    return _at(at, gast.Assign([_at(at, _name(name, gast.Store))], value, None))
-
-
-def _flag(name: str, value: bool, at: gast.AST) -> gast.Assign:
-    return _assign(name, _at(at, _constant(value)), at)
-
-
-def _negation(flags: list[str], at: gast.AST) -> gast.AST:
-    """``not flag``, or ``not (one or other)``."""
-    names = [_at(at, _name(flag)) for flag in flags]
-    test = names[0] if len(names) == 1 else _at(at, gast.BoolOp(gast.Or(), names))
-    return _at(at, gast.UnaryOp(gast.Not(), test))
 
 
 def _show(text: str) -> None:

@@ -1,0 +1,44 @@
+"""Makes syntax nodes at the position of a node of the user's (``at``), so that each has a span."""
+
+from __future__ import annotations
+
+import gast
+
+
+def placed(at: gast.AST, node: gast.AST) -> gast.AST:
+    """``node`` with the position of ``at``."""
+    return gast.copy_location(node, at)
+
+
+def name(text: str, at: gast.AST, context: type = gast.Load) -> gast.Name:
+    """A read of a variable, or with ``gast.Store`` a write."""
+    return placed(at, gast.Name(text, context(), None, None))
+
+
+def guarded(text: str, at: gast.AST) -> gast.Name:
+    """A read of a result that a flag has shown to be set, marked ``guarded = True``."""
+    node = name(text, at)
+    node.guarded = True
+    return node
+
+
+def constant(value: bool | None, at: gast.AST) -> gast.Constant:
+    """True, False or None."""
+    return placed(at, gast.Constant(value, None))
+
+
+def assign(target: str, value: gast.AST, at: gast.AST) -> gast.Assign:
+    """``target = value``."""
+    return placed(at, gast.Assign([name(target, at, gast.Store)], value, None))
+
+
+def flag(target: str, value: bool, at: gast.AST) -> gast.Assign:
+    """``target = True`` or ``target = False``."""
+    return assign(target, constant(value, at), at)
+
+
+def none_of(flags: list[str], at: gast.AST) -> gast.AST:
+    """``not flag``, or ``not (one or other)``."""
+    names = [name(text, at) for text in flags]
+    test = names[0] if len(names) == 1 else placed(at, gast.BoolOp(gast.Or(), names))
+    return placed(at, gast.UnaryOp(gast.Not(), test))
