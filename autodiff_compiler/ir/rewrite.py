@@ -52,7 +52,7 @@ def _note_free(
 
 
 def users(region: Region) -> dict[Value, int]:
-    """How often each value is used, in nested regions and as a yield too. Unused ones are absent."""
+    """How often each value is used, as a yield and in nested regions too; only used ones stand."""
     counts: dict[Value, int] = {}
 
     def count(operands: Iterable[AnyOperand]) -> None:

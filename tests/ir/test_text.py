@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (IR text has lines of its own length)
 """Text and reader are inverses: by examples written out, and on random functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (IR text has lines of its own length)
 """Legal functions pass; each broken law is named with stage, function, line and operator."""
 
 from __future__ import annotations
