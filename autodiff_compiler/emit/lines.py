@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from autodiff_compiler.emit.wrap import STEP, WIDTH, wrap
 
@@ -22,6 +23,7 @@ class Line:
     code: tuple[str, ...]
     trailing: str | None = None
     begins: bool = False
+    origin: Any = None
 
     @property
     def end(self) -> int:
@@ -54,11 +56,14 @@ class Document:
 
     lines: list[Line] = field(default_factory=list)
 
-    def add(self, code: str, indent: int = 0, trailing: str | None = None) -> None:
-        """A line of code, and the text of the comment behind it (without its ``#``)."""
+    def add(
+        self, code: str, indent: int = 0, trailing: str | None = None, origin: Any = None
+    ) -> None:
+        """A line of code, the text of the comment behind it (without its ``#``), and what the line
+        comes from: ``origins`` tells it again for every printed line."""
         comment = None if trailing is None else f"# {trailing}".rstrip()
         wrapped = tuple(wrap(code.rstrip(), indent * STEP))
-        self.lines.append(Line(wrapped, comment, begins=indent == 0))
+        self.lines.append(Line(wrapped, comment, indent == 0, origin))
 
     def comment(self, text: str, indent: int = 0) -> None:
         """A comment on a line of its own."""
@@ -74,8 +79,18 @@ class Document:
 
     def render(self) -> str:
         """The text: no trailing blanks, one line break at the end."""
-        printed = [text for group in self._functions() for text in _aligned(group)]
-        return "\n".join(printed).strip("\n") + "\n"
+        return "\n".join(text for text, _ in self._printed()) + "\n"
+
+    def origins(self) -> dict[int, Any]:
+        """Where each line of the text comes from, by its number, which counts from 1."""
+        printed = enumerate(self._printed(), 1)
+        return {number: origin for number, (_, origin) in printed if origin is not None}
+
+    def _printed(self) -> list[tuple[str, Any]]:
+        """Every line of the text with its origin; no empty lines at either end."""
+        printed = [pair for group in self._functions() for pair in _aligned(group)]
+        kept = [number for number, (text, _) in enumerate(printed) if text]
+        return printed[kept[0] : kept[-1] + 1] if kept else []
 
     def _functions(self) -> Iterator[list[Line]]:
         """The lines from one unindented line of code to the next."""
@@ -88,20 +103,20 @@ class Document:
         yield group
 
 
-def _aligned(lines: list[Line]) -> Iterator[str]:
+def _aligned(lines: list[Line]) -> Iterator[tuple[str, Any]]:
     """The text of ``lines``, their trailing comments in one column wherever that is possible."""
     column = _column([line for line in lines if line.can_carry])
     for line in lines:
-        if line.trailing is None:
-            yield from line.code
-            continue
-        start = max(column, line.end)
-        if line.can_carry and start + len(line.trailing) <= WIDTH:
-            yield line.code[0].ljust(start) + line.trailing
-        else:
-            indent = len(line.code[0]) - len(line.code[0].lstrip())
-            yield " " * indent + _cut(line.trailing, WIDTH - indent)
-            yield from line.code
+        code = list(line.code)
+        if line.trailing is not None:
+            start = max(column, line.end)
+            if line.can_carry and start + len(line.trailing) <= WIDTH:
+                code = [code[0].ljust(start) + line.trailing]
+            else:
+                indent = len(code[0]) - len(code[0].lstrip())
+                code.insert(0, " " * indent + _cut(line.trailing, WIDTH - indent))
+        for text in code:
+            yield text, line.origin
 
 
 def _column(lines: list[Line]) -> int:

@@ -1,0 +1,292 @@
+"""Operations become statements; what is used once is written inside the expression that uses it.
+
+Such an expression waits until its user comes. It stops waiting, and becomes a statement of its
+own, when another line of the user's source begins, when something with an effect or a block comes
+between, or when the user's line would get too long or too deep to read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+from functools import cache, partial
+from string import Formatter
+from typing import cast
+
+from autodiff_compiler.emit.literals import literal
+from autodiff_compiler.emit.loops import compose_loop
+from autodiff_compiler.emit.statements import (
+    Assign,
+    Block,
+    Branch,
+    Do,
+    Lines,
+    Moves,
+    Return,
+    Statement,
+    localised,
+    name_of,
+    renamed,
+)
+from autodiff_compiler.emit.templates import fill, fill_statements
+from autodiff_compiler.emit.unparse import print_expression
+from autodiff_compiler.emit.uses import count_uses
+from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
+from autodiff_compiler.ir.types import TupleType
+from autodiff_compiler.span import NOWHERE, Span
+
+DEEPEST = 3
+WIDEST = 72
+DISPLAYS = ("make_tuple", "make_dict", "undefined")
+
+
+@dataclass
+class Waiting:
+    """An expression on its way to its user."""
+
+    op: Op
+    tree: ast.expr
+    depth: int
+
+    @property
+    def width(self) -> int:
+        return len(print_expression(renamed(self.tree, lambda name: getattr(name, "name", name))))
+
+    def statement(self, target: Value) -> Statement:
+        return Assign((target,), self.tree, span=self.op.span, about=self.op.about)
+
+
+class Composer:
+    """Makes the statements of one function.
+
+    ``alias`` maps the values that are one variable by their nature (a loop's carry and its result)
+    to the one that stands for them. ``into_moves`` are values that may be written inside the
+    assignment that hands them on at the end of a region.
+    """
+
+    def __init__(self, function: Function, into_moves: Set[Value] = frozenset()):
+        self.function = function
+        self.uses = count_uses(function.body)
+        self.into_moves = into_moves
+        self.movable: set[Value] = set()
+        self.alias: dict[Value, Value] = {}
+        self.waiting: dict[Value, Waiting] = {}
+        self.opened: set[Op] = set()
+        self.out: Block = []
+
+    def compose(self) -> Block:
+        """The statements of the whole function."""
+        body = self.function.body
+        self.open_residuals(body)
+        self.ops(body)
+        used = [self.waiting[value].op for value in body.yields if value in self.waiting]
+        plain = [op for op in used if op.name not in DISPLAYS]
+        values = tuple(self.operand(operand) for operand in body.yields)
+        self.flush()
+        about = plain[0] if plain else None
+        self.emit(Return(values), about)
+        return self.out
+
+    # Regions
+
+    def inside(self, work: Callable[[], None]) -> Block:
+        """The statements that ``work`` emits, in a block of their own."""
+        outer, self.out = self.out, []
+        work()
+        inner, self.out = self.out, outer
+        return inner
+
+    def ops(self, region: Region) -> None:
+        for op in region.ops:
+            if op not in self.opened:
+                self.op(op, region)
+
+    def op(self, op: Op, region: Region) -> None:
+        self.flush(w.op for w in self.waiting.values() if not _same_line(w.op.span, op.span))
+        if op.name == "if":
+            self.branch(op)
+        elif op.name in ("for", "while"):
+            compose_loop(self, Loop(op))
+        elif op.name == "call":
+            self.call(op)
+        elif op.opdef.kind == "control":
+            raise CompilerBug(f"emit: the operation {op.name} has no text")
+        else:
+            self.compute(op, region)
+
+    # Plain operations
+
+    def compute(self, op: Op, region: Region) -> None:
+        """An operator with a template."""
+        template = op.opdef.template(op.types, op.attrs)
+        if op.opdef.effect:
+            self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)
+        if "{out}" in template:
+            slots, _ = self.slots(op, template)
+            out = cast(str, self.token(op.result))  # a value where text will be
+            self.emit(Lines(localised(fill_statements(template, slots, out))), op)
+            return
+        slots, depth = self.slots(op, template)
+        tree = fill(template, slots)
+        if self.may_wait(op, region):
+            self.waiting[op.result] = Waiting(op, tree, depth + 1)
+        elif op.results:
+            self.emit(Assign(self.targets(op), tree), op)
+        else:
+            self.emit(Do(ast.Expr(tree)), op)
+
+    def may_wait(self, op: Op, region: Region) -> bool:
+        """Whether the result of ``op`` can be written inside its user."""
+        if op.opdef.effect or len(op.results) != 1:
+            return False
+        value = op.result
+        if op.name == "undefined":
+            return True
+        if not self.uses.only_in(value, region) or value.given and value.name != "residuals":
+            return False
+        if value in self.uses.moved:
+            self.movable.add(value)
+            return value in self.into_moves
+        return True
+
+    def slots(self, op: Op, template: str) -> tuple[dict[str, ast.expr], int]:
+        """What goes into the slots of a template, and how deep that is already."""
+        if op.name not in DISPLAYS:
+            self.shorten(op, template)
+        depth = max((self.waiting[o].depth for o in op.operands if o in self.waiting), default=0)
+        slots: dict[str, ast.expr] = {}
+        for position, operand in enumerate(op.operands):
+            tree = self.operand(operand)
+            slots[str(position)] = slots[op.opdef.operand_name(position)] = tree
+        wanted = _fields(template) - {"out"}
+        slots.update((key, literal(op.attrs[key])) for key in wanted - slots.keys())
+        return slots, 0 if op.name in DISPLAYS else depth
+
+    def shorten(self, op: Op, template: str) -> None:
+        """Gives operands that wait a line of their own until what remains is readable."""
+        while True:
+            inner = {o: self.waiting[o] for o in op.operands if o in self.waiting}
+            inner = {value: w for value, w in inner.items() if w.op.name not in DISPLAYS}
+            width = len(template) + sum(w.width for w in inner.values())
+            deep = any(w.depth >= DEEPEST for w in inner.values())
+            repeated = [v for v in inner if _repeats(op, template, v)]
+            if not inner or not (repeated or width > WIDEST or deep):
+                return
+            worst = max(inner, key=lambda v: (v in repeated, inner[v].width, inner[v].depth))
+            self.flush([inner[worst].op])
+
+    # Operands and statements
+
+    def token(self, value: Value) -> Value:
+        """The value that stands for ``value``'s variable."""
+        return self.alias.get(value, value)
+
+    def operand(self, operand: AnyOperand) -> ast.expr:
+        """The tree of an operand; an expression that waited for it is taken."""
+        if not isinstance(operand, Value):
+            return literal(operand)
+        found = self.waiting.get(operand)
+        if found is None:
+            return name_of(self.token(operand))
+        if found.op.name != "undefined":
+            del self.waiting[operand]
+        return found.tree
+
+    def targets(self, op: Op) -> tuple[Value | None, ...]:
+        """The variables of an operation's results; the only one is there even if unused."""
+        if len(op.results) == 1:
+            return (self.token(op.result),)
+        return tuple(self.token(r) if self.uses.count[r] else None for r in op.results)
+
+    def emit(self, statement: Statement, op: Op | None = None) -> None:
+        if op is not None:
+            statement.span, statement.about = op.span, op.about
+        self.out.append(statement)
+
+    def flush(self, ops: Iterable[Op] | None = None) -> None:
+        """Makes statements of what waits (of ``ops``, or of everything), in the order of birth.
+
+        A tuple or dict display goes on waiting, as long as nobody asks for it by name.
+        """
+        chosen = None if ops is None else list(ops)
+        for value, waiting in list(self.waiting.items()):
+            asked = waiting.op.name not in DISPLAYS
+            if asked and (chosen is None or waiting.op in chosen):
+                del self.waiting[value]
+                self.out.append(waiting.statement(self.token(value)))
+
+    def settle(self, operands: Iterable[AnyOperand]) -> None:
+        """Makes statements of the ``operands`` that wait, displays too."""
+        for operand in operands:
+            waiting = self.waiting.get(operand) if isinstance(operand, Value) else None
+            if waiting is not None and waiting.op.name != "undefined":
+                assert isinstance(operand, Value)
+                del self.waiting[operand]
+                self.out.append(waiting.statement(self.token(operand)))
+
+    # Calls, branches, residuals
+
+    def call(self, op: Op) -> None:
+        """``out, residuals = dense_forward(x, w)``."""
+        name: ast.expr = ast.Name(op.attrs["callee"].name, ast.Load())
+        arguments = [self.operand(operand) for operand in op.operands]
+        self.flush()
+        tree = ast.Call(name, arguments, [])
+        self.emit(Assign(self.targets(op), tree) if op.results else Do(ast.Expr(tree)), op)
+
+    def branch(self, op: Op) -> None:
+        """An ``if``; a result that nobody needs is not assigned."""
+        test = self.operand(op.operands[0])
+        self.flush()
+        then, orelse = (self.inside(partial(self.arm, op, region)) for region in op.regions)
+        self.emit(Branch(test, then, orelse), op)
+
+    def arm(self, op: Op, region: Region) -> None:
+        self.ops(region)
+        live = [
+            (self.token(result), operand)
+            for result, operand in zip(op.results, region.yields)
+            if self.uses.count[result]
+        ]
+        self.moves(live, "branch")
+
+    def moves(self, pairs: Iterable[tuple[Value, AnyOperand]], kind: str) -> None:
+        """Assignments at the same time."""
+        listed = list(pairs)
+        about = [self.waiting[o].op for _, o in listed if o in self.waiting]
+        trees = tuple((target, self.operand(operand)) for target, operand in listed)
+        self.flush()
+        if trees:
+            self.emit(Moves(trees, kind), next((op for op in about if op.span != NOWHERE), None))
+
+    def open_residuals(self, body: Region) -> None:
+        """``x, x_1, y = residuals`` in the place of an ``item`` for each."""
+        for param in body.params:
+            if param.name != "residuals" or not isinstance(param.type, TupleType):
+                continue
+            targets: list[Value | None] = [None] * len(param.type.items)
+            for op in body.ops:
+                if op.name == "item" and op.operands[0] is param and not targets[op.attrs["key"]]:
+                    targets[op.attrs["key"]] = op.result
+                    self.opened.add(op)
+            if any(targets):
+                self.emit(Assign(tuple(targets), name_of(param), unpacks=True))
+
+
+def _same_line(a: Span, b: Span) -> bool:
+    return (a.file, a.line) == (b.file, b.line)
+
+
+@cache
+def _fields(template: str) -> frozenset[str]:
+    """The names of a template's slots."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
+
+
+def _repeats(op: Op, template: str, value: Value) -> bool:
+    """Whether an operand that is written twice, or inside a comprehension, is ``value``."""
+    position = op.operands.index(value)
+    slots = {"{" + str(position) + "}", "{" + op.opdef.operand_name(position) + "}"}
+    return sum(template.count(slot) for slot in slots) != 1 or " for " in template

@@ -1,0 +1,225 @@
+"""Loops become statements: carries are variables, stacks are lists, reads are items of lists.
+
+A loop's order is: carries begin, lists begin, then in each iteration items are read, carries that
+are collected as they enter are appended, the body runs, what it made is appended, all carries move
+on at the same time, and the loop may be left.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from autodiff_compiler.emit.literals import literal
+from autodiff_compiler.emit.statements import (
+    Assign,
+    Break,
+    Do,
+    For,
+    While,
+    name_of,
+    reads,
+    renamed,
+    value_in,
+)
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Value
+from autodiff_compiler.ir.types import BOOL
+
+if TYPE_CHECKING:
+    from autodiff_compiler.emit.compose import Composer
+
+Port = tuple[Value, AnyOperand]
+
+
+def compose_loop(composer: Composer, loop: Loop) -> None:
+    """Emits the statements of ``loop``."""
+    _Loop(composer, loop).compose()
+
+
+def call(function: str, *arguments: ast.expr) -> ast.Call:
+    """The tree of ``function(arguments)``."""
+    return ast.Call(ast.Name(function, ast.Load()), list(arguments), [])
+
+
+class _Loop:
+    """One loop on its way: which ports are needed, and its statements."""
+
+    def __init__(self, composer: Composer, loop: Loop):
+        self.composer, self.loop, self.op = composer, loop, loop.op
+        count = composer.uses.count
+        self.stacks = [p for p in zip(loop.stacked, loop.stack_yields) if count[p[0]]]
+        self.reads = [p for p in zip(loop.read_params, loop.reads) if count[p[0]]]
+        stored_by_position = bool(self.reads) or loop.runs_reversed and bool(self.stacks)
+        self.needs_position = count[loop.position] > 0 or stored_by_position
+        self.needs_count = count[loop.count] > 0
+        self.needs_index = loop.index is not None and count[loop.index] > 0
+        self.counts = (
+            self.needs_count and loop.has_until
+            if loop.is_for
+            else self.needs_position or self.needs_count
+        )
+        self.unify()
+
+    def unify(self) -> None:
+        """Makes one variable of what is one by its nature."""
+        loop, alias = self.loop, self.composer.alias
+        tests = (None,) * loop.carries if loop.condition is None else loop.condition.params
+        for param, result, test in zip(loop.carry_params, loop.carried, tests):
+            stands = result if result.given and not param.given else param
+            alias.update({param: stands, result: stands})
+            if test is not None:
+                alias[test] = stands
+        if not loop.is_for:
+            alias[loop.position] = loop.count
+        elif loop.starts_at_zero and loop.index is not None:
+            alias[loop.position] = loop.index
+
+    def compose(self) -> None:
+        composer, loop = self.composer, self.loop
+        composer.settle(operand for _, operand in self.reads)
+        if loop.is_for and self.reads_bounds_twice():
+            composer.settle(loop.bounds)
+        bounds = [composer.operand(bound) for bound in loop.bounds]
+        begin: list[Port] = list(zip(map(composer.token, loop.carry_params), loop.inits))
+        if self.counts:
+            begin.append((loop.count, 0))
+        composer.moves(begin, "init")
+        if loop.is_for and self.needs_count and not loop.has_until:
+            composer.emit(Assign((loop.count,), length(bounds)))
+        self.begin_lists(bounds)
+        if loop.condition is not None:
+            self.compose_while()
+            return
+        targets, items = self.iteration(bounds)
+        composer.emit(For(targets, items, composer.inside(self.body)), self.op)
+
+    def reads_bounds_twice(self) -> bool:
+        return (
+            self.needs_count
+            or self.loop.runs_reversed
+            and bool(self.stacks)
+            or self.needs_position
+            and not self.loop.starts_at_zero
+        )
+
+    def compose_while(self) -> None:
+        composer, condition = self.composer, self.loop.condition
+        assert condition is not None
+        head = composer.inside(lambda: composer.ops(condition))
+        test = composer.operand(condition.yields[0])
+        body = composer.inside(self.body)
+        composer.emit(While(head, test, body), self.op)
+
+    def begin_lists(self, bounds: list[ast.expr]) -> None:
+        for stacked, _ in self.stacks:
+            empty: ast.expr = ast.List([], ast.Load())
+            if self.loop.runs_reversed:
+                none = ast.List([ast.Constant(None)], ast.Load())
+                zero = self.loop.starts_at_zero
+                empty = ast.BinOp(none, ast.Mult(), bounds[1] if zero else length(bounds))
+            self.composer.emit(Assign((stacked,), empty))
+
+    def iteration(self, bounds: list[ast.expr]) -> tuple[tuple[Value, ...], ast.expr]:
+        """The targets and the iterable of a ``for``."""
+        loop = self.loop
+        assert loop.index is not None
+        items: ast.expr = range_of(bounds)
+        targets: tuple[Value, ...] = (loop.index,)
+        if self.needs_position and not loop.starts_at_zero:
+            if self.needs_index:
+                targets, items = (loop.position, loop.index), call("enumerate", items)
+                items = call("list", items) if loop.runs_reversed else items
+            else:
+                targets, items = (loop.position,), call("range", length(bounds))
+        return targets, call("reversed", items) if loop.runs_reversed else items
+
+    def body(self) -> None:
+        """The statements of an iteration."""
+        composer, loop = self.composer, self.loop
+        if self.reads:
+            trees = [self.item(composer.operand(source)) for _, source in self.reads]
+            tree = trees[0] if len(trees) == 1 else ast.Tuple(list(trees), ast.Load())
+            composer.emit(Assign(tuple(param for param, _ in self.reads), tree))
+        entering = [port for port in self.stacks if port[1] in loop.carry_params]
+        for port in entering:
+            self.collect(*port)
+        composer.ops(loop.body)
+        for port in self.stacks:
+            if port not in entering:
+                self.collect(*port)
+        test = self.until()
+        moves = zip(map(composer.token, loop.carry_params), loop.carry_yields)
+        composer.moves(((token, y) for token, y in moves if self.changes(token, y)), "yield")
+        if self.counts:
+            one = ast.AugAssign(name_of(loop.count), ast.Add(), literal(1))
+            one.target.ctx = ast.Store()
+            composer.emit(Do(one))
+        if test is not None:
+            composer.emit(Break(test))
+
+    def changes(self, token: Value, operand: AnyOperand) -> bool:
+        return not isinstance(operand, Value) or self.composer.token(operand) is not token
+
+    def item(self, source: ast.expr) -> ast.expr:
+        position = name_of(self.composer.token(self.loop.position))
+        return ast.Subscript(source, position, ast.Load())
+
+    def collect(self, stacked: Value, operand: AnyOperand) -> None:
+        """Puts an item into its list."""
+        item = self.composer.operand(operand)
+        if not self.loop.runs_reversed:
+            append = ast.Attribute(name_of(stacked), "append", ast.Load())
+            self.composer.emit(Do(ast.Expr(ast.Call(append, [item], []))))
+            return
+        place = self.item(name_of(stacked))
+        place.ctx = ast.Store()  # type: ignore[attr-defined]
+        self.composer.emit(Do(ast.Assign([place], item)))
+
+    def until(self) -> ast.expr | None:
+        """The test that ends the loop, as it reads when all carries have moved on.
+
+        What a carry is given is read from the carry then. What needs a carry as it entered is
+        computed before.
+        """
+        composer, loop = self.composer, self.loop
+        if not loop.has_until or loop.until is False:
+            return None
+        params = tuple(map(composer.token, loop.carry_params))
+        moved = {
+            composer.token(y): token
+            for token, y in zip(params, loop.carry_yields)
+            if isinstance(y, Value)
+        }
+        entered = set(params) | ({loop.count} if self.counts else set())
+        if isinstance(loop.until, Value):
+            if composer.token(loop.until) in moved:
+                return name_of(moved[composer.token(loop.until)])
+            waiting = composer.waiting.get(loop.until)
+            if waiting is not None and entered.intersection(reads(waiting.tree)):
+                composer.settle([loop.until])
+        test = composer.operand(loop.until)
+        if value_in(test) in entered:
+            stop = Value(BOOL, "stop")
+            composer.emit(Assign((stop,), test))
+            return name_of(stop)
+        return renamed(test, lambda name: moved.get(name, name))
+
+
+def range_of(bounds: list[ast.expr]) -> ast.expr:
+    """``range(n)``: the start and the step are left out where they go without saying."""
+    start, stop, step = bounds
+    if _is(step, 1):
+        return call("range", stop) if _is(start, 0) else call("range", start, stop)
+    return call("range", start, stop, step)
+
+
+def length(bounds: list[ast.expr]) -> ast.expr:
+    """How many numbers a range has: a number where the bounds are numbers."""
+    try:
+        return literal(len(range(*(ast.literal_eval(bound) for bound in bounds))))
+    except (ValueError, TypeError):
+        return call("len", range_of(bounds))
+
+
+def _is(tree: ast.expr, number: int) -> bool:
+    return isinstance(tree, ast.Constant) and tree.value == number

@@ -1,0 +1,234 @@
+"""Statements of the generated text before names are chosen.
+
+Expressions are trees in which ``ast.Name.id`` is the ``Value`` itself; ``renamed`` puts text there
+at the end. A loop's carry is one value here, written before the loop and at the end of its body,
+so this is the first form in which a variable may be written twice. ``flow_of`` tells the liveness
+analysis when each statement reads and writes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, Union
+
+from autodiff_compiler.analysis.liveness import Cycle, Flow, Fork, Leave, Step
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import UNDEFINED
+from autodiff_compiler.span import NOWHERE, Span
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+@dataclass
+class Statement:
+    """``span`` and ``about`` are those of the operation it came from, for comments."""
+
+    span: Span = field(default=NOWHERE, kw_only=True)
+    about: str = field(default="primal", kw_only=True)
+
+
+@dataclass
+class Assign(Statement):
+    """``a, b = value``; a target that is None is not needed. ``unpacks``: a 1-tuple is opened."""
+
+    targets: tuple[Value | None, ...]
+    value: ast.expr
+    unpacks: bool = False
+
+
+@dataclass
+class Do(Statement):
+    """Any simple statement; written names stand in its tree as such."""
+
+    tree: ast.stmt
+
+
+@dataclass
+class Lines(Statement):
+    """The statements of one template: what they write is written first and completed after."""
+
+    trees: tuple[ast.stmt, ...]
+
+
+@dataclass
+class Moves(Statement):
+    """Assignments that happen at the same time; those to the own variable vanish in print.
+
+    ``kind`` is 'init' and 'yield' for a loop's carries, 'branch' for the results of an ``if``.
+    """
+
+    pairs: tuple[tuple[Value, ast.expr], ...]
+    kind: str
+
+
+@dataclass
+class Branch(Statement):
+    """An ``if``."""
+
+    test: ast.expr
+    then: Block
+    orelse: Block
+
+
+@dataclass
+class For(Statement):
+    """``for targets in items``."""
+
+    targets: tuple[Value, ...]
+    items: ast.expr
+    body: Block
+
+
+@dataclass
+class While(Statement):
+    """Runs ``head`` and then, as long as ``test`` holds, ``body`` and ``head`` again."""
+
+    head: Block
+    test: ast.expr
+    body: Block
+
+
+@dataclass
+class Break(Statement):
+    """``if test: break``."""
+
+    test: ast.expr
+
+
+@dataclass
+class Return(Statement):
+    """The end of the function."""
+
+    values: tuple[ast.expr, ...]
+
+
+Block = list[Statement]
+Tree = Union[ast.expr, ast.stmt]
+
+
+def name_of(value: Value) -> ast.Name:
+    """The tree that reads ``value``."""
+    return ast.Name(value, ast.Load())  # type: ignore[arg-type]
+
+
+def value_in(tree: ast.AST | None) -> Value | None:
+    """The value that ``tree`` names, if it is nothing but a name."""
+    if isinstance(tree, ast.Name) and isinstance(tree.id, Value):
+        return tree.id
+    return None
+
+
+def reads(*trees: ast.AST) -> tuple[Value, ...]:
+    """The values that ``trees`` read (an augmented assignment reads its target too)."""
+    return tuple(dict.fromkeys(_found(trees, lambda node, augmented: augmented or _loads(node))))
+
+
+def writes(*trees: ast.AST) -> tuple[Value, ...]:
+    """The values that ``trees`` assign to."""
+    return tuple(dict.fromkeys(_found(trees, lambda node, augmented: not _loads(node))))
+
+
+def _loads(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _found(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) -> Iterator[Value]:
+    for tree in trees:
+        augmented = isinstance(tree, ast.AugAssign)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.id, Value):
+                if wanted(node, augmented):
+                    yield node.id
+
+
+def localised(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
+    """``trees`` with their own helping variables made values, so that they get names like others."""
+    bound = {
+        node.id
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and not _loads(node) and not isinstance(node.id, Value)
+    }
+    own = {name: Value(UNDEFINED, name) for name in sorted(bound)}
+    return tuple(renamed(tree, lambda name: own.get(name, name)) for tree in trees)
+
+
+def renamed(tree: Node, name: Callable[[Any], Any]) -> Node:
+    """A copy of ``tree`` with other names: ``name`` maps text and values."""
+    fields: dict[str, Any] = {}
+    for key, part in ast.iter_fields(tree):
+        if isinstance(part, ast.AST):
+            part = renamed(part, name)
+        elif isinstance(part, list):
+            part = [renamed(item, name) if isinstance(item, ast.AST) else item for item in part]
+        fields[key] = part
+    if isinstance(tree, ast.Name):
+        fields["id"] = name(fields["id"])
+    return type(tree)(**fields)
+
+
+def walk(block: Sequence[Statement]) -> Iterator[Statement]:
+    """Every statement, those of inner blocks right after their owner."""
+    for statement in block:
+        yield statement
+        for inner in blocks_of(statement):
+            yield from walk(inner)
+
+
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    if isinstance(statement, Branch):
+        return (statement.then, statement.orelse)
+    if isinstance(statement, While):
+        return (statement.head, statement.body)
+    return (statement.body,) if isinstance(statement, For) else ()
+
+
+def trees_of(statement: Statement) -> tuple[Tree, ...]:
+    """The trees that stand in the statement's own line."""
+    if isinstance(statement, Assign):
+        return (statement.value,)
+    if isinstance(statement, Do):
+        return (statement.tree,)
+    if isinstance(statement, Lines):
+        return statement.trees
+    if isinstance(statement, Moves):
+        return tuple(tree for _, tree in statement.pairs)
+    if isinstance(statement, For):
+        return (statement.items,)
+    if isinstance(statement, Return):
+        return statement.values
+    assert isinstance(statement, (Branch, While, Break))
+    return (statement.test,)
+
+
+def targets_of(statement: Statement) -> tuple[Value, ...]:
+    """The values that the statement's own line assigns to."""
+    if isinstance(statement, (Assign, For)):
+        return tuple(target for target in statement.targets if target is not None)
+    if isinstance(statement, Moves):
+        return tuple(target for target, _ in statement.pairs)
+    return writes(*trees_of(statement)) if isinstance(statement, (Do, Lines)) else ()
+
+
+def flow_of(block: Sequence[Statement]) -> Flow:
+    """When ``block`` reads and writes."""
+    return tuple(part for statement in block for part in _flow(statement))
+
+
+def _flow(statement: Statement) -> Flow:
+    needs, gives = reads(*trees_of(statement)), targets_of(statement)
+    if isinstance(statement, Branch):
+        branches = (flow_of(statement.then), flow_of(statement.orelse))
+        return (Step(needs), Fork(branches))
+    if isinstance(statement, For):
+        return (Step(needs), Cycle((), (Step((), gives), *flow_of(statement.body))))
+    if isinstance(statement, While):
+        return (Cycle((*flow_of(statement.head), Step(needs)), flow_of(statement.body)),)
+    if isinstance(statement, Break):
+        return (Leave(needs),)
+    if isinstance(statement, Lines):  # operands are still read when something is written
+        needs = tuple(value for value in needs if value not in gives)
+        return (Step(needs, gives), Step((*needs, *gives)))
+    return (Step(needs, gives),)

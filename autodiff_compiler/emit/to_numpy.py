@@ -1,0 +1,252 @@
+"""A whole module of NumPy source from functions: the last stage, and the text that runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autodiff_compiler.emit.compose import Composer
+from autodiff_compiler.emit.lines import Document
+from autodiff_compiler.emit.names import choose, share, texts, unshared
+from autodiff_compiler.emit.statements import (
+    Assign,
+    Block,
+    Branch,
+    Break,
+    Do,
+    For,
+    Lines,
+    Moves,
+    Return,
+    Statement,
+    While,
+    reads,
+    renamed,
+)
+from autodiff_compiler.emit.unparse import print_expression, print_statement
+from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.span import NOWHERE, Span
+
+UNBROADCAST = '''\
+def unbroadcast(d, shape):
+    """Sums d over the axes along which a value of this shape was stretched."""
+    lead = d.ndim - len(shape)
+    stretched = tuple(lead + i for i, n in enumerate(shape) if n == 1 and d.shape[lead + i] != 1)
+    return np.sum(d, axis=(*range(lead), *stretched)).reshape(shape)
+'''
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A module's text, and for each of its lines the place in the user's source it is about."""
+
+    source: str
+    line_map: dict[int, Span]
+
+
+def emit_module(functions: Sequence[Function], header: Sequence[str] = ()) -> Emitted:
+    """The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
+
+    >>> from autodiff_compiler.ir.build import Builder
+    >>> from autodiff_compiler.ir.types import array
+    >>> from autodiff_compiler.operators.structure import sum_, transpose
+    >>> with Builder() as builder:
+    ...     x = Value(array("float32", 2, 3), "x")
+    ...     out = sum_(transpose(x, perm=(1, 0)), axes=None, keepdims=False)
+    >>> from autodiff_compiler.ir.nodes import Region
+    >>> net = Function("net", Region((x,), tuple(builder.ops), (out,)), NOWHERE)
+    >>> print(emit_module([net], ["Net.construct"]).source, end="")
+    # Net.construct
+    import numpy as np
+    <BLANKLINE>
+    <BLANKLINE>
+    def net(x):
+        return np.sum(x.T)
+    """
+    globals_ = {function.name for function in functions}
+    bodies = [_name(function, globals_) for function in functions]
+    document = Document()
+    for line in header:
+        document.comment(line)
+    document.add("import numpy as np")
+    if any("unbroadcast" in texts(block) for block, _ in bodies):
+        document.blank(2)
+        first, *rest = UNBROADCAST.splitlines()
+        document.add(first)
+        for line in rest:
+            document.text(line)
+    for function, (block, names) in zip(functions, bodies):
+        document.blank(2)
+        _Writer(document, function, names).write(block)
+    return Emitted(document.render(), document.origins())
+
+
+def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, str]]:
+    """The statements of ``function`` and the names of its values.
+
+    Where a value could not share the variable it is handed to, it is written inside the assignment
+    that hands it on, and sharing is tried anew.
+    """
+    composer = Composer(function)
+    block = composer.compose()
+    variables = share(function, block, composer.alias)
+    into_moves = unshared(block, variables) & composer.movable
+    if into_moves:
+        composer = Composer(function, into_moves)
+        block = composer.compose()
+        variables = share(function, block, composer.alias)
+    return block, choose(function, block, variables, {*reserved, "np"})
+
+
+class _Writer:
+    """Writes the statements of one function into a document."""
+
+    def __init__(self, document: Document, function: Function, names: Mapping[Value, str]):
+        self.document, self.function, self.names = document, function, names
+        self.told: tuple[str, int, bool] | None = None
+
+    def write(self, block: Block) -> None:
+        for note in self.function.notes:
+            self.document.comment(note)
+        params = ", ".join(self.names[param] for param in self.function.params)
+        span = self.function.span
+        head = f"def {self.function.name}({params}):"
+        self.document.add(head, 0, origin=None if span == NOWHERE else span)
+        self.block(self.tidy(block), 1)
+
+    # What is left when assignments of a variable to itself are gone
+
+    def tidy(self, block: Block) -> Block:
+        """``block`` without what does nothing."""
+        kept = [self.tidied(statement) for statement in block]
+        return [statement for statement in kept if statement is not None]
+
+    def tidied(self, statement: Statement) -> Statement | None:
+        if isinstance(statement, Moves):
+            pairs = tuple(p for p in statement.pairs if self.text(p[1]) != self.names[p[0]])
+            return replace(statement, pairs=pairs) if pairs else None
+        if isinstance(statement, Branch):
+            then, orelse = self.tidy(statement.then), self.tidy(statement.orelse)
+            if then:
+                return replace(statement, then=then, orelse=orelse)
+            return replace(statement, test=_negated(statement.test), then=orelse, orelse=[]) \
+                if orelse else None  # fmt: skip
+        if isinstance(statement, While):
+            head, body = self.tidy(statement.head), self.tidy(statement.body)
+            return replace(statement, head=head, body=body)
+        if isinstance(statement, For):
+            return replace(statement, body=self.tidy(statement.body))
+        return statement
+
+    # Lines
+
+    def named(self, name: Any) -> str:
+        return self.names[name] if isinstance(name, Value) else name
+
+    def text(self, tree: ast.expr) -> str:
+        return print_expression(renamed(tree, self.named))
+
+    def block(self, block: Block, indent: int) -> None:
+        for statement in block:
+            self.statement(statement, indent)
+        if not block:
+            self.document.add("pass", indent)
+
+    def statement(self, statement: Statement, indent: int) -> None:
+        if isinstance(statement, Branch):
+            self.branch(statement, indent)
+        elif isinstance(statement, For):
+            targets = ", ".join(self.names[target] for target in statement.targets)
+            self.header(statement, f"for {targets} in {self.text(statement.items)}:", indent)
+            self.block(statement.body, indent + 1)
+        elif isinstance(statement, While):
+            self.loop(statement, indent)
+        elif isinstance(statement, Break):
+            self.line(statement, f"if {self.text(statement.test)}:", indent)
+            self.line(statement, "break", indent + 1)
+        else:
+            for text in self.simple(statement):
+                self.line(statement, text, indent)
+
+    def branch(self, statement: Branch, indent: int, word: str = "if") -> None:
+        self.header(statement, f"{word} {self.text(statement.test)}:", indent)
+        self.block(statement.then, indent + 1)
+        rest = statement.orelse
+        if len(rest) == 1 and isinstance(rest[0], Branch):
+            self.branch(rest[0], indent, "elif")
+        elif rest:
+            self.document.add("else:", indent)
+            self.block(rest, indent + 1)
+
+    def loop(self, statement: While, indent: int) -> None:
+        if not statement.head:
+            self.header(statement, f"while {self.text(statement.test)}:", indent)
+            self.block(statement.body, indent + 1)
+            return
+        self.header(statement, "while True:", indent)
+        self.block(statement.head, indent + 1)
+        self.line(statement, f"if {self.text(_negated(statement.test))}:", indent + 1)
+        self.line(statement, "break", indent + 2)
+        for inner in statement.body:
+            self.statement(inner, indent + 1)
+
+    def simple(self, statement: Statement) -> list[str]:
+        """The lines of a statement without blocks."""
+        if isinstance(statement, Assign):
+            return [f"{self.targets(statement)} = {self.bare(statement.value)}"]
+        if isinstance(statement, Moves):
+            return self.moves(statement)
+        if isinstance(statement, Return):
+            values = statement.values or (ast.Constant(None),)
+            tree = values[0] if len(values) == 1 else ast.Tuple(list(values), ast.Load())
+            return [f"return {self.bare(tree)}"]
+        trees = (statement.tree,) if isinstance(statement, Do) else ()
+        trees = statement.trees if isinstance(statement, Lines) else trees
+        return [print_statement(renamed(tree, self.named)) for tree in trees]
+
+    def bare(self, tree: ast.expr) -> str:
+        """One side of a simple statement: a tuple of two or more stands without parentheses."""
+        if isinstance(tree, ast.Tuple) and len(tree.elts) > 1:
+            return ", ".join(self.text(item) for item in tree.elts)
+        return self.text(tree)
+
+    def targets(self, statement: Assign) -> str:
+        names = ["_" if target is None else self.names[target] for target in statement.targets]
+        return f"({names[0]},)" if statement.unpacks and len(names) == 1 else ", ".join(names)
+
+    def moves(self, statement: Moves) -> list[str]:
+        """One assignment after the other, or all in one where a later one reads an earlier one."""
+        targets = [self.names[target] for target, _ in statement.pairs]
+        needs = [{self.names[value] for value in reads(tree)} for _, tree in statement.pairs]
+        values = [self.text(tree) for _, tree in statement.pairs]
+        later = [set().union(*needs[position + 1 :]) for position in range(len(needs))]
+        if any(target in needed for target, needed in zip(targets, later)):
+            return [f"{', '.join(targets)} = {', '.join(values)}"]
+        return [f"{target} = {value}" for target, value in zip(targets, values)]
+
+    # Comments: every line of the user's once, behind what it does or above what undoes it
+
+    def header(self, statement: Statement, text: str, indent: int) -> None:
+        self.line(statement, text, indent, behind=True)
+
+    def line(self, statement: Statement, text: str, indent: int, behind: bool = False) -> None:
+        span = statement.span
+        if span == NOWHERE:
+            self.document.add(text, indent)
+            return
+        adjoint = statement.about == "adjoint"
+        behind = behind or not adjoint
+        here = (span.file, span.line, adjoint)
+        news = None if self.told == here else span.tag
+        self.told = here
+        if news is not None and not behind:
+            self.document.comment(news, indent)
+        self.document.add(text, indent, news if behind else None, origin=span)
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    return ast.UnaryOp(ast.Not(), test)
