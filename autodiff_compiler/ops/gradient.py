@@ -1,0 +1,337 @@
+"""``GradOperation``, ``grad``, ``value_and_grad``, ``get_grad``: ways to ask for a gradient.
+
+Each makes a ``GradientFunction``, which remembers what was asked. Its methods say which slots of a
+call get a gradient and how the answer is packed; they work on arguments of any kind, because the
+run time uses them with tensors and the front end, meeting one inside ``construct``, with values.
+
+A call is a row of slots: positional arguments, then keyword arguments in the order of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from autodiff_compiler.common.engine import engine
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.plan import Request
+
+#: Which slots: one, several in this order, every tensor, or none.
+Position = int | tuple[int, ...] | str | None
+ALL = "all"
+
+
+class PositionError(CallError, IndexError, RuntimeError):
+    """A position beyond the arguments of a call (both built-in classes, as the modes differ)."""
+
+
+class GradientFunction:
+    """The gradient of ``fn``, to be called like ``fn``.
+
+    position    the slots to differentiate; ``"all"`` promises a tuple, whatever its length.
+    optional    a missing slot 0 gives ``()`` instead of an error.
+    by_list     whether ``weights`` are differentiated; None stands for all that take part.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        weights: Any = None,
+        *,
+        position: Position = 0,
+        optional: bool = False,
+        by_list: bool = False,
+        sens_param: bool = False,
+        value: bool = False,
+        has_aux: bool = False,
+        return_ids: bool = False,
+    ):
+        self.fn = unwrapped(fn)
+        # A snapshot: what the caller does to the list later is another request.
+        self.weights = _snapshot(weights) if by_list else None
+        self.position = position
+        self.optional = optional
+        self.by_list = by_list
+        self.sens_param = sens_param
+        self.value = value
+        self.has_aux = has_aux
+        self.return_ids = return_ids
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not callable(self.fn):
+            raise TypeError(f"The fn should be callable, but got {type(self.fn).__name__}")
+        return engine().run_gradient(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
+        return f"<gradient of {name}>"
+
+    @cached_property
+    def key(self) -> tuple:
+        """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
+        wanted = self.weight_list()
+        ids = None if wanted is None else tuple(map(id, wanted))
+        return (self.position, self.sens_param, self.value, self.has_aux, ids)
+
+    # ---- the question
+
+    def split_sens(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple, dict[str, Any], Any]:
+        """The arguments of ``fn``, and the sensitivity: keyword ``sens``, or the last argument."""
+        args, kwargs = tuple(args), dict(kwargs)
+        if not self.sens_param:
+            return args, kwargs, None
+        for keyword in ("sens", "sens_param"):
+            if keyword in kwargs:
+                return args, kwargs, kwargs.pop(keyword)
+        if not args:
+            raise CallError(
+                "the sensitivity is missing: with sens_param=True it is the last argument",
+                "pass the gradient of the output last, or as the keyword 'sens'",
+            )
+        return args[:-1], kwargs, args[-1]
+
+    def positions(self, is_tensor: Sequence[bool]) -> tuple[int, ...]:
+        """The slots whose gradient is wanted; those that hold no tensor drop out."""
+        if self.position is None:
+            return ()
+        if self.position == ALL:
+            return tuple(slot for slot, tensor in enumerate(is_tensor) if tensor)
+        wanted = self.position if isinstance(self.position, tuple) else (self.position,)
+        if not wanted:
+            raise RuntimeError("grad_position should not be empty when grad by position!")
+        for slot in wanted:
+            if slot >= len(is_tensor) and not self.optional:  # type: ignore[operator]
+                raise PositionError(f"Position index {slot} is exceed input size.")
+        return tuple(s for s in wanted if s < len(is_tensor) and is_tensor[s])  # type: ignore
+
+    def weight_list(self) -> tuple[Any, ...] | None:
+        """The weights to differentiate, each once; None for every trainable that takes part."""
+        if not self.by_list:
+            return ()
+        if self.weights is None:
+            return None
+        found: list[Any] = []
+        _mirror(self.weights, found.append)
+        return tuple({id(weight): weight for weight in found}.values())
+
+    def request(self, is_tensor: Sequence[bool]) -> Request:
+        """What to compile for a call with these slots."""
+        return Request(
+            positions=self.positions(is_tensor),
+            weights=self.weight_list(),
+            sens="given" if self.sens_param else "ones",
+            value=self.value or self.has_aux,
+            aux=self.has_aux,
+        )
+
+    # ---- the answer
+
+    def pack(
+        self,
+        value: Any,
+        input_gradients: Sequence[Any],
+        weight_gradients: Sequence[Any],
+        positions: Sequence[int] | None = None,
+    ) -> Any:
+        """The promised structure. ``positions`` are the slots of ``input_gradients``, for ids."""
+        parts = []
+        if self.position is not None:
+            given = tuple(input_gradients)
+            if self.return_ids:
+                given = tuple(zip(self._expected() if positions is None else positions, given))
+            parts.append(given if self.position == ALL or len(given) != 1 else given[0])
+        if self.by_list:
+            parts.append(self._pack_weights(tuple(weight_gradients)))
+        packed = parts[0] if len(parts) == 1 else tuple(parts)
+        if self.value:
+            return value, packed
+        return (packed, tuple(value[1:])) if self.has_aux else packed
+
+    def _expected(self) -> tuple[int, ...]:
+        return self.position if isinstance(self.position, tuple) else (self.position,)  # type: ignore
+
+    @cached_property
+    def _weights_are_plain(self) -> bool:
+        """Whether the tuple of gradients is what was promised: the usual case."""
+        if self.weights is None:
+            return True
+        if self.return_ids or not isinstance(self.weights, tuple):
+            return False
+        return [*map(id, self.weights)] == [*map(id, self.weight_list() or ())]
+
+    def _pack_weights(self, gradients: tuple) -> Any:
+        if self._weights_are_plain:
+            return gradients
+        wanted = self.weight_list() or ()
+        by_id = {id(weight): gradient for weight, gradient in zip(wanted, gradients)}
+        if self.return_ids:
+            return _mirror(self.weights, lambda weight: (weight.name, by_id[id(weight)]))
+        return _mirror(self.weights, lambda weight: by_id[id(weight)])
+
+
+class GradOperation:
+    """Makes gradient functions: of the first input, of all inputs, of weights, or of both.
+
+    get_all       a tuple with the gradient of every tensor input.
+    get_by_list   the gradients of the weights given with the function.
+    sens_param    the last argument of the gradient function is the gradient of the output.
+    """
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
+        _check_flags("GradOperation", get_all=get_all, get_by_list=get_by_list,
+                     sens_param=sens_param)  # fmt: skip
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def __call__(self, fn: Any, weights: Any = None) -> GradientFunction:
+        first = None if self.get_by_list else 0
+        return GradientFunction(
+            fn,
+            weights,
+            position=ALL if self.get_all else first,
+            optional=True,
+            by_list=self.get_by_list,
+            sens_param=self.sens_param,
+        )
+
+    def __repr__(self) -> str:
+        flags = (self.get_all, self.get_by_list, self.sens_param)
+        return "GradOperation(get_all={}, get_by_list={}, sens_param={})".format(*flags)
+
+
+def grad(
+    fn: Any,
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: bool = False,
+) -> GradientFunction:
+    """The gradient of ``fn`` in the inputs at ``grad_position`` and in ``weights``."""
+    return _asked("_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, False)
+
+
+def value_and_grad(
+    fn: Any,
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: bool = False,
+) -> GradientFunction:
+    """As ``grad``; the function's own result comes first."""
+    return _asked("_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, True)
+
+
+def get_grad(gradients: Any, identifier: Any) -> Any:
+    """The gradient of one position or Parameter, out of a result with ``return_ids=True``.
+
+    >>> get_grad(((0, "d_x"), (1, "d_y")), 1)
+    'd_y'
+    """
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        wanted: Any = identifier
+    elif isinstance(identifier, Tensor) and hasattr(identifier, "name"):
+        wanted = identifier.name
+    else:
+        raise TypeError(
+            f"For `get_grad`, the `x` should be an integer or a Parameter, but got {identifier}"
+        )
+    found = _find(gradients, wanted)
+    if found is None:
+        raise RuntimeError(f"Can not find the gradient for position or Parameter {identifier}")
+    return found
+
+
+def unwrapped(fn: Any) -> Any:
+    """The function below ``jit`` and ``differentiable``, which only change how it is run."""
+    while getattr(fn, "_compiled_forward", False) is True and hasattr(fn, "__wrapped__"):
+        fn = fn.__wrapped__
+    return fn
+
+
+def _asked(
+    name: str,
+    fn: Any,
+    position: Any,
+    weights: Any,
+    has_aux: bool,
+    return_ids: bool,
+    sens_param: bool,
+    value: bool,
+) -> GradientFunction:
+    if position is None and weights is None:
+        raise ValueError("`grad_position` and `weight` can not be None at the same time.")
+    _check_flags(name, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
+    return GradientFunction(
+        fn,
+        weights,
+        position=_checked_position(position),
+        by_list=weights is not None,
+        sens_param=sens_param,
+        value=value,
+        has_aux=has_aux,
+        return_ids=return_ids,
+    )
+
+
+def _checked_position(position: Any) -> Position:
+    if position is None:
+        return None
+    if not isinstance(position, (int, tuple)):
+        raise TypeError("For 'F.grad', the 'grad_position' must be int or tuple.")
+    several = position if isinstance(position, tuple) else (position,)
+    if not all(isinstance(slot, int) for slot in several):
+        raise TypeError("For 'F.grad', the element in 'grad_position' must be int.")
+    if any(slot < 0 for slot in several):
+        raise ValueError("grad_position must be >= 0.")
+    if len(set(several)) < len(several):
+        raise ValueError("There are duplicate positions in `grad_position`, please check it")
+    return tuple(map(int, position)) if isinstance(position, tuple) else int(position)
+
+
+def _check_flags(owner: str, **flags: Any) -> None:
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise TypeError(
+                f"For '{owner}', the '{name}' should be bool, but got {type(flag).__name__}"
+            )
+
+
+def _snapshot(weights: Any) -> Any:
+    if isinstance(weights, Mapping):
+        return {key: _snapshot(weight) for key, weight in weights.items()}
+    return tuple(map(_snapshot, weights)) if isinstance(weights, (list, tuple)) else weights
+
+
+def _mirror(weights: Any, leaf: Callable[[Any], Any]) -> Any:
+    """``leaf`` of every weight, in the structure of the weights."""
+    if isinstance(weights, Tensor):
+        return leaf(weights)
+    if isinstance(weights, dict):
+        return {key: _mirror(weight, leaf) for key, weight in weights.items()}
+    if isinstance(weights, tuple):
+        return tuple(_mirror(weight, leaf) for weight in weights)
+    raise TypeError(
+        "The weights you provided is expected to be a tensor, or a list or tuple. "
+        f"but got {weights}"
+    )
+
+
+def _find(gradients: Any, wanted: Any) -> Any:
+    """The gradient in the pair ``(wanted, gradient)``, depth first."""
+    if isinstance(gradients, dict):
+        gradients = tuple(gradients.values())
+    if not isinstance(gradients, tuple):
+        return None
+    if len(gradients) == 2 and type(gradients[0]) in (int, str):
+        return gradients[1] if gradients[0] == wanted else None
+    return next((g for item in gradients if (g := _find(item, wanted)) is not None), None)
+
+
+__all__ = [
+    "GradOperation", "GradientFunction", "get_grad", "grad", "unwrapped", "value_and_grad",
+]  # fmt: skip

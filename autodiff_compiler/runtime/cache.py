@@ -1,0 +1,170 @@
+"""What has been compiled, by the function it was compiled from.
+
+A Cell is known by itself, a plain function or lambda by its code (so that one made anew in a loop
+is not compiled anew; guards look at the very function), a gradient function by what it asks and
+what it differentiates. Below a function, a key leads to a few units, whose guards decide. When the
+function dies its units go; and the least lately used go where there are too many.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import types
+import weakref
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Protocol
+
+from autodiff_compiler.ops.gradient import GradientFunction, unwrapped
+from autodiff_compiler.runtime.guards import Guard
+
+PER_FUNCTION = 64
+OVERALL = 1024
+
+
+class Entry(Protocol):
+    """What the cache needs of a unit: its guard, and a place for the time of its last use."""
+
+    guard: Guard
+    used: int
+
+
+class Table:
+    """The units of one function: a key, and those that the guards choose among."""
+
+    def __init__(self) -> None:
+        self.units: dict[Hashable, tuple[Any, ...]] = {}
+        #: Slots whose values the compiler turned out to need, by key.
+        self.needed: dict[Hashable, tuple[int, ...]] = {}
+        self.owners: list[Any] = []
+
+    def all(self) -> Iterator[tuple[Hashable, Any]]:
+        return ((key, unit) for key, units in [*self.units.items()] for unit in units)
+
+    def drop(self, key: Hashable, unit: Any) -> None:
+        self.units[key] = tuple(u for u in self.units.get(key, ()) if u is not unit)
+        if not self.units[key]:
+            del self.units[key]
+
+
+class Cache:
+    """Finds units without a lock; ``lock`` is held while compiling, so that nothing is compiled
+    twice. (Compiling is pure Python: two threads would not be faster than one.)"""
+
+    def __init__(self, per_function: int = PER_FUNCTION, overall: int = OVERALL):
+        self.per_function, self.overall = per_function, overall
+        self.lock = threading.RLock()
+        self.tables: dict[Hashable, Table] = {}
+        self._clock = itertools.count(1)
+
+    def find(self, fn: Any, key: Hashable, slots: Sequence[Any]) -> Any | None:
+        """The unit for this call, or None."""
+        table = self.tables.get(identity(fn))
+        if table is None:
+            return None
+        units = table.units.get(key, ())
+        for unit in units:
+            if unit.guard(fn, slots):
+                unit.used = next(self._clock)
+                if unit is not units[0]:
+                    # Most recent first. Two threads may race here; either order is right.
+                    table.units[key] = (unit, *(other for other in units if other is not unit))
+                return unit
+        return None
+
+    def table(self, fn: Any) -> Table:
+        """The table of ``fn``, made where there is none. To be called with the lock held."""
+        name = identity(fn)
+        table = self.tables.get(name)
+        if table is None:
+            table = self.tables[name] = Table()
+            for owner in _owners(fn):
+                table.owners.append(self._watched(owner, name, table))
+        return table
+
+    def add(self, fn: Any, key: Hashable, unit: Any) -> None:
+        """Keeps ``unit``, and drops the least lately used where there are too many."""
+        with self.lock:
+            table = self.table(fn)
+            unit.used = next(self._clock)
+            table.units[key] = (unit, *table.units.get(key, ()))
+            own = [(other.used, k, other) for k, other in table.all()]
+            if len(own) > self.per_function:
+                _, old_key, old = min(own, key=lambda row: row[0])
+                table.drop(old_key, old)
+            every = [(u.used, t, k, u) for t in [*self.tables.values()] for k, u in t.all()]
+            if len(every) > self.overall:
+                _, old_table, old_key, old = min(every, key=lambda row: row[0])
+                old_table.drop(old_key, old)
+            for name in [n for n, t in self.tables.items() if not t.units and t is not table]:
+                self.tables.pop(name, None)
+
+    def all(self) -> list[Any]:
+        """Every unit, the least lately used first."""
+        units = [unit for table in [*self.tables.values()] for _, unit in table.all()]
+        return sorted(units, key=lambda unit: unit.used)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        with self.lock:
+            self.tables.clear()
+
+    def _watched(self, owner: Any, name: Hashable, table: Table) -> Any:
+        """A weak hold on ``owner`` that drops the table with it; a strong one on what allows no
+        other, and on code, which a function made anew will ask for again."""
+        tables = weakref.ref(self)
+
+        def forget(_: Any) -> None:
+            cache = tables()
+            if cache is not None and cache.tables.get(name) is table:
+                del cache.tables[name]
+
+        if isinstance(owner, types.CodeType):
+            return owner
+        try:
+            return weakref.ref(owner, forget)
+        except TypeError:
+            return owner
+
+
+def identity(fn: Any) -> Hashable:
+    """What a function is known by, as long as its owners live.
+
+    Functions made by the same text are alike; their guards tell them apart.
+
+    >>> one, two = (lambda x: x + number for number in (1, 2))
+    >>> identity(one) == identity(two)
+    True
+    """
+    kind = type(fn)
+    if kind is types.FunctionType:
+        inner = unwrapped(fn) if fn.__dict__ else fn
+        return id(fn.__code__) if inner is fn else identity(inner)
+    if kind is GradientFunction:
+        return fn.key, identity(fn.fn)
+    if kind is types.MethodType:
+        return id(fn.__self__), identity(fn.__func__)
+    if kind is functools.partial:
+        return "partial", identity(fn.func), len(fn.args), tuple(fn.keywords)
+    return id(fn)
+
+
+def _owners(fn: Any) -> Iterator[Any]:
+    """The objects whose ids make up ``identity(fn)``."""
+    if isinstance(fn, types.FunctionType):
+        inner = unwrapped(fn)
+        yield from [fn.__code__] if inner is fn else _owners(inner)
+    elif type(fn) is GradientFunction:
+        yield from fn.weight_list() or ()
+        yield from _owners(fn.fn)
+    elif isinstance(fn, types.MethodType):
+        yield fn.__self__
+        yield from _owners(fn.__func__)
+    elif type(fn) is functools.partial:
+        yield from _owners(fn.func)
+    else:
+        yield fn
+
+
+__all__ = ["Cache", "Table", "identity"]

@@ -1,0 +1,186 @@
+"""A guard: one small generated function that tells whether a unit may still be used.
+
+What the compiler read from the outside world is a row of assumptions. Their paths are Python
+expressions; a part that several paths share is evaluated once. A path that cannot be evaluated
+fails the guard.
+
+>>> guard = compile_guard([Assumption("fn.real", "equal", 3), Assumption("slots[0]", "equal", 1)])
+>>> guard(3, (1,)), guard(3, (1.0,)), guard(None, (1,))
+(True, False, False)
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.plan import Assumption, Hoisted
+
+Guard = Callable[[Any, Sequence[Any]], bool]
+
+
+def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] = ()) -> Guard:
+    """A function of ``(fn, slots)`` that is true while all assumptions hold.
+
+    Hoisted tensors must still have the dtype and shape they were compiled for.
+    """
+    writer = _Writer()
+    assumptions = tuple(assumptions)
+    writer.count(a.path for a in assumptions if a.test != "absent")
+    for assumption in assumptions:
+        writer.assume(assumption)
+    for item in hoisted:
+        writer.same_signature(item)
+    return writer.finish()
+
+
+def first_broken(
+    assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
+) -> Assumption | None:
+    """The first assumption that does not hold, to tell why something is compiled anew."""
+    return next((a for a in assumptions if not compile_guard([a])(fn, slots)), None)
+
+
+class _Writer:
+    """Collects the lines of a guard and the constants that they compare with."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {}
+        self.uses: Counter[str] = Counter()
+        self.known: dict[str, str] = {}
+
+    def count(self, paths: Iterable[str]) -> None:
+        for path in dict.fromkeys(paths):
+            self.uses.update(set(map(ast.unparse, _links(_parse(path)))))
+
+    def constant(self, value: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    def refuse_if(self, condition: str) -> None:
+        self.lines.append(f"if {condition}: return False")
+
+    def evaluate(self, path: str) -> str:
+        """An expression for ``path``, with shared parts in variables."""
+        for link in _links(_parse(path)):
+            text = ast.unparse(link)
+            if self.uses[text] > 1 and text not in self.known:
+                name = f"p{len(self.known)}"
+                self.lines.append(f"{name} = {self.shorten(link)}")
+                self.known[text] = name
+        return self.shorten(_parse(path))
+
+    def shorten(self, tree: ast.expr) -> str:
+        """The text of ``tree``, its longest part that has a variable replaced by that."""
+        known = self.known
+
+        class Replace(ast.NodeTransformer):
+            def visit(self, node: ast.AST) -> ast.AST:
+                text = ast.unparse(node) if isinstance(node, ast.expr) else ""
+                return ast.Name(known[text]) if text in known else self.generic_visit(node)
+
+        return ast.unparse(Replace().visit(_parse(ast.unparse(tree))))
+
+    def assume(self, assumption: Assumption) -> None:
+        test, value = assumption.test, assumption.value
+        if test == "absent":
+            # Not shortened: a shared part may be what is absent.
+            self.lines += [
+                f"try: {ast.unparse(_parse(assumption.path))}",
+                "except (KeyError, AttributeError): pass",
+                "else: return False",
+            ]
+            return
+        path = self.evaluate(assumption.path)
+        if test == "is":
+            self.refuse_if(f"{path} is not {self.constant(value)}")
+        elif test == "type":
+            self.refuse_if(f"type({path}) is not {self.constant(value)}")
+        elif test == "length":
+            self.refuse_if(f"len({path}) != {self.constant(value)}")
+        elif test == "equal" and (value is None or isinstance(value, bool)):
+            self.refuse_if(f"{path} is not {value}")
+        elif test == "equal" and type(value) in (int, str):
+            self.lines.append(f"v = {path}")
+            kind = self.constant(type(value))
+            self.refuse_if(f"v.__class__ is not {kind} or v != {self.constant(value)}")
+        elif test == "equal":
+            frozen = self.constant(_frozen(value))
+            self.refuse_if(f"not {self.constant(_alike)}({path}, {frozen})")
+        else:
+            raise ValueError(f"{test!r} is no test of an assumption")
+
+    def same_signature(self, item: Hoisted) -> None:
+        source, type_ = self.constant(item.source), item.type
+        self.lines.append(f"v = {source if _is_array(item.source) else source + '._data'}")
+        if getattr(type_, "dtype", None) is not None:
+            dtype = np.dtype(type_.dtype)  # type: ignore[attr-defined]
+            self.refuse_if(f"v.dtype != {self.constant(dtype)}")
+        if getattr(type_, "has_static_shape", False):
+            self.refuse_if(f"v.shape != {self.constant(type_.shape)}")  # type: ignore[attr-defined]
+
+    def finish(self) -> Guard:
+        defaults = "".join(f", {name}={name}" for name in self.constants)
+        body = "".join(f"        {line}\n" for line in (*self.lines, "return True"))
+        text = (
+            f"def guard(fn, slots{defaults}):\n    try:\n{body}"
+            "    except Exception:\n        return False\n"
+        )
+        scope = dict(self.constants)
+        exec(compile(text, "<autodiff guard>", "exec", dont_inherit=True), scope)
+        return scope["guard"]
+
+
+def _parse(path: str) -> ast.expr:
+    return ast.parse(path, mode="eval").body
+
+
+def _links(tree: ast.AST) -> Iterator[ast.expr]:
+    """The attribute and item look-ups of a path, innermost first."""
+    for child in ast.iter_child_nodes(tree):
+        yield from _links(child)
+    if isinstance(tree, (ast.Attribute, ast.Subscript)):
+        yield tree
+
+
+def _is_array(source: Any) -> bool:
+    return isinstance(source, (np.ndarray, np.generic))
+
+
+def _frozen(value: Any) -> Any:
+    """A copy that later changes of a container do not reach."""
+    if type(value) in (tuple, list):
+        return type(value)(map(_frozen, value))
+    if type(value) is dict:
+        return {key: _frozen(item) for key, item in value.items()}
+    return value.copy() if isinstance(value, (np.ndarray, set)) else value
+
+
+def _alike(left: Any, right: Any) -> bool:
+    """Same type and equal, in every part; NaN is like NaN, and 0.0 is unlike -0.0."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, (tuple, list)):
+        return len(left) == len(right) and all(map(_alike, left, right))
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(_alike(left[k], right[k]) for k in right)
+    if isinstance(left, np.ndarray):
+        return (
+            left.dtype == right.dtype and left.shape == right.shape and bytes(left) == bytes(right)
+        )
+    if isinstance(left, float):
+        signs = math.copysign(1.0, left) == math.copysign(1.0, right)
+        return (left == right and signs) or (left != left and right != right)
+    return bool(left == right)
+
+
+__all__ = ["Guard", "compile_guard", "first_broken"]

@@ -1,0 +1,269 @@
+"""The call path: a row of slots to a signature, to a unit, to arrays, to results.
+
+``Runtime`` is the engine behind ``common/engine.py``. The compiler is handed to it as a function,
+so that this floor knows text and plain records only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.tensor import Tensor, wrap
+from autodiff_compiler.ops.gradient import GradientFunction, unwrapped
+from autodiff_compiler.plan import Compiled, NeedValues, Request, TupleType
+from autodiff_compiler.runtime.cache import Cache
+from autodiff_compiler.runtime.guards import compile_guard, first_broken
+from autodiff_compiler.runtime.load import load
+from autodiff_compiler.runtime.sensitivity import sensitivity_arrays
+from autodiff_compiler.runtime.slots import (
+    check_arity,
+    compile_reader,
+    holds_tensor,
+    is_tensor,
+    known_by_identity,
+    signature,
+)
+
+#: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
+Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
+
+FORWARD = Request()
+_new = Tensor.__new__
+
+
+class Unit:
+    """A loaded pair with all that calling it needs."""
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        request: Request,
+        slots: Sequence[Any],
+        reason: str,
+        title: str,
+    ):
+        self.compiled, self.request, self.reason, self.title = compiled, request, reason, title
+        loaded = self.loaded = load(compiled, title)
+        self.forward, self.backward = loaded.forward, loaded.backward
+        self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
+        sources = [item.source for item in compiled.hoisted]
+        self.read = compile_reader(slots, compiled.dynamic_slots, sources)
+        self.wraps = holds_tensor([*slots, *sources]) or not any(
+            isinstance(slot, np.ndarray) for slot in slots
+        )
+        self.used = self.calls = 0
+        self.has_value = request.value and compiled.backward is not None
+        self.sens = compiled.sens_type or compiled.output if request.sens == "given" else None
+        self.inputs = _places(request.positions, compiled.positions, 0, lambda slot: slot)
+        wanted = compiled.weights if request.weights is None else request.weights
+        self.weights = _places(wanted, compiled.weights, len(compiled.positions), id)
+        self.exact = not _is_partial(self.inputs, self.weights, compiled)
+        # An id in the signature speaks of an object only as long as that lives.
+        self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
+
+    def run_forward(self, slots: Sequence[Any]) -> Any:
+        """The value of a forward-only unit."""
+        arrays = self.read(slots)
+        try:
+            out = self.forward(*arrays)
+        except Exception as error:
+            self.loaded.explain(error)
+            raise
+        return self.results((out,), arrays)[0]
+
+    def run_pair(self, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
+        """The value (None where it is not wanted) and the gradients, inputs then weights."""
+        arrays = self.read(slots)
+        given = () if self.sens is None else (sensitivity_arrays(sens, self.sens),)
+        try:
+            out = self.forward(*arrays)
+            value, residuals = out if self.has_value else (None, out)
+            found = () if self.backward is None else self.backward(residuals, *given)
+        except Exception as error:
+            self.loaded.explain(error)
+            raise
+        if self.backward is None and self.request.value:
+            value = out
+        if not self.exact or len(self.inputs) + len(self.weights) < 2:
+            found = self._spread(found, slots)
+        results = self.results((value, *found), (*arrays, *given))
+        inputs = len(self.inputs) + 1
+        return results[0], results[1:inputs], results[inputs:]
+
+    def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
+        """What generated code returned as tensors, each in memory that neither the caller nor
+        another result holds: writing to one must change nothing else."""
+        held, seen_views = set(map(id, arrays)), False
+        made: list[Any] = []
+        for item in found:
+            if type(item) is np.ndarray and item.base is None and self.wraps:
+                if id(item) in held:
+                    item = item.copy()
+                held.add(id(item))
+                tensor = _new(Tensor)
+                tensor._data = item
+                made.append(tensor)
+            elif item is None:
+                made.append(None)
+            else:
+                if not seen_views:
+                    held, seen_views = _memory((*arrays, *found[: len(made)])), True
+                owned = _own(item, held)
+                made.append(wrap(owned) if self.wraps else owned)
+        return made
+
+    def _spread(self, found: Any, slots: Sequence[Any]) -> list:
+        """The gradients in the order wanted, with zeros for what takes no part."""
+        if len(self.compiled.positions) + len(self.compiled.weights) == 1:
+            found = (found,) if self.backward is not None else ()
+        things = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
+        places = [place for _, place in (*self.inputs, *self.weights)]
+        return [
+            np.zeros_like(thing._data) if place is None or not len(found) else found[place]
+            for thing, place in zip(things, places)
+        ]
+
+
+class Runtime:
+    """Runs Cells, functions and gradient functions, and compiles what is not compiled yet."""
+
+    def __init__(self, compile_unit: Compile):
+        self.compile_unit = compile_unit
+        self.cache = Cache()
+
+    def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
+        """The compiled forward half of ``cell.construct``, or of any function."""
+        slots = (*args, *kwargs.values()) if kwargs else args
+        key = (None, tuple(map(signature, slots)), tuple(kwargs))
+        unit = self.cache.find(cell, key, slots)
+        if unit is None:
+            check_arity(cell, args, kwargs, False)
+            unit = self._compiled(cell, key, slots, FORWARD, tuple(kwargs))
+        unit.calls += 1
+        return unit.run_forward(slots)
+
+    def run_gradient(
+        self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]
+    ) -> Any:
+        """The gradient, packed as promised."""
+        sens = None
+        if gradient.sens_param:
+            args, kwargs, sens = gradient.split_sens(args, kwargs)
+        slots = (*args, *kwargs.values()) if kwargs else args
+        key = (gradient.key, tuple(map(signature, slots)), tuple(kwargs))
+        unit = self.cache.find(gradient.fn, key, slots)
+        if unit is None:
+            check_arity(gradient.fn, args, kwargs, gradient.sens_param)
+            request = gradient.request(list(map(is_tensor, slots)))
+            unit = self._compiled(gradient.fn, key, slots, request, tuple(kwargs))
+        unit.calls += 1
+        value, inputs, weights = unit.run_pair(slots, sens)
+        return gradient.pack(value, inputs, weights, unit.request.positions)
+
+    def _compiled(
+        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
+    ) -> Unit:
+        fn = unwrapped(fn)
+        with self.cache.lock:
+            unit = self.cache.find(fn, key, slots)
+            if unit is not None:
+                return unit
+            reason = self._reason(fn, key, slots)
+            table = self.cache.table(fn)
+            known = frozenset(table.needed.get(key, ()))
+            while True:
+                try:
+                    compiled = self.compile_unit(fn, request, slots, keywords, known)
+                    break
+                except NeedValues as need:
+                    if known >= set(need.positions):
+                        raise
+                    known |= set(need.positions)
+                    table.needed[key] = tuple(known)
+            if request.aux:
+                _check_aux(compiled)
+            title = compiled.title or getattr(fn, "__qualname__", type(fn).__name__)
+            unit = Unit(compiled, request, slots, reason, title)
+            self.cache.add(fn, key, unit)
+        return unit
+
+    def _reason(self, fn: Any, key: tuple, slots: Sequence[Any]) -> str:
+        """Why a call has to be compiled, for ``compile_info``."""
+        rows = list(self.cache.table(fn).all())
+        same = [unit for other, unit in rows if other == key]
+        if same:
+            broken = first_broken(same[0].compiled.assumptions, fn, slots)
+            if broken is None:
+                return "a parameter has another dtype or shape"
+            return f"{broken.path} is no longer {_short(broken.value)}"
+        if not rows:
+            return "first call"
+        asked = {other[0] for other, _ in rows}  # type: ignore[index]
+        return "other argument types" if key[0] in asked else "another gradient is asked for"
+
+
+def _check_aux(compiled: Compiled) -> None:
+    if not isinstance(compiled.output, TupleType) or len(compiled.output.items) < 2:
+        raise ValueError("When has_aux is True, origin fn requires more than one outputs.")
+
+
+def _places(
+    wanted: Sequence[Any], given: Sequence[Any], first: int, name: Callable[[Any], Any]
+) -> list[tuple[Any, int | None]]:
+    """For everything wanted, where its gradient stands in what backward returns, if it does."""
+    found = {name(thing): first + place for place, thing in enumerate(given)}
+    return [(thing, found.get(name(thing))) for thing in wanted]
+
+
+def _is_partial(inputs: list, weights: list, compiled: Compiled) -> bool:
+    places = [place for _, place in (*inputs, *weights)]
+    return compiled.backward is None or places != list(range(len(places)))
+
+
+def _memory(arrays: Sequence[Any]) -> set[int]:
+    """Names of the memory that belongs to the caller."""
+    held: set[int] = set()
+    for array in arrays:
+        _hold(array, held)
+    return held
+
+
+def _hold(value: Any, held: set[int]) -> None:
+    if isinstance(value, np.ndarray):
+        base = value.base
+        held.add(id(value if base is None else base))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            _hold(item, held)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _hold(item, held)
+
+
+def _own(value: Any, held: set[int]) -> Any:
+    """``value`` in memory that neither the caller nor another result holds: writing to a result
+    must change nothing else."""
+    if isinstance(value, np.ndarray):
+        base = value.base
+        memory = id(value if base is None else base)
+        if memory in held or not value.flags.writeable:
+            return value.copy()
+        held.add(memory)
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(_own(item, held) for item in value)
+    if type(value) is dict:
+        return {key: _own(item, held) for key, item in value.items()}
+    return value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Tensor) or not isinstance(value, (bool, int, float, str, type(None))):
+        return f"the same {type(value).__name__}"
+    return repr(value)
+
+
+__all__ = ["Runtime", "Unit"]

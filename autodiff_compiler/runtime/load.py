@@ -1,0 +1,71 @@
+"""From text to functions that a debugger can step through.
+
+The text is compiled under a name of its own and entered in ``linecache``, so that tracebacks and
+``pdb`` show it. The entry goes when the unit does. An exception raised inside generated code gets
+a note with the line of the user's source; nothing is done for that until one is raised.
+"""
+
+from __future__ import annotations
+
+import linecache
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from autodiff_compiler.plan import Compiled
+
+
+class Loaded:
+    """The functions of a compiled unit. ``backward`` is None in a forward-only unit."""
+
+    __slots__ = ("__weakref__", "backward", "compiled", "file", "forward")
+
+    def __init__(self, compiled: Compiled, file: str, namespace: dict[str, Any]):
+        self.compiled, self.file = compiled, file
+        self.forward: Callable[..., Any] = namespace[compiled.forward]
+        self.backward: Callable[..., Any] | None = (
+            None if compiled.backward is None else namespace[compiled.backward]
+        )
+
+    def explain(self, error: BaseException) -> None:
+        """Adds the user's line to an exception that passed through this unit's text."""
+        note = self._note(error)
+        if note is None:
+            return
+        if hasattr(error, "add_note"):
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+        elif error.__cause__ is None:
+            error.__cause__ = RuntimeError(note)
+
+    def _note(self, error: BaseException) -> str | None:
+        """What the innermost frame of this unit was about."""
+        line = None
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        span = self.compiled.line_map.get(line) if line is not None else None
+        return None if span is None else f"in compiled code for {span.where}: {span.text.strip()}"
+
+
+def load(compiled: Compiled, name: str) -> Loaded:
+    """Runs the text of ``compiled`` as the file ``<autodiff name>``."""
+    file = _free_name(name)
+    lines = compiled.source.splitlines(keepends=True)
+    # Without a time stamp linecache does not ask the disk whether the file has changed.
+    linecache.cache[file] = (len(compiled.source), None, lines, file)
+    namespace: dict[str, Any] = {"__name__": file}
+    exec(compile(compiled.source, file, "exec", dont_inherit=True), namespace)
+    loaded = Loaded(compiled, file, namespace)
+    weakref.finalize(loaded, linecache.cache.pop, file, None).atexit = False
+    return loaded
+
+
+def _free_name(name: str) -> str:
+    file, number = f"<autodiff {name}>", 1
+    while file in linecache.cache:
+        number += 1
+        file = f"<autodiff {name} #{number}>"
+    return file

@@ -1,0 +1,89 @@
+"""The gradient of the output that a caller gives: it must fit the output exactly.
+
+Nothing is broadcast and nothing is cast. What is accepted besides: shape [1] or a Python float for
+a 0-d output, a 1-tuple around a single tensor, and a tuple where the output is a list.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import CallError, SensitivityError
+from autodiff_compiler.plan import ArrayType, DictType, ListType, TupleType, Type
+
+
+def sensitivity_arrays(sens: Any, type_: Type, place: str = "") -> Any:
+    """``sens`` as arrays, in the structure of the output."""
+    if isinstance(type_, ArrayType):
+        return _array(sens, type_, place)
+    if isinstance(type_, DictType):
+        if not isinstance(sens, dict) or set(sens) != set(type_.keys):
+            raise _misfit(sens, type_, place, f"a dict with the keys {list(type_.keys)}")
+        pairs = zip(type_.keys, type_.items)
+        return {k: sensitivity_arrays(sens[k], item, f"{place}[{k!r}]") for k, item in pairs}
+    if isinstance(type_, TupleType):
+        size = len(type_.items)
+        if not isinstance(sens, (tuple, list)) or len(sens) != size:
+            raise _misfit(sens, type_, place, f"a tuple of {size}")
+        rows = enumerate(zip(sens, type_.items))
+        return tuple(sensitivity_arrays(part, item, f"{place}[{n}]") for n, (part, item) in rows)
+    if isinstance(type_, ListType):
+        if not isinstance(sens, (tuple, list)):
+            raise _misfit(sens, type_, place, "a list")
+        return [sensitivity_arrays(s, type_.item, f"{place}[{n}]") for n, s in enumerate(sens)]
+    return sens._data.item() if isinstance(sens, Tensor) and sens.size == 1 else sens
+
+
+def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
+    if isinstance(sens, (tuple, list)) and len(sens) == 1:
+        sens = sens[0]
+    if type(sens) is float and type_.shape == () and type_.dtype is not None:
+        return np.array(sens, type_.dtype)
+    if not isinstance(sens, Tensor):
+        raise _misfit(sens, type_, place, f"a Tensor {type_}")
+    array = sens._data
+    if type_.dtype is not None and array.dtype.name != type_.dtype:
+        raise CallError(
+            f"the sensitivity{_at(place)} should have the dtype {type_.dtype} of the output, "
+            f"but got {array.dtype.name}",
+            f"cast it: sens.astype('{type_.dtype}')",
+        )
+    if type_.shape == () and array.shape == (1,):
+        return array.reshape(())
+    if type_.shape is not None and not _fits(array.shape, type_.shape):
+        raise SensitivityError(
+            f"the sensitivity{_at(place)} should have the shape {_text(type_.shape)} of the "
+            f"output, but got {list(array.shape)}",
+            "a sensitivity is not broadcast: give one element per element of the output",
+        )
+    return array
+
+
+def _fits(shape: tuple, wanted: tuple) -> bool:
+    return len(shape) == len(wanted) and all(
+        not isinstance(want, int) or size == want for size, want in zip(shape, wanted)
+    )
+
+
+def _text(shape: tuple) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _at(place: str) -> str:
+    return f" for output{place}" if place else ""
+
+
+def _misfit(sens: Any, type_: Type, place: str, wanted: str) -> CallError:
+    given = f"a {type(sens).__name__}"
+    if isinstance(sens, (tuple, list)):
+        given += f" of {len(sens)}"
+    return SensitivityError(
+        f"the sensitivity{_at(place)} should be {wanted}, but got {given}",
+        f"the output is {type_}, and its sensitivity has the same structure",
+    )
+
+
+__all__ = ["sensitivity_arrays"]

@@ -1,0 +1,146 @@
+"""What a call brings: the signature that finds compiled code, and the arrays that it is given.
+
+>>> import numpy as np
+>>> signature((Tensor(np.ones((2, 3))), 4, "same"))
+(<class 'tuple'>, ((dtype('float64'), (2, 3)), (<class 'int'>, '4'), (<class 'str'>, 'same')))
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.ops.gradient import GradientFunction
+
+_NUMBERS = (int, float, complex)
+_CONSTANTS = (bool, str, bytes, type(None))
+
+
+def signature(value: Any) -> Any:
+    """What must be alike for compiled code to serve two arguments.
+
+    The value of a number is no part of it; that of a string, a bool, None, or a number inside a
+    container is. Any other object is known by its identity.
+    """
+    kind = type(value)
+    if kind is Tensor:
+        array = value._data
+        return array.dtype, array.shape
+    if kind in _NUMBERS:
+        return kind
+    if isinstance(value, Tensor):
+        return value._data.dtype, value._data.shape
+    if isinstance(value, (np.ndarray, np.generic)):
+        return kind, value.dtype, value.shape
+    if kind in _CONSTANTS:
+        return kind, value
+    if kind is tuple or kind is list:
+        return kind, tuple(map(_item_signature, value))
+    if kind is dict:
+        return kind, tuple(value), tuple(map(_item_signature, value.values()))
+    return kind, id(value)
+
+
+def _item_signature(value: Any) -> Any:
+    # By text, for 1 == 1.0 and 0.0 == -0.0.
+    return (type(value), repr(value)) if type(value) in _NUMBERS else signature(value)
+
+
+def known_by_identity(value: Any) -> Iterator[Any]:
+    """The objects in ``value`` whose ``id`` stands in its signature."""
+    if type(value) in (tuple, list, dict):
+        for item in value.values() if type(value) is dict else value:
+            yield from known_by_identity(item)
+    elif not isinstance(value, (Tensor, np.ndarray, np.generic, *_NUMBERS, *_CONSTANTS)):
+        yield value
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a gradient is due for this argument."""
+    return isinstance(value, Tensor)
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether there is a Tensor anywhere in ``value``."""
+    if type(value) in (tuple, list):
+        return any(map(holds_tensor, value))
+    if type(value) is dict:
+        return any(map(holds_tensor, value.values()))
+    return isinstance(value, Tensor)
+
+
+def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Any]) -> Callable:
+    """A function from a row of slots to the arrays in those ``wanted`` and in ``hoisted``.
+
+    It is generated text for exactly this structure, so that nothing is looked at twice.
+    """
+    names = {f"h{number}": source for number, source in enumerate(hoisted)}
+    parts = [_expression(slots[slot], f"slots[{slot}]") for slot in wanted]
+    parts += [_expression(source, name) for name, source in names.items()]
+    defaults = "".join(f", {name}={name}" for name in names)
+    text = f"def read(slots{defaults}):\n    return ({''.join(part + ', ' for part in parts)})\n"
+    scope: dict[str, Any] = dict(names)
+    exec(compile(text, "<autodiff slots>", "exec", dont_inherit=True), scope)
+    return scope["read"]
+
+
+def _expression(value: Any, path: str) -> str:
+    if isinstance(value, Tensor):
+        return f"{path}._data"
+    if not holds_tensor(value):
+        return path
+    if isinstance(value, dict):
+        items = (f"{key!r}: {_expression(item, f'{path}[{key!r}]')}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
+    inner = "".join(_expression(item, f"{path}[{n}]") + ", " for n, item in enumerate(value))
+    return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+
+
+def check_arity(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sens: bool) -> None:
+    """Refuses a wrong number of arguments in Python's own words: an empty function with the same
+    parameters is called, and Python says what is wrong."""
+    while isinstance(fn, GradientFunction):
+        fn = fn.fn
+    method = fn.construct if isinstance(fn, Cell) else fn
+    try:
+        parameters = inspect.signature(method, follow_wrapped=False).parameters.values()
+    except (TypeError, ValueError):
+        return  # written in C: it checks its arguments itself
+    bound = inspect.ismethod(method)
+    kinds = tuple((p.name, p.kind, p.default is not p.empty) for p in parameters)
+    name = getattr(method, "__qualname__", type(method).__name__)
+    try:
+        _stand_in(kinds, name, bound)(*([None] if bound else []), *args, **kwargs)
+    except TypeError as error:
+        cure = "the last argument was taken as the sensitivity" if sens else ""
+        raise CallError(str(error), cure) from None
+
+
+@lru_cache(maxsize=256)
+def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
+    listed = [("self", inspect.Parameter.POSITIONAL_ONLY, False)] * bound + list(parameters)
+    if bound:
+        taken = {parameter for parameter, _, _ in parameters}
+        free = next(n for n in ("self", "this", "_self_") if n not in taken)
+        listed[0] = (free, inspect.Parameter.POSITIONAL_OR_KEYWORD, False)
+        if any(kind is inspect.Parameter.POSITIONAL_ONLY for _, kind, _ in parameters):
+            listed[0] = (free, inspect.Parameter.POSITIONAL_ONLY, False)
+    made = [
+        inspect.Parameter(n, kind, default=None if has_default else inspect.Parameter.empty)
+        for n, kind, has_default in listed
+    ]
+    scope: dict[str, Any] = {}
+    exec(f"def stand_in{inspect.Signature(made)}: pass", scope)
+    scope["stand_in"].__qualname__ = name
+    return scope["stand_in"]
+
+
+__all__ = ["check_arity", "compile_reader", "holds_tensor", "is_tensor", "known_by_identity",
+           "signature"]  # fmt: skip
