@@ -36,6 +36,7 @@ class Sweeping(Protocol):
 
     builder: Builder
     varied: frozenset[Value]
+    unset: frozenset[Value]
     producers: dict[Value, Op]
 
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
@@ -75,7 +76,7 @@ class _Side:
     """One branch being swept."""
 
     def __init__(self, sweep: Sweeping, op: Op, region: Region, scope: Cotangents):
-        self.builder, self.region = sweep.builder, region
+        self.builder, self.region, self.unset = sweep.builder, region, sweep.unset
         self.scope = scope.inside(region)
         self.yields: list[AnyOperand] = []
         with self.builder.block() as self.ops:
@@ -96,7 +97,8 @@ class _Side:
         self.ops += ops
 
     def cut(self) -> Cut:
-        return cut((), self.forward, Region((), tuple(self.ops), tuple(self.yields)))
+        region = Region((), tuple(self.ops), tuple(self.yields))
+        return cut((), self.forward, region, self.unset)
 
 
 def _deliver(sweep: Sweeping, op: Op, cuts: Sequence[Cut]) -> tuple[Op, list[Region]]:

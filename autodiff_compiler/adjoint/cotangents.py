@@ -36,7 +36,7 @@ from autodiff_compiler.operators.containers import (
     make_tuple,
 )
 from autodiff_compiler.operators.structure import cast, full, full_like, shape_argument
-from autodiff_compiler.operators.tapes import list_ones
+from autodiff_compiler.operators.tapes import list_ones, zeros_if_set
 
 Path = tuple[Hashable, ...]
 Key = tuple[Value, Path]
@@ -81,10 +81,15 @@ def part(value: Value, path: Path) -> Any:
     return found
 
 
-def zero_leaf(value: Value, path: Path, type_: Type) -> AnyOperand:
-    """The zero cotangent of one leaf. Needs no more of ``value`` than its shape."""
+def zero_leaf(value: Value, path: Path, type_: Type, unset: bool = False) -> AnyOperand:
+    """The zero cotangent of one leaf of a value, which may be ``unset``.
+
+    Needs no more of a value that is set than its shape.
+    """
     if type_ in LITERAL_ZEROS:
         return LITERAL_ZEROS[type_]
+    if unset and not (isinstance(type_, ArrayType) and type_.is_static):
+        return zeros_if_set(part(value, path)) if carries_cotangent(type_) else part(value, path)
     if isinstance(type_, ListType):
         return list_zeros(part(value, path))
     return filled(value, path, type_, 0)
@@ -125,7 +130,7 @@ def common_type(primal: Type, *types: Type) -> Type:
 
 
 def fit(ct: AnyOperand, type_: Type) -> AnyOperand:
-    """``ct`` as a value of ``type_``, if that is an array and ``ct`` is none, or of another dtype."""
+    """``ct`` as a value of ``type_``, if that is an array and ``ct`` is none of that dtype."""
     have = type_of(ct)
     if not isinstance(type_, ArrayType) or type_.dtype is None:
         return ct
@@ -165,22 +170,26 @@ class Names:
 
 
 class Cotangents:
-    """What is known of the cotangents in one region; ``local`` are the values defined in it."""
+    """What is known of the cotangents in one region; ``local`` are the values defined in it.
+
+    Only ``varied`` values have one; those that may be ``unset`` cannot be asked for their shape.
+    """
 
     def __init__(
         self,
         varied: frozenset[Value],
+        unset: frozenset[Value],
         names: Names,
         parent: Cotangents | None = None,
         region: Region | None = None,
     ):
-        self.varied, self.names, self.parent = varied, names, parent
+        self.varied, self.unset, self.names, self.parent = varied, unset, names, parent
         self.local = defined_in(region) if region is not None else set()
         self.entries: dict[Key, AnyOperand] = {}
 
     def inside(self, region: Region) -> Cotangents:
         """The scope of a branch: what it adds to outer cotangents it adds to what they are now."""
-        return Cotangents(self.varied, self.names, self, region)
+        return Cotangents(self.varied, self.unset, self.names, self, region)
 
     def so_far(self, key: Key) -> AnyOperand:
         """The cotangent of a leaf, None for zero."""
@@ -216,12 +225,12 @@ class Cotangents:
             made = make_dict(*parts, keys=type_.keys) if is_dict else make_tuple(*parts)
             return self.names.give(made, value, path)
         found = self.so_far((value, path)) if carries_cotangent(type_) else None
-        return zero_leaf(value, path, type_) if found is None else found
+        return zero_leaf(value, path, type_, value in self.unset) if found is None else found
 
     def leaf(self, key: Key) -> AnyOperand:
         """The cotangent of one leaf, zeros if it has none."""
         found = self.so_far(key)
-        return zero_leaf(*key, type_at(key)) if found is None else found
+        return zero_leaf(*key, type_at(key), key[0] in self.unset) if found is None else found
 
     def put(self, key: Key, ct: AnyOperand) -> None:
         """Replaces what is known of a leaf."""
@@ -249,7 +258,7 @@ class LoopCotangents(Cotangents):
     """
 
     def __init__(self, parent: Cotangents, region: Region, types: dict[Key, Type]):
-        super().__init__(parent.varied, parent.names, parent, region)
+        super().__init__(parent.varied, parent.unset, parent.names, parent, region)
         self.types = types
         self.captured: dict[Key, Value] = {}
 

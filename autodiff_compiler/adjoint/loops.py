@@ -163,7 +163,8 @@ class _Mirror:
         """Adds the backward loop, hands out its results, and gives the forward loop."""
         for result, param in self.trial.stacked:
             self.reads.add(self.scope.so_far((result, ())), param)
-        parts = cut(self.loop.body.params, self.trial.forward, self.trial.backward)
+        trial = self.trial
+        parts = cut(self.loop.body.params, trial.forward, trial.backward, self.sweep.unset)
         body = self._body(parts)
         forward = self._forward(parts)
         bounds = self.loop.bounds if self.same_range else (0, self.loop.count, 1)
@@ -183,8 +184,9 @@ class _Mirror:
 
     def _hand_out(self, made: Loop) -> None:
         scope, ports = self.scope, self.trial.ports
-        scope.names.named.update(made.carried)
-        for key, result in zip(self.trial.inner.captured, made.carried[len(ports) :]):
+        captured = made.carried[len(ports) :]
+        scope.names.named.update(captured)
+        for key, result in zip(self.trial.inner.captured, captured):
             scope.put(key, result)
         for (number, path), result in zip(ports, made.carried):
             scope.add(self.loop.inits[number], result, path)

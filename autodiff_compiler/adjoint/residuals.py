@@ -6,7 +6,7 @@ again, and a shape is taken in forward, so that the array itself need not be kep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.nodes import Op, Region, Value
@@ -25,10 +25,15 @@ class Cut:
     kept: tuple[Value, ...]
 
 
-def cut(params: Sequence[Value], forward: Sequence[Op], backward: Region) -> Cut:
-    """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read."""
+def cut(
+    params: Sequence[Value], forward: Sequence[Op], backward: Region, unset: Container[Value] = ()
+) -> Cut:
+    """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read.
+
+    A value that may be ``unset`` is not asked for its shape before backward would.
+    """
     backward = prune(backward)
-    forward, backward = _shapes_forward(params, forward, backward)
+    forward, backward = _shapes_forward(params, forward, backward, unset)
     backward = _computed_again(forward, backward)
     free = free_values(backward)
     kept = [value for value in defined(params, forward) if value in free]
@@ -65,7 +70,7 @@ def has_effect(op: Op) -> bool:
 
 
 def _shapes_forward(
-    params: Sequence[Value], forward: Sequence[Op], backward: Region
+    params: Sequence[Value], forward: Sequence[Op], backward: Region, unset: Container[Value]
 ) -> tuple[Sequence[Op], Region]:
     """Moves ``shape_of(v)`` to the end of forward where backward needs nothing else of ``v``."""
     shapes: dict[Value, list[Op]] = {}
@@ -76,7 +81,7 @@ def _shapes_forward(
     moved = {
         value: shapes[value]
         for value in defined(params, forward)
-        if value in shapes and value not in read_otherwise
+        if value in shapes and value not in read_otherwise and value not in unset
     }
     if not moved:
         return forward, backward

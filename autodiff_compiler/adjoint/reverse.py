@@ -110,7 +110,7 @@ class Adjoint:
 
     def _cut(self, sweep: Sweep, values: Sequence[AnyOperand]) -> tuple[Function, Function]:
         function = sweep.function
-        parts = cut(function.params, sweep.forward, sweep.backward)
+        parts = cut(function.params, sweep.forward, sweep.backward, sweep.unset)
         copies = [fresh(kept) for kept in parts.kept]
         body = substitute(parts.backward, dict(zip(parts.kept, copies)))
         body = Region((*copies, *sweep.sens_params), body.ops, body.yields)
@@ -181,7 +181,8 @@ class Sweep:
         self.varied = adjoint.activity.varied(function, tuple(wrt))
         self.producers = producers(function.body)
         names = Names(self.builder, function.order)
-        scope = Cotangents(self.varied, names)
+        self.unset = adjoint.activity.unset(function)
+        scope = Cotangents(self.varied, self.unset, names)
         self.sens_params: tuple[Value, ...] = ()
         with self.builder, self.builder.at(function.span, "adjoint"):
             if sens:

@@ -1,4 +1,6 @@
-"""Which values vary with the inputs that are differentiated: nothing else can have a cotangent.
+"""What spreads through a function from its parameters: which values vary, which may be unset.
+
+Only values that vary with the inputs that are differentiated can have a cotangent.
 
 The other half of activity (what reaches the output) needs no analysis: the reverse sweep starts at
 the output, and a value that it does not meet has no cotangent.
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.types import UNDEFINED, carries_cotangent
+from autodiff_compiler.ir.types import TupleType, carries_cotangent
 
 
 def varied_values(function: Function, wrt: Sequence[int]) -> frozenset[Value]:
@@ -28,24 +30,38 @@ def varied_values(function: Function, wrt: Sequence[int]) -> frozenset[Value]:
 
 
 class Activity:
-    """Remembers what varies in each function, so that a callee is looked at once per ``wrt``."""
+    """Remembers what was found in each function, so that a callee is looked at once per ``wrt``."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Function, tuple[int, ...]], frozenset[Value]] = {}
+        self._unset: dict[Function, frozenset[Value]] = {}
 
     def varied(self, function: Function, wrt: tuple[int, ...]) -> frozenset[Value]:
         """As ``varied_values``."""
         key = (function, wrt)
         if key not in self._known:
-            found = _Spread(self)
+            found = _Varied(self)
             found.add([function.params[position] for position in wrt])
             found.region(function.body)
             self._known[key] = frozenset(found.values)
         return self._known[key]
 
+    def unset(self, function: Function) -> frozenset[Value]:
+        """The values that may be unset: ``undefined``, or from a branch that did not run.
+
+        Residuals, which a derived function gets in tuples, may come from such a branch.
+        """
+        if function not in self._unset:
+            found = _Unset(self)
+            if function.order:
+                found.add([p for p in function.params if isinstance(p.type, TupleType)])
+            found.region(function.body)
+            self._unset[function] = frozenset(found.values)
+        return self._unset[function]
+
 
 class _Spread:
-    """Carries variedness forward through regions."""
+    """Carries a property of values forward through regions."""
 
     def __init__(self, activity: Activity):
         self.activity = activity
@@ -53,7 +69,15 @@ class _Spread:
         self.tuples: dict[Value, Op] = {}
 
     def add(self, values: Sequence[Value]) -> None:
-        self.values.update(value for value in values if carries_cotangent(value.type))
+        self.values.update(values)
+
+    def passes(self, op: Op) -> bool:
+        """Whether the results of a plain operation have the property."""
+        raise NotImplementedError
+
+    def returned(self, op: Op) -> frozenset[Value]:
+        """The values of a callee that have the property, given the operands of the call."""
+        raise NotImplementedError
 
     def has(self, operand: AnyOperand) -> bool:
         return isinstance(operand, Value) and operand in self.values
@@ -73,7 +97,7 @@ class _Spread:
             self.call(op)
         elif op.name == "item":
             self.item(op)
-        elif op.opdef.kind != "zero" and any(map(self.has, op.operands)):
+        elif self.passes(op):
             self.add(op.results)
 
     def item(self, op: Op) -> None:
@@ -106,12 +130,30 @@ class _Spread:
 
     def forward(self, sources: Sequence[AnyOperand], targets: Sequence[Value]) -> None:
         for source, target in zip(sources, targets, strict=True):
-            if self.has(source) and target.type != UNDEFINED:
+            if self.has(source):
                 self.add([target])
 
     def call(self, op: Op) -> None:
-        callee: Function = op.attrs["callee"]
+        inside = self.returned(op)
+        self.add([r for r, out in zip(op.results, op.attrs["callee"].returns) if out in inside])
+
+
+class _Varied(_Spread):
+    def add(self, values: Sequence[Value]) -> None:
+        super().add([value for value in values if carries_cotangent(value.type)])
+
+    def passes(self, op: Op) -> bool:
+        return op.opdef.kind != "zero" and any(map(self.has, op.operands))
+
+    def returned(self, op: Op) -> frozenset[Value]:
         wrt = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
-        if wrt:
-            inside = self.activity.varied(callee, wrt)
-            self.add([r for r, out in zip(op.results, callee.returns) if out in inside])
+        return self.activity.varied(op.attrs["callee"], wrt) if wrt else frozenset()
+
+
+class _Unset(_Spread):
+    def passes(self, op: Op) -> bool:
+        handed_on = op.opdef.kind == "container" or op.name == "list_item"
+        return op.name == "undefined" or (handed_on and any(map(self.has, op.operands)))
+
+    def returned(self, op: Op) -> frozenset[Value]:
+        return self.activity.unset(op.attrs["callee"])

@@ -72,6 +72,16 @@ def rows_like(rows: Value, x: Value) -> Value:
     return stack_rows(rows, *rest, length=length)
 
 
+# The zero of a value that is not set is never part of a result, but it may be added to: it has a
+# shape, and is of the least dtype, so that it changes no other.
+zeros_if_set = zero_gradient(
+    "zeros_if_set", "The zero cotangent of a value, and a plain zero where the value is not set.",
+    numpy=lambda types: f"{zero_text(types[0], '{x}')} if {{x}} is not None else "
+    + ("[]" if isinstance(types[0], ListType) else "np.int8(0)"),
+    result=same_type,
+)  # fmt: skip
+
+
 def ones_text(type_: Type, text: str, depth: int = 0) -> str:
     """NumPy text of the sensitivity of ones for the value that ``text`` names."""
     if isinstance(type_, ListType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +20,8 @@ from tests.interpreter import run
 
 
 def read(text: str) -> Function:
-    """The last function of ``text``."""
+    """The last function of ``text``, in which the head of a loop may take two lines."""
+    text = re.sub(r"\n\s+(?=carry \()", " ", text)
     return list(parse_functions(text, OPERATORS).values())[-1]
 
 
