@@ -114,9 +114,7 @@ def build(
     for half in halves:
         _verify(half, "differentiated: split")
     finished = [clean(half) for half in halves]
-    finished[0] = own_results(finished[0], keep=len(finished) - 1)
-    if len(finished) > 1:
-        finished[1] = own_results(finished[1])
+    finished[-1] = own_results(finished[-1])
     for half in finished:
         _verify(half, "lowered: own")
     return Unit(lowered, primal, halves, tuple(distinct(finished)), wrt)

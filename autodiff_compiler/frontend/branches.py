@@ -1,4 +1,4 @@
-"""Branches: a test known now takes one side; a run-time test lowers both and merges their states."""
+"""Branches on a run-time test: both sides are lowered, and their states merged."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.values import NUMBERS, HeapMethod, Ref, RunTimeRange
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
@@ -32,7 +32,7 @@ class Iteration:
         self.kind, self.sources, self.start = kind, tuple(sources), start
 
 
-def _range(low: Expressions, *bounds: Any) -> Any:
+def _range(low: Access, *bounds: Any) -> Any:
     if not any(isinstance(bound, Value) for bound in bounds):
         return range(*bounds)
     if any(isinstance(b, Value) and isinstance(b.type, ArrayType) for b in bounds):
@@ -41,7 +41,7 @@ def _range(low: Expressions, *bounds: Any) -> Any:
     return RunTimeRange(start, stop, step)
 
 
-def _len(low: Expressions, value: Any) -> Any:
+def _len(low: Access, value: Any) -> Any:
     if isinstance(value, Value):
         if isinstance(value.type, ListType):
             return containers.list_length(value)
@@ -58,7 +58,7 @@ def _len(low: Expressions, value: Any) -> Any:
     return len(low.contents(value))
 
 
-def _isinstance(low: Expressions, value: Any, kinds: Any) -> bool:
+def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(value, Value):
         have: tuple[type, ...] = (Tensor,)
@@ -79,7 +79,7 @@ def _isinstance(low: Expressions, value: Any, kinds: Any) -> bool:
 def _barrier(kind: str) -> Callable[..., Any]:
     plain = {"int": int, "float": float, "bool": bool}[kind]
 
-    def convert(low: Expressions, value: Any = 0) -> Any:
+    def convert(low: Access, value: Any = 0) -> Any:
         if not isinstance(value, Value):
             return plain(value)
         return numbers.to_number(value, kind=kind)
@@ -91,7 +91,7 @@ _int = _barrier("int")
 
 
 def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
-    def choose(low: Expressions, *args: Any) -> Any:
+    def choose(low: Access, *args: Any) -> Any:
         items = low.sequence(args[0]) if len(args) == 1 else list(args)
         if not any(isinstance(item, Value) for item in items):
             return static(items)
@@ -100,7 +100,7 @@ def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
     return choose
 
 
-def _sum(low: Expressions, items: Any, start: Any = 0) -> Any:
+def _sum(low: Access, items: Any, start: Any = 0) -> Any:
     total = start
     for position, item in enumerate(low.sequence(items)):
         first = position == 0 and total == 0 and isinstance(total, int)
@@ -108,14 +108,14 @@ def _sum(low: Expressions, items: Any, start: Any = 0) -> Any:
     return total
 
 
-def _pow(low: Expressions, base: Any, exponent: Any) -> Any:
+def _pow(low: Access, base: Any, exponent: Any) -> Any:
     return low.binary("Pow", base, exponent)
 
 
 def _all(conjunction: bool) -> Callable[..., Any]:
     join = compare.logical_and if conjunction else compare.logical_or
 
-    def decide(low: Expressions, items: Any) -> Any:
+    def decide(low: Access, items: Any) -> Any:
         outcome: Any = conjunction
         for item in low.sequence(items):
             truth = low.truth(item)
@@ -129,13 +129,13 @@ def _all(conjunction: bool) -> Callable[..., Any]:
     return decide
 
 
-def _getattr(low: Expressions, owner: Any, name: str, *default: Any) -> Any:
+def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
     if default and not _hasattr(low, owner, name):
         return default[0]
     return low.attribute(owner, name)
 
 
-def _hasattr(low: Expressions, owner: Any, name: str) -> bool:
+def _hasattr(low: Access, owner: Any, name: str) -> bool:
     if isinstance(owner, Value):
         return hasattr(Tensor, name)
     try:
@@ -145,7 +145,7 @@ def _hasattr(low: Expressions, owner: Any, name: str) -> bool:
     return True
 
 
-def _dict(low: Expressions, *args: Any, **items: Any) -> Ref:
+def _dict(low: Access, *args: Any, **items: Any) -> Ref:
     made: dict[Any, Any] = {}
     if args:
         source = low.contents(args[0])
@@ -153,7 +153,7 @@ def _dict(low: Expressions, *args: Any, **items: Any) -> Ref:
     return low.allocate("dict", {**made, **items})
 
 
-def _print(low: Expressions, *args: Any, **kwargs: Any) -> None:
+def _print(low: Access, *args: Any, **kwargs: Any) -> None:
     raise low.fail(
         UnsupportedSyntax,
         "print cannot be compiled yet",
@@ -161,7 +161,7 @@ def _print(low: Expressions, *args: Any, **kwargs: Any) -> None:
     )
 
 
-def _type(low: Expressions, value: Any) -> Any:
+def _type(low: Access, value: Any) -> Any:
     if isinstance(value, Value):
         return Tensor if isinstance(value.type, ArrayType) else type(None)
     return list if isinstance(value, Ref) else type(value)
@@ -194,7 +194,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def heap_method(low: Expressions, method: HeapMethod, args: Sequence[Any]) -> Any:
+def heap_method(low: Access, method: HeapMethod, args: Sequence[Any]) -> Any:
     """``l.append(x)``, ``d.items()`` and so on, on the heap's present contents."""
     contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref
     takes_any = method.name in ("append", "extend", "update")

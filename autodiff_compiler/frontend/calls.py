@@ -8,44 +8,30 @@ macros; Python's built-ins have their table; what is known altogether is compute
 from __future__ import annotations
 
 import functools
-import inspect
-import re
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import (
-    CallError,
     CompileError,
     DTypeError,
-    SourceNotFound,
     UnsupportedSyntax,
-    raise_all,
 )
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
-from autodiff_compiler.frontend.desugar import desugared
-from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.resolve import MISSING
-from autodiff_compiler.frontend.source import read_source
-from autodiff_compiler.frontend.subset import check
+from autodiff_compiler.frontend.texts import Texts
 from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
-    Frame,
     HeapMethod,
-    PoisonTouched,
     Ref,
-    State,
     leaves,
-    rebuild,
 )
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
+from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.types import ArrayType, DictType, TupleType
-from autodiff_compiler.operators import containers
-from autodiff_compiler.operators.elementwise import stop_gradient
+from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
 
 PACKAGE = "autodiff_compiler"
@@ -54,11 +40,8 @@ MACROS = ("ops", "operators", "common")
 DEPTH_LIMIT = 200
 
 
-class Calls(Expressions):
-    """Adds calls to ``Expressions``."""
-
-    #: How many calls are being lowered around this text.
-    depth: int
+class Calls(Texts):
+    """Adds calls to ``Texts``."""
 
     def eval_Call(self, node: Any) -> Any:
         callee = self._super(node) or self.evaluate(node.func)
@@ -84,7 +67,7 @@ class Calls(Expressions):
         while hasattr(callee, "__wrapped__") and _is_ours(callee):
             callee = callee.__wrapped__  # jit and differentiable change nothing here
         if isinstance(callee, Closure):
-            return self._inline_closure(callee, args, kwargs)
+            return self.inline_closure(callee, args, kwargs)
         if isinstance(callee, HeapMethod):
             return heap_method(self, callee, args)
         if isinstance(callee, BoundToValue):
@@ -177,7 +160,7 @@ class Calls(Expressions):
                 "known while compiling",
                 "write the recursion as a loop",
             )
-        if any(_hides_values(value) for value in (*args, *kwargs.values())):
+        if any(hides_values(value) for value in (*args, *kwargs.values())):
             return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs)
         if made.returned is MISSING:
@@ -187,150 +170,6 @@ class Calls(Expressions):
         shared = self.world.share(made.function)
         (result,) = self.builder.call(shared, made.operands)
         return self.unpacked(result)
-
-    def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Writes a text out here: its variables are its own, the heap is shared."""
-        if isinstance(callee, Cell):
-            path = self.world.path(callee)
-            if path is not None:
-                self.world.assume(f"type({path})", type(callee))
-                self.world.assume(f"type({path}).construct", type(callee).construct)
-            callee = callee.construct
-        if not isinstance(callee, (types.FunctionType, types.MethodType)):
-            return self.call(callee, args, kwargs)
-        function = getattr(callee, "__func__", callee)
-        owner = getattr(callee, "__self__", None)
-        path = self.world.path(owner) if owner is not None else None
-        if path is not None and not isinstance(owner, types.ModuleType):
-            self.world.know(function, f"{path}.{function.__name__}.__func__")
-        try:
-            source = read_source(function)
-        except SourceNotFound as error:
-            raise self.builder.placed(error) from None
-        bound = self._bind(callee, args, kwargs)
-        raise_all(check(source))
-        return self.inline(Frame(source, function), desugared(source), bound)
-
-    def _bind(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The callee's variables by name; a wrong call is refused in Python's words."""
-        signature = inspect.signature(callee, follow_wrapped=False)
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            name = getattr(callee, "__qualname__", getattr(callee, "__name__", "the function"))
-            raise self.fail(
-                CallError, f"{name}(): {error}", "give the arguments that its signature names"
-            ) from None
-        bound.apply_defaults()
-        names: dict[str, Any] = {}
-        owner = getattr(callee, "__self__", None)
-        if owner is not None:
-            names[next(iter(inspect.signature(callee.__func__).parameters))] = owner
-        for name, value in bound.arguments.items():
-            if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-                names[name] = self.allocate("dict", dict(value))
-            else:
-                names[name] = self.lifted(value)
-        return names
-
-    def _inline_closure(
-        self, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        names = bind_tree(self, closure, args, kwargs)
-        frame = Frame(closure.frame.source, closure.frame.function, closure.frame)
-        return self.inline(frame, closure.tree, names)
-
-    def inline(self, frame: Frame, tree: Any, names: dict[str, Any]) -> Any:
-        """Lowers ``tree`` here and now in a frame of its own."""
-        waiting = self.frame
-        waiting.names = self.state.names
-        self.frame, self.state.names = frame, names
-        self.depth += 1
-        try:
-            return self.run_body(tree)
-        finally:
-            self.depth -= 1
-            self.frame, self.state.names = waiting, waiting.names
-
-    def run_body(self, tree: Any) -> Any:
-        """Lowers a function's body in the present frame; gives what it returns."""
-        raise NotImplementedError
-
-    def child(self, label: str) -> Any:
-        """A lowering like this one, for a function of its own."""
-        raise NotImplementedError
-
-    def outline(
-        self,
-        callee: Any,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        aux: bool = False,
-        keep: Sequence[Any] | None = (),
-    ) -> Outlined:
-        """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
-        call of it takes. Outside arrays that it reads, and values of this text that it sees as a
-        closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
-        any case (None: every trainable one that is read). With ``aux`` the outputs after the first
-        are not differentiated.
-        """  # fmt: skip
-        self.frame.names = self.state.names
-        child = self.child(_label(self.world.path(_owner(callee))))
-        operands: list[AnyOperand] = []
-        places: dict[int, int] = {}
-        told = len(self.world.problems)
-        with child.builder:
-            child.state = State({}, dict(self.state.heap))
-            given = []
-            for slot, (name, value) in enumerate(_slot_names(callee, args, kwargs)):
-                before = len(child.parameters)
-                given.append(child.parameter_of(name, value))
-                if len(child.parameters) > before:
-                    places[slot] = before
-            heap = dict(child.state.heap)
-            outcome = child.enter(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])))
-            if len(self.world.problems) > told:
-                raise PoisonTouched
-            if aux:
-                outcome = (outcome[0], *(child.stopped(item) for item in outcome[1:]))
-            kept = child.trainable() if keep is None else tuple(keep)
-            for thing in kept:
-                child.lift(thing)
-            clean = all(child.state.heap.get(ref) is was for ref, was in heap.items())
-            try:
-                returned = child.packed(outcome) if clean else MISSING
-            except DTypeError:
-                returned = MISSING
-        for slot, value in enumerate((*args, *kwargs.values())):
-            if slot in places:
-                operands.append(self.packed(value))
-        wish, title = names_of(callee)
-        function, extra = child.finish(returned, wish, title, kept)
-        for thing in extra:
-            operands.append(thing if isinstance(thing, Value) else
-                            self.lift(thing, child.name_outside(thing)))  # fmt: skip
-        weights = [len(operands) - len(extra) + _index_of(thing, extra) for thing in kept]
-        return Outlined(function, operands, places, weights, returned, outcome)
-
-    def stopped(self, value: Any) -> Any:
-        """``value`` with no gradient through any part of it."""
-        new = (stop_gradient(leaf) if isinstance(leaf, Value) else leaf for leaf in leaves(value))
-        return rebuild(value, new)
-
-    def unpacked(self, result: Value) -> Any:
-        """A run-time tuple as the tuple of its items, a dict as a dict of the heap."""
-        if isinstance(result.type, TupleType):
-            items = (containers.item(result, key=k) for k in range(len(result.type.items)))
-            return tuple(map(self._unpacked_item, items))
-        if isinstance(result.type, DictType):
-            items = {
-                k: self._unpacked_item(containers.item(result, key=k)) for k in result.type.keys
-            }
-            return self.allocate("dict", items)
-        return result
-
-    def _unpacked_item(self, item: Any) -> Any:
-        return self.unpacked(item) if isinstance(item, Value) else item
 
     # ---- gradients inside a text
 
@@ -375,121 +214,6 @@ class Calls(Expressions):
         value = self.unpacked(results.pop(0)) if attrs["value"] else None
         inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
         return self._adopt(gradient.pack(value, inputs, weights))
-
-
-@dataclass(frozen=True)
-class Outlined:
-    """A function made of a call: its operands here, where the slots went (slot -> parameter), the
-    parameters that are the kept weights, what it returns packed, and as a compile-time value."""
-
-    function: Function
-    operands: list[AnyOperand]
-    places: dict[int, int]
-    weights: list[int]
-    returned: Any
-    outcome: Any
-
-
-def _owner(callee: Any) -> Any:
-    return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
-
-
-def _label(path: str | None) -> str:
-    """What a sub-Cell is called where it is used: ``fc1``, or ``layers_0`` of a list."""
-    found = re.search(r"\.(\w+)((\._?\w+)?\[[^]]*\])?$", path or "")
-    if found is None:
-        return ""
-    key = re.sub(r"\W+|.*\[", "_", found.group(2) or "").strip("_")
-    return f"{found.group(1)}_{key}" if key else found.group(1)
-
-
-def _index_of(thing: Any, things: Sequence[Any]) -> int:
-    return next(place for place, other in enumerate(things) if other is thing)
-
-
-def _slot_names(
-    callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> list[tuple[str, Any]]:
-    """The arguments with the names that the callee gives them."""
-    text = callee.construct if isinstance(callee, Cell) else callee
-    if isinstance(text, GradientFunction):
-        return _slot_names(text.fn, args, kwargs)
-    known: list[str] = []
-    if isinstance(text, Closure):
-        spec = text.tree.args
-        known = [arg.id for arg in (*spec.posonlyargs, *spec.args)]
-    elif isinstance(text, (types.FunctionType, types.MethodType)):
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        parameters = inspect.signature(text, follow_wrapped=False).parameters.values()
-        known = [parameter.name for parameter in parameters if parameter.kind in kinds]
-    known += [f"x{number}" for number in range(len(known), len(args))]
-    return [*zip(known, args), *kwargs.items()]
-
-
-def _hides_values(value: Any) -> bool:
-    """Whether an argument sees values of this text that are not its own leaves."""
-    return isinstance(value, (Closure, HeapMethod, BoundToValue))
-
-
-def names_of(callee: Any) -> tuple[str, str]:
-    """The printed name and the title of a text: ('net', 'Net.construct')."""
-    if isinstance(callee, Cell):
-        return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
-    if isinstance(callee, GradientFunction):
-        name, title = names_of(callee.fn)
-        return f"{name}_grad", f"gradient of {title}"
-    owner = getattr(callee, "__self__", None)
-    name = getattr(callee, "name", None) or getattr(callee, "__name__", "function")
-    if isinstance(owner, Cell) and name == "construct":
-        return names_of(owner)
-    if owner is not None and not isinstance(owner, types.ModuleType):
-        kind = owner if isinstance(owner, type) else type(owner)
-        return f"{snake(kind.__name__)}_{name}", f"{kind.__name__}.{name}"
-    return snake(name), name
-
-
-def snake(name: str) -> str:
-    """A class's name as a function is called.
-
-    >>> snake("GradNetWrtX"), snake("MLP"), snake("LeNet5")
-    ('grad_net_wrt_x', 'mlp', 'le_net5')
-    """
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"\W", "_", spaced).lower().strip("_") or "function"
-
-
-def bind_tree(
-    low: Calls, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The variables of an inner function by name."""
-    spec, defaults = closure.tree.args, list(closure.defaults)
-    parameters, positional = [], [*spec.posonlyargs, *spec.args]
-    plain = len(spec.defaults)
-    kinds = inspect.Parameter
-    for number, arg in enumerate(positional):
-        place = number - (len(positional) - plain)
-        default = defaults[place] if place >= 0 else kinds.empty
-        kind = (
-            kinds.POSITIONAL_ONLY if number < len(spec.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
-        )
-        parameters.append(kinds(arg.id, kind, default=default))
-    if spec.vararg:
-        parameters.append(kinds(spec.vararg.id, kinds.VAR_POSITIONAL))
-    keyword_defaults = iter(defaults[plain:])
-    for arg, node in zip(spec.kwonlyargs, spec.kw_defaults):
-        default = next(keyword_defaults) if node is not None else kinds.empty
-        parameters.append(kinds(arg.id, kinds.KEYWORD_ONLY, default=default))
-    if spec.kwarg:
-        parameters.append(kinds(spec.kwarg.id, kinds.VAR_KEYWORD))
-    try:
-        bound = inspect.Signature(parameters).bind(*args, **kwargs)
-    except TypeError as error:
-        raise low.fail(CallError, f"{closure.name}(): {error}") from None
-    bound.apply_defaults()
-    names = dict(bound.arguments)
-    if spec.kwarg:
-        names[spec.kwarg.id] = low.allocate("dict", names[spec.kwarg.id])
-    return names
 
 
 def _is_macro(callee: Any) -> bool:

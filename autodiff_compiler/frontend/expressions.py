@@ -8,7 +8,6 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import (
     CompileError,
     DTypeError,
@@ -21,10 +20,7 @@ from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.values import (
     NUMBERS,
-    BoundToValue,
-    Closure,
     Frame,
-    HeapMethod,
     Maybe,
     NeedStatic,
     Poisoned,
@@ -37,9 +33,8 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Value, type_of
-from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
-from autodiff_compiler.operators import compare, containers, indexing, numbers, structure
-from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+from autodiff_compiler.ir.types import ArrayType, ListType
+from autodiff_compiler.operators import compare, containers
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
@@ -163,6 +158,11 @@ class Expressions:
 
     def eval_BinOp(self, node: Any) -> Any:
         left, right = self.evaluate(node.left), self.evaluate(node.right)
+        if getattr(node, "augmented", False) and isinstance(left, Ref):
+            # a list is extended in place: every name that holds it sees that
+            grown = self.state.heap[self._heap_binary(type(node.op).__name__, left, right)]
+            self.state.heap[left] = grown
+            return left
         return self.binary(type(node.op).__name__, left, right)
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
@@ -303,166 +303,12 @@ class Expressions:
             return self.state.heap[value]
         return value
 
-    def _items(self, nodes: Sequence[Any]) -> list[Any]:
-        items: list[Any] = []
-        for node in nodes:
-            if isinstance(node, gast.Starred):
-                items.extend(self.sequence(self.evaluate(node.value)))
-            else:
-                items.append(self.evaluate(node))
-        return items
-
-    def sequence(self, value: Any) -> list[Any]:
-        """Everything an iterable yields, where that is known while compiling."""
-        raise NotImplementedError
-
-    def eval_Tuple(self, node: Any) -> Any:
-        return tuple(self._items(node.elts))
-
-    def eval_List(self, node: Any) -> Any:
-        return self.new_list(self._items(node.elts))
-
-    def eval_Dict(self, node: Any) -> Any:
-        made: dict[Any, Any] = {}
-        for key, value in zip(node.keys, node.values):
-            if key is None:
-                made.update(self.contents(self.evaluate(value)))
-            else:
-                made[self.static(self.evaluate(key), "a dict's key")] = self.evaluate(value)
-        return self.allocate("dict", made)
-
     def static(self, value: Any, purpose: str) -> Any:
         """``value`` if it is known while compiling; otherwise the compilation is begun again with
         the number it depends on made known, or refused."""
         if isinstance(value, Value):
             raise NeedStatic(value, self.builder.span, purpose)
         return value
-
-    # ---- attributes
-
-    def eval_Attribute(self, node: Any) -> Any:
-        return self.attribute(self.evaluate(node.value), node.attr)
-
-    def attribute(self, owner: Any, name: str) -> Any:
-        """``owner.name``."""
-        if isinstance(owner, Ref):
-            return HeapMethod(owner, name)
-        if isinstance(owner, Value):
-            return self._value_attribute(owner, name)
-        if isinstance(owner, Closure) and name == "__name__":
-            return owner.name
-        value = self.world.attribute(owner, name, self.builder.span)
-        return self.lifted(value)
-
-    def _value_attribute(self, owner: Value, name: str) -> Any:
-        if name == "shape":
-            return self.shape(owner)
-        if isinstance(owner.type, TupleType):
-            return getattr((), name)
-        if name in PROPERTIES:
-            return PROPERTIES[name](owner)
-        if name in METHODS:
-            return BoundToValue(owner, METHODS[name])
-        exists = hasattr(Tensor, name)
-        raise self.fail(
-            UnknownAttribute,
-            f"the Tensor method '{name}' cannot be compiled"
-            if exists else f"a Tensor has no attribute '{name}'",
-            "use a differentiable operator of ops instead" if exists else "",
-        )  # fmt: skip
-
-    def shape(self, value: Value) -> Any:
-        """``value.shape``: ints where they are known."""
-        shape = structure.shape_of_type(value.type)
-        if shape is None:
-            return structure.shape_of(value)
-        return tuple(
-            dim if isinstance(dim, int) else numbers.dim(value, axis=axis)
-            for axis, dim in enumerate(shape)
-        )
-
-    # ---- subscripts
-
-    def eval_Slice(self, node: Any) -> Any:
-        parts = (node.lower, node.upper, node.step)
-        return slice(*(None if part is None else self.evaluate(part) for part in parts))
-
-    def eval_Subscript(self, node: Any) -> Any:
-        return self.subscript(self.evaluate(node.value), self.evaluate(node.slice))
-
-    def subscript(self, owner: Any, key: Any) -> Any:
-        """``owner[key]``."""
-        if isinstance(owner, Value):
-            return self._value_item(owner, key)
-        container = self.contents(owner)
-        if isinstance(key, slice):
-            key = slice(*(self.static(part, "a bound") for part in (key.start, key.stop, key.step)))
-        key = self.static(key, "an index into a list, tuple or dict")
-        try:
-            if isinstance(owner, Ref):
-                found = container[key]
-                return self.new_list(found) if isinstance(key, slice) else found
-            return self.lifted(self.world.item(container, key))
-        except (LookupError, TypeError) as error:
-            raise self.translate(error, "this item cannot be read") from None
-
-    def _value_item(self, owner: Value, key: Any) -> Any:
-        if isinstance(owner.type, (TupleType, DictType)):
-            return containers.item(owner, key=self.static(key, "an index into a tuple"))
-        if isinstance(owner.type, ListType):
-            return containers.list_item(owner, key)
-        if owner.type == SHAPE:
-            return numbers.shape_item(owner, at=self.static(key, "an axis"))
-        rest, index = self.encode_index(key)
-        return indexing.index(owner, *rest, index=index)
-
-    def encode_index(self, key: Any) -> tuple[list[Value], tuple[Any, ...]]:
-        """A subscript as ``indexing.index`` wants it: run-time parts, and the pattern of all."""
-        rest: list[Value] = []
-
-        def code(part: Any) -> Any:
-            if isinstance(part, Value):
-                if not (part.type in (INT, BOOL) or isinstance(part.type, ArrayType)):
-                    raise self.fail(DTypeError, f"a {part.type} cannot be an index")
-                rest.append(part)
-                return ("op", len(rest) - 1)
-            if isinstance(part, slice):
-                return ("slice", code(part.start), code(part.stop), code(part.step))
-            if part is Ellipsis:
-                return "..."
-            if isinstance(part, Ref) or isinstance(part, (tuple, list)):
-                constant = Tensor([self.static(i, "an index") for i in self.contents(part)])
-                return code(self.lift(constant))
-            if part is None or isinstance(part, (bool, int)):
-                return part
-            raise self.fail(
-                DTypeError,
-                f"a {type(part).__name__} cannot be an index",
-                "use ints, slices, None, '...', or Tensors of ints or bools",
-            )
-
-        parts = key if isinstance(key, tuple) else (key,)
-        return rest, tuple(code(part) for part in parts)
-
-    # ---- the rest
-
-    def eval_Lambda(self, node: Any) -> Any:
-        return self.closure(node, node.args, "<lambda>")
-
-    def closure(self, tree: Any, args: Any, name: str) -> Closure:
-        """An inner function: it sees the variables around it as they are when it is called."""
-        nodes = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
-        defaults = tuple(self.evaluate(node) for node in nodes)
-        return Closure(tree, self.frame, defaults, name)
-
-    def eval_JoinedStr(self, node: Any) -> Any:
-        return "".join(str(self.evaluate(part)) for part in node.values)
-
-    def eval_FormattedValue(self, node: Any) -> Any:
-        value = self.static(self.evaluate(node.value), "text")
-        spec = "" if node.format_spec is None else self.evaluate(node.format_spec)
-        convert = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[node.conversion]
-        return format(convert(value), spec)
 
     def packed(self, value: Any) -> Any:
         """One operand that holds ``value``."""

@@ -11,23 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import gast
-
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import (
-    CompileError,
     DTypeError,
-    UnsupportedSyntax,
     raise_all,
 )
-from autodiff_compiler.frontend.branches import Returned
-from autodiff_compiler.frontend.loops import Loops
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
+from autodiff_compiler.frontend.statements import Statements
 from autodiff_compiler.frontend.values import (
     Frame,
     NeedStatic,
-    Poisoned,
     PoisonTouched,
     Ref,
     State,
@@ -37,17 +31,16 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import free_values, users
 from autodiff_compiler.ir.types import (
-    ArrayType,
     ScalarType,
     Type,
     type_of_array,
 )
-from autodiff_compiler.operators import containers, indexing
+from autodiff_compiler.operators import containers
 from autodiff_compiler.plan import Assumption, Hoisted, NeedValues, Request, Static
 from autodiff_compiler.span import NOWHERE
 
 
-class Lowering(Loops):
+class Lowering(Statements):
     """One function in the making."""
 
     def __init__(self, world: World, parent: Lowering | None = None, label: str = ""):
@@ -161,193 +154,6 @@ class Lowering(Loops):
         function = Function(name, Region(params, body.ops, yields), span, title)
         return function, [*captured, *(thing for thing, _ in outside)]
 
-    started: Any = None
-
-    # ---- statements
-
-    def run_body(self, tree: Any) -> Any:
-        """Lowers a function's body; gives what it returns."""
-        if isinstance(tree, gast.Lambda):
-            return self.evaluate(tree.body)
-        self.started = self.started or self.source.span(tree)
-        outcome = self.block(tree.body)
-        return outcome.value if isinstance(outcome, Returned) else None
-
-    def block(self, statements: Sequence[Any]) -> Any:
-        for statement in statements:
-            outcome = self.execute(statement)
-            if isinstance(outcome, Returned):
-                return outcome
-        return None
-
-    def execute(self, node: Any) -> Any:
-        """Lowers a statement. A problem is kept, what the statement sets is poisoned, and the
-        lowering goes on, to find the other problems."""
-        told = len(self.world.problems)
-        try:
-            with self.builder.at(self.source.span(node)):
-                return getattr(self, f"exec_{type(node).__name__}")(node)
-        except CompileError as error:
-            self.poison(error)
-        except PoisonTouched:
-            assert self.world.problems or told
-        returns = False
-        for part in gast.walk(node):
-            if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store):
-                self.state.names[part.id] = Poisoned()
-            returns |= isinstance(part, gast.Return)
-        return Returned(Poisoned()) if returns else None
-
-    def exec_Return(self, node: Any) -> Any:
-        return Returned(None if node.value is None else self.evaluate(node.value))
-
-    def exec_Expr(self, node: Any) -> None:
-        self.evaluate(node.value)
-
-    def exec_Pass(self, node: Any) -> None:
-        """Nothing to do."""
-
-    def exec_FunctionDef(self, node: Any) -> None:
-        self.state.names[node.name] = self.closure(node, node.args, node.name)
-
-    def exec_Assert(self, node: Any) -> None:
-        truth = self.truth(self.evaluate(node.test))
-        if truth is True:
-            return
-        if truth is False:
-            text = "" if node.msg is None else f": {self.evaluate(node.msg)}"
-            raise self.fail(UnsupportedSyntax, f"this assertion is always false{text}")
-        raise self.fail(
-            UnsupportedSyntax,
-            "an assertion on run-time values cannot be compiled yet",
-            "assert on shapes and configuration, or check after the call",
-        )
-
-    def exec_Raise(self, node: Any) -> None:
-        raise self.fail(
-            UnsupportedSyntax,
-            "this 'raise' is reached whatever the run-time values are"
-            if not self.loop_params else "a 'raise' that depends on run-time values",
-            "guard it with a condition that is known while compiling",
-        )  # fmt: skip
-
-    def exec_If(self, node: Any) -> Any:
-        try:
-            test = self.truth(self.evaluate(node.test))
-        except (CompileError, PoisonTouched):
-            for side in (node.body, node.orelse):
-                before = self.state.fork()
-                self.block(side)
-                self.state = before
-            raise
-        if isinstance(test, bool):
-            return self.block(node.body if test else node.orelse)
-        with self.builder.at(self.source.span(node)):
-            return self.choose(
-                test, lambda: self.block(node.body), lambda: self.block(node.orelse)
-            )
-
-    def exec_Assign(self, node: Any) -> None:
-        value = self.evaluate(node.value)
-        for target in node.targets:
-            self.assign(target, value)
-
-    def exec_AugAssign(self, node: Any) -> None:
-        owner, key = self.evaluate(node.target.value), self.evaluate(node.target.slice)
-        with self.builder.at(self.source.span(node)):
-            new = self.binary(
-                type(node.op).__name__, self.subscript(owner, key), self.evaluate(node.value)
-            )
-            self.store(owner, key, new)
-
-    def assign(self, target: Any, value: Any) -> None:
-        if isinstance(target, gast.Name):
-            self.bind(target.id, value)
-        elif isinstance(target, (gast.Tuple, gast.List)):
-            self._unpack(target, value)
-        elif isinstance(target, gast.Subscript):
-            self.store(self.evaluate(target.value), self.evaluate(target.slice), value)
-        elif isinstance(target, gast.Starred):
-            self.assign(target.value, value)
-        else:
-            raise UnsupportedSyntax(
-                "an attribute cannot be assigned inside compiled text yet",
-                "keep it in a variable, and return it",
-                self.source.span(target),
-            )
-
-    def _unpack(self, target: Any, value: Any) -> None:
-        items = self.sequence(value)
-        stars = [k for k, part in enumerate(target.elts) if isinstance(part, gast.Starred)]
-        want = len(target.elts)
-        if len(items) != want if not stars else len(items) < want - 1:
-            raise self.fail(
-                DTypeError,
-                f"{len(items)} values cannot be unpacked into {want} names",
-                "make both sides equally long",
-            )
-        if stars:
-            tail = want - stars[0] - 1
-            middle = self.new_list(items[stars[0] : len(items) - tail])
-            items = [*items[: stars[0]], middle, *items[len(items) - tail :]]
-        for part, item in zip(target.elts, items):
-            self.assign(part, item)
-
-    def store(self, owner: Any, key: Any, value: Any) -> None:
-        """``owner[key] = value``."""
-        if isinstance(owner, Ref):
-            key = self.static(key, "an index into a list or dict")
-            contents = self.state.heap[owner]
-            changed = dict(contents) if isinstance(contents, dict) else list(contents)
-            try:
-                changed[key] = value
-            except (LookupError, TypeError) as error:
-                raise self.translate(error, "this item cannot be set") from None
-            self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
-        elif isinstance(owner, Value) and isinstance(owner.type, ArrayType):
-            self._store_in_tensor(owner, key, value)
-        else:
-            raise self.fail(DTypeError, f"the items of a {self.described(owner)} cannot be set")
-
-    def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
-        """A new value takes the place of ``owner`` under every name that holds it."""
-        if id(self.original(owner)) in self.hoisted:
-            raise self.fail(
-                UnsupportedSyntax,
-                "a Tensor from outside cannot be written to inside compiled text",
-                "make a copy first: x = x * 1",
-            )
-        self._refuse_views(owner)
-        rest, index = self.encode_index(key)
-        new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
-        new.name, new.given = owner.name, owner.given
-
-        def moved(thing: Any) -> Any:
-            if thing is owner:
-                return new
-            if isinstance(thing, tuple) and type(thing) is tuple:
-                return tuple(moved(item) for item in thing)
-            if isinstance(thing, dict):
-                return {k: moved(item) for k, item in thing.items()}
-            return thing
-
-        self.state.names = {name: moved(thing) for name, thing in self.state.names.items()}
-        self.state.heap = {ref: moved(thing) for ref, thing in self.state.heap.items()}
-
-    def _refuse_views(self, owner: Value) -> None:
-        """A view shares its tensor's memory, so a write through one would show in the other."""
-        live = [*self.state.names.values(), *self.state.heap.values()]
-        for value in (leaf for thing in live for leaf in leaves(thing)):
-            for view, base in ((value, owner), (owner, value)):
-                maker = self.builder.producer(view)
-                if maker is not None and maker.opdef.views and maker.operands[0] is base:
-                    raise self.fail(
-                        UnsupportedSyntax,
-                        f"'{owner.name}' shares its memory with another variable (a view), and "
-                        "is written to",
-                        "write into the tensor itself, or make a copy of the view first",
-                    )
-
 
 @dataclass(frozen=True)
 class Lowered:
@@ -365,7 +171,10 @@ class Lowered:
 
 
 def lower(
-    fn: Callable[..., Any], request: Request, slots: Sequence[Type | Static], keywords: Sequence[str]
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Type | Static],
+    keywords: Sequence[str],
 ) -> Lowered:
     """The typed IR of ``fn`` for arguments of the given types.
 
@@ -419,5 +228,3 @@ def lower(
 
 def _slot_value(slot: Type | Static, name: str) -> Any:
     return slot.value if isinstance(slot, Static) else Value(slot, name, True)
-
-

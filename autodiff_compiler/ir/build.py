@@ -88,10 +88,11 @@ class Builder:
     def apply(self, opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Adds ``opdef`` to the block; returns its result (a tuple where there are several).
 
-        An operator on literals alone is computed now.
+        An operator on literals alone is computed now (a container of literals stays a value).
         """
         given = tuple(self.operand(operand) for operand in operands)
-        if given and not any(isinstance(operand, Value) for operand in given):
+        known = not any(isinstance(operand, Value) for operand in given)
+        if given and known and opdef.kind != "container":
             return opdef.evaluate(*given, **attrs)
         return self.make(opdef, given, attrs)
 
@@ -183,9 +184,7 @@ class Builder:
         attrs = {"carries": carries, "until": until, "reverse": reverse}
         opdef = OPERATORS["for" if bounds is not None else "while"]
         operands = (*(bounds or ()), *inits, *reads)
-        return self.add(
-            Op(opdef, operands, attrs, tuple(results), self.span, self.about, regions)
-        )
+        return self.add(Op(opdef, operands, attrs, tuple(results), self.span, self.about, regions))
 
     def call(self, callee: Function, operands: Sequence[AnyOperand]) -> tuple[Value, ...]:
         """Adds a call; one result per value that ``callee`` returns."""

@@ -104,7 +104,9 @@ class OpDef:
         function = _compiled(self.template(types, attrs), names, slots)
         return function(*arrays, *(attrs[slot] for slot in slots))
 
-    def rule(self, rules: Mapping[str, Callable[..., Any]], operand: str) -> Callable[..., Any] | None:
+    def rule(
+        self, rules: Mapping[str, Callable[..., Any]], operand: str
+    ) -> Callable[..., Any] | None:
         """The rule for ``operand``; a rule under ``*rest`` serves every operand of the rest."""
         found = rules.get(operand)
         return rules.get("*rest") if found is None and operand.isdigit() else found

@@ -229,7 +229,9 @@ def parse_type(text: str) -> Type:
         return ListType(parse_type(text[5:-1]))
     head, bracket, rest = text.partition("[")
     if head != "any" and head not in LONG or not bracket or not rest.endswith("]"):
-        raise ValueError(f"{text!r} is no type; one reads f32[2,3], i64[], any[...] or (f32[2], int)")
+        raise ValueError(
+            f"{text!r} is no type; one reads f32[2,3], i64[], any[...] or (f32[2], int)"
+        )
     dtype = None if head == "any" else LONG[head]
     if rest == "...]":
         return ArrayType(dtype, None)

@@ -29,9 +29,8 @@ from autodiff_compiler.operators.structure import copy
 FOREIGN = object()
 
 
-def own_results(function: Function, keep: int = 0) -> Function:
-    """``function`` with copies of those results that may share memory; the last ``keep`` results
-    (a forward half's residuals) stay as they are."""
+def own_results(function: Function) -> Function:
+    """``function`` with copies of those results that may share memory."""
     roots = _Roots(function)
     builder, taken = Builder(), set()
     builder.span, builder.about = function.span, "adjoint" if function.order else "primal"
@@ -62,8 +61,7 @@ def own_results(function: Function, keep: int = 0) -> Function:
         made.name, made.given = operand.name, operand.given
         return made
 
-    count = len(returns) - keep
-    new = [owned(operand) for operand in returns[:count]] + returns[count:]
+    new = [owned(operand) for operand in returns]
     if all(a is b for a, b in zip(new, returns)):
         return function
     body = Region(function.params, (*function.body.ops, *builder.ops), tuple(new))

@@ -1,0 +1,77 @@
+"""What callees are called: printed names, labels of sub-Cells, and names of arguments."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod
+from autodiff_compiler.ops.gradient import GradientFunction
+
+
+def names_of(callee: Any) -> tuple[str, str]:
+    """The printed name and the title of a text: ('net', 'Net.construct')."""
+    if isinstance(callee, Cell):
+        return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
+    if isinstance(callee, GradientFunction):
+        name, title = names_of(callee.fn)
+        return f"{name}_grad", f"gradient of {title}"
+    owner = getattr(callee, "__self__", None)
+    name = getattr(callee, "name", None) or getattr(callee, "__name__", "function")
+    if isinstance(owner, Cell) and name == "construct":
+        return names_of(owner)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        kind = owner if isinstance(owner, type) else type(owner)
+        return f"{snake(kind.__name__)}_{name}", f"{kind.__name__}.{name}"
+    return snake(name), name
+
+
+def snake(name: str) -> str:
+    """A class's name as a function is called.
+
+    >>> snake("GradNetWrtX"), snake("MLP"), snake("LeNet5")
+    ('grad_net_wrt_x', 'mlp', 'le_net5')
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return re.sub(r"\W", "_", spaced).lower().strip("_") or "function"
+
+
+def owner_of(callee: Any) -> Any:
+    return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
+
+
+def label_of(path: str | None) -> str:
+    """What a sub-Cell is called where it is used: ``fc1``, or ``layers_0`` of a list."""
+    found = re.search(r"\.(\w+)((\._?\w+)?\[[^]]*\])?$", path or "")
+    if found is None:
+        return ""
+    key = re.sub(r"\W+|.*\[", "_", found.group(2) or "").strip("_")
+    return f"{found.group(1)}_{key}" if key else found.group(1)
+
+
+def slot_names(
+    callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """The arguments with the names that the callee gives them."""
+    text = callee.construct if isinstance(callee, Cell) else callee
+    if isinstance(text, GradientFunction):
+        return slot_names(text.fn, args, kwargs)
+    known: list[str] = []
+    if isinstance(text, Closure):
+        spec = text.tree.args
+        known = [arg.id for arg in (*spec.posonlyargs, *spec.args)]
+    elif isinstance(text, (types.FunctionType, types.MethodType)):
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = inspect.signature(text, follow_wrapped=False).parameters.values()
+        known = [parameter.name for parameter in parameters if parameter.kind in kinds]
+    known += [f"x{number}" for number in range(len(known), len(args))]
+    return [*zip(known, args), *kwargs.items()]
+
+
+def hides_values(value: Any) -> bool:
+    """Whether an argument sees values of this text that are not its own leaves."""
+    return isinstance(value, (Closure, HeapMethod, BoundToValue))

@@ -1,0 +1,236 @@
+"""Texts: a user's function written out where it is called, or made a function of its own."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.errors import CallError, DTypeError, SourceNotFound, raise_all
+from autodiff_compiler.frontend.access import Access
+from autodiff_compiler.frontend.desugar import desugared
+from autodiff_compiler.frontend.naming import label_of, names_of, owner_of, slot_names
+from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.source import read_source
+from autodiff_compiler.frontend.subset import check
+from autodiff_compiler.frontend.values import (
+    Closure,
+    Frame,
+    PoisonTouched,
+    State,
+    leaves,
+    rebuild,
+)
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
+from autodiff_compiler.ir.types import DictType, TupleType
+from autodiff_compiler.operators import containers
+from autodiff_compiler.operators.elementwise import stop_gradient
+
+
+@dataclass(frozen=True)
+class Outlined:
+    """A function made of a call: its operands here, where the slots went (slot -> parameter), the
+    parameters that are the kept weights, what it returns packed, and as a compile-time value."""
+
+    function: Function
+    operands: list[AnyOperand]
+    places: dict[int, int]
+    weights: list[int]
+    returned: Any
+    outcome: Any
+
+
+class Texts(Access):
+    """Adds user's texts to ``Access``."""
+
+    #: How many calls are being lowered around this text.
+    depth: int
+
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
+        raise NotImplementedError
+
+    def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Writes a text out here: its variables are its own, the heap is shared."""
+        if isinstance(callee, Cell):
+            path = self.world.path(callee)
+            if path is not None:
+                self.world.assume(f"type({path})", type(callee))
+                self.world.assume(f"type({path}).construct", type(callee).construct)
+            callee = callee.construct
+        if not isinstance(callee, (types.FunctionType, types.MethodType)):
+            return self.call(callee, args, kwargs)
+        function = getattr(callee, "__func__", callee)
+        owner = getattr(callee, "__self__", None)
+        path = self.world.path(owner) if owner is not None else None
+        if path is not None and not isinstance(owner, types.ModuleType):
+            self.world.know(function, f"{path}.{function.__name__}.__func__")
+        try:
+            source = read_source(function)
+        except SourceNotFound as error:
+            raise self.builder.placed(error) from None
+        bound = self._bind(callee, args, kwargs)
+        raise_all(check(source))
+        return self.inline(Frame(source, function), desugared(source), bound)
+
+    def _bind(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The callee's variables by name; a wrong call is refused in Python's words."""
+        signature = inspect.signature(callee, follow_wrapped=False)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            name = getattr(callee, "__qualname__", getattr(callee, "__name__", "the function"))
+            raise self.fail(
+                CallError, f"{name}(): {error}", "give the arguments that its signature names"
+            ) from None
+        bound.apply_defaults()
+        names: dict[str, Any] = {}
+        owner = getattr(callee, "__self__", None)
+        if owner is not None:
+            names[next(iter(inspect.signature(callee.__func__).parameters))] = owner
+        for name, value in bound.arguments.items():
+            if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                names[name] = self.allocate("dict", dict(value))
+            else:
+                names[name] = self.lifted(value)
+        return names
+
+    def inline_closure(
+        self, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        names = bind_tree(self, closure, args, kwargs)
+        frame = Frame(closure.frame.source, closure.frame.function, closure.frame)
+        return self.inline(frame, closure.tree, names)
+
+    def inline(self, frame: Frame, tree: Any, names: dict[str, Any]) -> Any:
+        """Lowers ``tree`` here and now in a frame of its own."""
+        waiting = self.frame
+        waiting.names = self.state.names
+        self.frame, self.state.names = frame, names
+        self.depth += 1
+        try:
+            return self.run_body(tree)
+        finally:
+            self.depth -= 1
+            self.frame, self.state.names = waiting, waiting.names
+
+    def run_body(self, tree: Any) -> Any:
+        """Lowers a function's body in the present frame; gives what it returns."""
+        raise NotImplementedError
+
+    def child(self, label: str) -> Any:
+        """A lowering like this one, for a function of its own."""
+        raise NotImplementedError
+
+    def outline(
+        self,
+        callee: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        aux: bool = False,
+        keep: Sequence[Any] | None = (),
+    ) -> Outlined:
+        """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
+        call of it takes. Outside arrays that it reads, and values of this text that it sees as a
+        closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
+        any case (None: every trainable one that is read). With ``aux`` the outputs after the first
+        are not differentiated.
+        """  # fmt: skip
+        self.frame.names = self.state.names
+        child = self.child(label_of(self.world.path(owner_of(callee))))
+        operands: list[AnyOperand] = []
+        places: dict[int, int] = {}
+        told = len(self.world.problems)
+        with child.builder:
+            child.state = State({}, dict(self.state.heap))
+            given = []
+            for slot, (name, value) in enumerate(slot_names(callee, args, kwargs)):
+                before = len(child.parameters)
+                given.append(child.parameter_of(name, value))
+                if len(child.parameters) > before:
+                    places[slot] = before
+            heap = dict(child.state.heap)
+            outcome = child.enter(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])))
+            if len(self.world.problems) > told:
+                raise PoisonTouched
+            if aux:
+                outcome = (outcome[0], *(child.stopped(item) for item in outcome[1:]))
+            kept = child.trainable() if keep is None else tuple(keep)
+            for thing in kept:
+                child.lift(thing)
+            clean = all(child.state.heap.get(ref) is was for ref, was in heap.items())
+            try:
+                returned = child.packed(outcome) if clean else MISSING
+            except DTypeError:
+                returned = MISSING
+        for slot, value in enumerate((*args, *kwargs.values())):
+            if slot in places:
+                operands.append(self.packed(value))
+        wish, title = names_of(callee)
+        function, extra = child.finish(returned, wish, title, kept)
+        for thing in extra:
+            operands.append(thing if isinstance(thing, Value) else
+                            self.lift(thing, child.name_outside(thing)))  # fmt: skip
+        weights = [len(operands) - len(extra) + _index_of(thing, extra) for thing in kept]
+        return Outlined(function, operands, places, weights, returned, outcome)
+
+    def stopped(self, value: Any) -> Any:
+        """``value`` with no gradient through any part of it."""
+        new = (stop_gradient(leaf) if isinstance(leaf, Value) else leaf for leaf in leaves(value))
+        return rebuild(value, new)
+
+    def unpacked(self, result: Value) -> Any:
+        """A run-time tuple as the tuple of its items, a dict as a dict of the heap."""
+        if isinstance(result.type, TupleType):
+            items = (containers.item(result, key=k) for k in range(len(result.type.items)))
+            return tuple(map(self._unpacked_item, items))
+        if isinstance(result.type, DictType):
+            items = {
+                k: self._unpacked_item(containers.item(result, key=k)) for k in result.type.keys
+            }
+            return self.allocate("dict", items)
+        return result
+
+    def _unpacked_item(self, item: Any) -> Any:
+        return self.unpacked(item) if isinstance(item, Value) else item
+
+
+def bind_tree(
+    low: Texts, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The variables of an inner function by name."""
+    spec, defaults = closure.tree.args, list(closure.defaults)
+    parameters, positional = [], [*spec.posonlyargs, *spec.args]
+    plain = len(spec.defaults)
+    kinds = inspect.Parameter
+    for number, arg in enumerate(positional):
+        place = number - (len(positional) - plain)
+        default = defaults[place] if place >= 0 else kinds.empty
+        kind = (
+            kinds.POSITIONAL_ONLY if number < len(spec.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
+        )
+        parameters.append(kinds(arg.id, kind, default=default))
+    if spec.vararg:
+        parameters.append(kinds(spec.vararg.id, kinds.VAR_POSITIONAL))
+    keyword_defaults = iter(defaults[plain:])
+    for arg, node in zip(spec.kwonlyargs, spec.kw_defaults):
+        default = next(keyword_defaults) if node is not None else kinds.empty
+        parameters.append(kinds(arg.id, kinds.KEYWORD_ONLY, default=default))
+    if spec.kwarg:
+        parameters.append(kinds(spec.kwarg.id, kinds.VAR_KEYWORD))
+    try:
+        bound = inspect.Signature(parameters).bind(*args, **kwargs)
+    except TypeError as error:
+        raise low.fail(CallError, f"{closure.name}(): {error}") from None
+    bound.apply_defaults()
+    names = dict(bound.arguments)
+    if spec.kwarg:
+        names[spec.kwarg.id] = low.allocate("dict", names[spec.kwarg.id])
+    return names
+
+
+def _index_of(thing: Any, things: Sequence[Any]) -> int:
+    return next(place for place, other in enumerate(things) if other is thing)
