@@ -1,0 +1,97 @@
+"""What library code may ask of its arguments: the same for a ``Tensor`` and for an IR ``Value``.
+
+The functions of this package run at once on tensors and, while compiling, on values. Everything
+they decide is decided from shapes, ranks and dtype names, which these few functions tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, Shape
+from autodiff_compiler.operators.containers import make_tuple
+from autodiff_compiler.operators.declare import normal_axes
+from autodiff_compiler.operators.structure import cast
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape as far as it is known; a number has none (``()``)."""
+    if isinstance(x, Value):
+        return x.type.shape if isinstance(x.type, ArrayType) else ()
+    return tuple(getattr(x, "shape", ()))
+
+
+def rank_of(x: Any) -> int | None:
+    """How many axes, None where that is unknown."""
+    shape = shape_of(x)
+    return None if shape is None else len(shape)
+
+
+def known_rank(x: Any, what: str) -> int:
+    """The rank, which ``what`` cannot do without."""
+    rank = rank_of(x)
+    if rank is None:
+        raise ShapeError(
+            f"{what} needs to know how many dimensions its input has",
+            "give the shapes of the inputs, for example x=f32[2,3]",
+        )
+    return rank
+
+
+def dtype_of(x: Any) -> str | None:
+    """NumPy's name of the dtype; None for numbers and where it is unknown."""
+    if isinstance(x, Value):
+        return x.dtype_name
+    dtype = getattr(x, "dtype", None)
+    return None if dtype is None else to_numpy_name(dtype)
+
+
+def is_integral(x: Any) -> bool:
+    """Whether x certainly holds ints or bools."""
+    dtype = dtype_of(x)
+    return dtype is not None and ("int" in dtype or dtype == "bool")
+
+
+def axes_of(axis: Any, x: Any) -> tuple[int, ...] | None:
+    """The axes that a reduction of x goes over; None for all."""
+    return normal_axes(axis, rank_of(x))
+
+
+def axis_of(axis: int, rank: int | None) -> int:
+    """One axis, counted from the front where the rank is known."""
+    (found,) = normal_axes(axis, rank) or (axis,)
+    return found
+
+
+def in_dtype(x: Any, dtype: Any) -> Any:
+    """x cast to ``dtype`` if one is given and differs."""
+    if dtype is None or dtype_of(x) == to_numpy_name(dtype):
+        return x
+    return cast(x, dtype=to_numpy_name(dtype))
+
+
+def shape_and_operands(shape: Any) -> tuple[Shape, tuple[Any, ...]]:
+    """A shape argument as the records want it: what is known, and a run-time shape if needed."""
+    if isinstance(shape, Value) and shape.type == SHAPE:
+        return None, (shape,)
+    if hasattr(shape, "tolist"):
+        shape = shape.tolist()
+    dims: Sequence[Any] = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if not any(isinstance(dim, Value) for dim in dims):
+        return tuple(int(dim) for dim in dims), ()
+    for dim in dims:
+        if isinstance(dim, Value) and dim.type != INT:
+            raise ShapeError(f"a dimension is an int, not {dim.type}", "use x.shape[i] or int(...)")
+    known = tuple(dim if isinstance(dim, int) and dim >= 0 else None for dim in dims)
+    return known, (make_tuple(*dims),)
+
+
+def one_or_many(given: Sequence[Any]) -> Any:
+    """``f(2, 3)`` and ``f((2, 3))`` mean the same."""
+    if len(given) == 1 and (isinstance(given[0], (tuple, list)) or not isinstance(given[0], int)):
+        return given[0]
+    return tuple(given)

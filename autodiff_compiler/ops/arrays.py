@@ -1,0 +1,219 @@
+"""Shapes, joining, splitting and products under MindSpore's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.operators import indexing, joining, linalg, structure
+from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.ops._shapes import (
+    axes_of,
+    axis_of,
+    known_rank,
+    rank_of,
+    shape_and_operands,
+    shape_of,
+)
+
+
+def reshape(input: Any, shape: Any) -> Any:
+    """The elements in another shape; one dimension may be -1."""
+    known, operands = shape_and_operands(shape)
+    return structure.reshape(input, *operands, shape=known)
+
+
+def transpose(input: Any, input_perm: Sequence[int]) -> Any:
+    """The axes in another order."""
+    return structure.transpose(input, perm=tuple(int(axis) for axis in input_perm))
+
+
+def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+    """Two axes exchanged."""
+    rank = rank_of(input)
+    if rank is None and {axis0, axis1} == {-1, -2}:
+        return structure.swap_last_axes(input)
+    perm = list(range(known_rank(input, "swapaxes")))
+    axis0, axis1 = axis_of(axis0, rank), axis_of(axis1, rank)
+    perm[axis0], perm[axis1] = perm[axis1], perm[axis0]
+    return transpose(input, perm)
+
+
+def t(input: Any) -> Any:
+    """The transpose of a matrix; a vector stays as it is."""
+    return input if known_rank(input, "t") < 2 else structure.transpose(input, perm=(1, 0))
+
+
+def expand_dims(input_x: Any, axis: Any) -> Any:
+    """New axes of length one."""
+    rank = rank_of(input_x)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    if rank is not None:
+        axes = tuple(sorted(axis_of(one, rank + len(axes)) for one in axes))
+    return structure.expand_dims(input_x, axes=axes)
+
+
+def squeeze(input: Any, axis: Any = None) -> Any:
+    """Without axes of length one: those named, or all."""
+    return joining.squeeze(input, axes=axes_of(axis, input))
+
+
+def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Any:
+    """The axes from ``start_dim`` to ``end_dim`` joined into one, row-major."""
+    if order != "C":
+        input = transpose(input, tuple(reversed(range(known_rank(input, "flatten")))))
+    rank = rank_of(input)
+    shape = shape_of(input)
+    if rank == 0:
+        return reshape(input, (1,))
+    if (start_dim, end_dim) == (0, -1):
+        return reshape(input, (-1,))
+    if shape is None or rank is None:
+        raise ShapeError("flatten needs to know how many dimensions its input has")
+    start, end = axis_of(start_dim, rank) if rank > 1 else 0, axis_of(end_dim, rank)
+    sizes = [joining.size_along(input, (axis,)) if isinstance(input, Value) else shape[axis]
+             for axis in range(rank)]  # fmt: skip
+    return reshape(input, (*sizes[:start], -1, *sizes[end + 1 :]))
+
+
+def ravel(input: Any) -> Any:
+    """All elements in one row."""
+    return reshape(input, (-1,))
+
+
+def broadcast_to(input: Any, shape: Any) -> Any:
+    """Stretched to a shape; -1 keeps a dimension."""
+    known, operands = shape_and_operands(shape)
+    have = shape_of(input)
+    if known is not None and have is not None and not operands and -1 in known:
+        lead = len(known) - len(have)
+        known = tuple(have[i - lead] if dim == -1 else dim for i, dim in enumerate(known))
+    return structure.broadcast_to(input, *operands, shape=known)
+
+
+def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
+    """One after another along an axis."""
+    return joining.concat(*tensors, axis=axis_of(axis, rank_of(tensors[0])))
+
+
+def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
+    """All of one shape, along a new axis."""
+    rank = rank_of(tensors[0])
+    return joining.stack(*tensors, axis=axis_of(axis, None if rank is None else rank + 1))
+
+
+def _size(tensor: Any, axis: int, what: str) -> int:
+    shape = shape_of(tensor)
+    size = None if shape is None else shape[axis]
+    if not isinstance(size, int):
+        raise ShapeError(
+            f"{what} makes as many tensors as axis {axis} tells, which is not known",
+            "give the shape of the input as numbers",
+        )
+    return size
+
+
+def _pieces(tensor: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...]:
+    pieces, start = [], 0
+    for size in sizes:
+        piece = ("slice", start or None, start + size, None)
+        pieces.append(indexing.index(tensor, index=(*(FULL,) * axis, piece)))
+        start += size
+    return tuple(pieces)
+
+
+def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
+    """Pieces of one size (the last one may be smaller), or of the sizes given."""
+    axis = axis_of(axis, rank_of(tensor))
+    size = _size(tensor, axis, "split")
+    if not isinstance(split_size_or_sections, int):
+        return _pieces(tensor, list(split_size_or_sections), axis)
+    step = split_size_or_sections
+    starts = range(0, size, step)
+    return _pieces(tensor, [step if start + step <= size else size - start for start in starts], axis)
+
+
+def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
+    """At most ``chunks`` pieces of equal size."""
+    size = _size(input, axis_of(axis, rank_of(input)), "chunk")
+    return split(input, -(-size // chunks) or 1, axis)
+
+
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+    """The items along an axis, which goes away."""
+    dim = axis_of(dim, rank_of(input))
+    size = _size(input, dim, "unbind")
+    return tuple(indexing.index(input, index=(*(FULL,) * dim, k)) for k in range(size))
+
+
+def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
+    """The items along an axis at the given positions."""
+    if batch_dims:
+        raise ShapeError("gather with batch_dims cannot be compiled", "use gather_elements")
+    axis = axis_of(axis, rank_of(input_params))
+    lead = (FULL,) * axis if axis >= 0 else ("...",)
+    tail = (FULL,) * (-1 - axis) if axis < 0 else ()
+    return indexing.index(input_params, input_indices, index=(*lead, ("op", 0), *tail))
+
+
+def gather_elements(input: Any, dim: int, index: Any) -> Any:
+    """For each place of ``index`` the element that it names along an axis."""
+    return indexing.take_along(input, index, axis=axis_of(dim, rank_of(input)))
+
+
+def matmul(input: Any, other: Any) -> Any:
+    """The matrix product."""
+    return linalg.matmul(input, other)
+
+
+def dot(input: Any, other: Any) -> Any:
+    """The sum of products over the last axis of input and the last but one of other."""
+    left, right = known_rank(input, "dot"), known_rank(other, "dot")
+    if left <= 2 and right <= 2:
+        return linalg.matmul(input, other)
+    rows, columns = shape_of(input) or (), shape_of(other) or ()
+    perm = (right - 2, *range(right - 2), right - 1)
+    flat_left = reshape(input, (-1, rows[-1]))
+    flat_right = reshape(transpose(other, perm), (columns[-2], -1))
+    return reshape(linalg.matmul(flat_left, flat_right), (*rows[:-1], *columns[:-2], columns[-1]))
+
+
+def outer(input: Any, vec2: Any) -> Any:
+    """The product of every element of one vector with every one of another."""
+    return linalg.outer(input, vec2)
+
+
+def shape(input_x: Any) -> Any:
+    """The shape, a tuple of ints."""
+    known = shape_of(input_x)
+    if known is None:
+        return structure.shape_of(input_x)
+    return tuple(
+        dim if isinstance(dim, int) else joining.size_of(input_x, axes=(axis,))
+        for axis, dim in enumerate(known)
+    )
+
+
+def rank(input_x: Any) -> int:
+    """How many axes there are."""
+    return known_rank(input_x, "rank")
+
+
+def size(input_x: Any) -> Any:
+    """How many elements there are."""
+    if isinstance(input_x, Value):
+        return joining.size_along(input_x, None)
+    return input_x.size
+
+
+permute, cat, unsqueeze, unstack = transpose, concat, expand_dims, unbind
+mm, bmm, mv = matmul, matmul, matmul
+
+__all__ = [
+    "bmm", "broadcast_to", "cat", "chunk", "concat", "dot", "expand_dims", "flatten", "gather",
+    "gather_elements", "matmul", "mm", "mv", "outer", "permute", "rank", "ravel", "reshape",
+    "shape", "size", "split", "squeeze", "stack", "swapaxes", "t", "transpose", "unbind",
+    "unsqueeze", "unstack",
+]  # fmt: skip

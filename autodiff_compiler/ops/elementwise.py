@@ -1,0 +1,374 @@
+"""Arithmetic, elementary functions and comparisons under MindSpore's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.operators import compare, elementwise, structure
+from autodiff_compiler.ops._shapes import in_dtype
+
+
+def add(input: Any, other: Any) -> Any:
+    """input + other."""
+    return elementwise.add(input, other)
+
+
+def sub(input: Any, other: Any) -> Any:
+    """input - other."""
+    return elementwise.sub(input, other)
+
+
+def mul(input: Any, other: Any) -> Any:
+    """input * other."""
+    return elementwise.mul(input, other)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """input / other, then rounded 'floor' or 'trunc' if asked for."""
+    if rounding_mode == "floor":
+        return elementwise.floor(elementwise.div(input, other))
+    if rounding_mode == "trunc":
+        return elementwise.trunc(elementwise.div(input, other))
+    if rounding_mode is not None:
+        raise ValueError(f"rounding_mode is 'floor', 'trunc' or None, not {rounding_mode!r}")
+    return elementwise.div(input, other)
+
+
+def floor_divide(input: Any, other: Any) -> Any:
+    """input // other."""
+    return elementwise.floor_div(input, other)
+
+
+def floor_mod(x: Any, y: Any) -> Any:
+    """x % y, with the sign of y."""
+    return elementwise.mod(x, y)
+
+
+def pow(input: Any, exponent: Any) -> Any:
+    """input ** exponent."""
+    return elementwise.pow(input, exponent)
+
+
+def neg(input: Any) -> Any:
+    """-input."""
+    return elementwise.neg(input)
+
+
+def abs(input: Any) -> Any:
+    """The absolute value."""
+    return elementwise.abs(input)
+
+
+def square(input: Any) -> Any:
+    """input * input."""
+    return elementwise.square(input)
+
+
+def sqrt(x: Any) -> Any:
+    """The square root."""
+    return elementwise.sqrt(x)
+
+
+def rsqrt(input: Any) -> Any:
+    """1 / sqrt(input)."""
+    return elementwise.rsqrt(input)
+
+
+def reciprocal(input: Any) -> Any:
+    """1 / input."""
+    return elementwise.reciprocal(input)
+
+
+def exp(input: Any) -> Any:
+    """e to the input."""
+    return elementwise.exp(input)
+
+
+def expm1(input: Any) -> Any:
+    """exp(input) - 1."""
+    return elementwise.expm1(input)
+
+
+def log(input: Any) -> Any:
+    """The natural logarithm."""
+    return elementwise.log(input)
+
+
+def log1p(input: Any) -> Any:
+    """log(1 + input)."""
+    return elementwise.log1p(input)
+
+
+def sin(input: Any) -> Any:
+    """Sine."""
+    return elementwise.sin(input)
+
+
+def cos(input: Any) -> Any:
+    """Cosine."""
+    return elementwise.cos(input)
+
+
+def tan(input: Any) -> Any:
+    """Tangent."""
+    return elementwise.tan(input)
+
+
+def asin(input: Any) -> Any:
+    """Inverse sine."""
+    return elementwise.asin(input)
+
+
+def acos(input: Any) -> Any:
+    """Inverse cosine."""
+    return elementwise.acos(input)
+
+
+def atan(input: Any) -> Any:
+    """Inverse tangent."""
+    return elementwise.atan(input)
+
+
+def atan2(input: Any, other: Any) -> Any:
+    """The angle whose tangent is input / other."""
+    return elementwise.atan2(input, other)
+
+
+def sinh(input: Any) -> Any:
+    """Hyperbolic sine."""
+    return elementwise.sinh(input)
+
+
+def cosh(input: Any) -> Any:
+    """Hyperbolic cosine."""
+    return elementwise.cosh(input)
+
+
+def tanh(input: Any) -> Any:
+    """Hyperbolic tangent."""
+    return elementwise.tanh(input)
+
+
+def asinh(input: Any) -> Any:
+    """Inverse hyperbolic sine."""
+    return elementwise.asinh(input)
+
+
+def acosh(input: Any) -> Any:
+    """Inverse hyperbolic cosine."""
+    return elementwise.acosh(input)
+
+
+def atanh(input: Any) -> Any:
+    """Inverse hyperbolic tangent."""
+    return elementwise.atanh(input)
+
+
+def sigmoid(input: Any) -> Any:
+    """1 / (1 + exp(-input))."""
+    return elementwise.sigmoid(input)
+
+
+def relu(input: Any) -> Any:
+    """max(input, 0)."""
+    return elementwise.relu(input)
+
+
+def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    """log(1 + exp(beta * input)) / beta; beyond the threshold it is the input anyway."""
+    if beta == 1:
+        return elementwise.softplus(input)
+    return elementwise.softplus(input * beta) / beta
+
+
+def sign(input: Any) -> Any:
+    """-1, 0 or 1."""
+    return elementwise.sign(input)
+
+
+def floor(input: Any) -> Any:
+    """Rounded down."""
+    return elementwise.floor(input)
+
+
+def ceil(input: Any) -> Any:
+    """Rounded up."""
+    return elementwise.ceil(input)
+
+
+def round(input: Any, *, decimals: int = 0) -> Any:
+    """Rounded to the nearest; halves go to the even neighbour."""
+    if decimals:
+        return elementwise.round(input * 10.0**decimals) / 10.0**decimals
+    return elementwise.round(input)
+
+
+def trunc(input: Any) -> Any:
+    """Without the fraction."""
+    return elementwise.trunc(input)
+
+
+def maximum(input: Any, other: Any) -> Any:
+    """The larger of two."""
+    return elementwise.maximum(input, other)
+
+
+def minimum(input: Any, other: Any) -> Any:
+    """The smaller of two."""
+    return elementwise.minimum(input, other)
+
+
+def where(condition: Any, input: Any, other: Any) -> Any:
+    """input where the condition holds, else other."""
+    return elementwise.where(condition, input, other)
+
+
+def masked_fill(input_x: Any, mask: Any, value: Any) -> Any:
+    """value where the mask holds, else input_x."""
+    return elementwise.where(mask, value, input_x)
+
+
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """Limited to [min, max]; at a bound the gradient goes to the input."""
+    if min is None and max is None:
+        raise ValueError("At least one of 'min' or 'max' must not be None.")
+    if max is None:
+        return elementwise.where(input < min, min, input)
+    if min is None:
+        return elementwise.where(input > max, max, input)
+    return elementwise.clip(input, min, max)
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """Limited to [min, max] by a maximum and a minimum: at a bound the gradient is halved."""
+    if isinstance(x, (tuple, list)):
+        return type(x)(clip_by_value(item, clip_value_min, clip_value_max) for item in x)
+    if clip_value_min is None and clip_value_max is None:
+        raise ValueError("At least one of 'clip_value_min' or 'clip_value_max' must not be None.")
+    x = x if clip_value_max is None else elementwise.minimum(x, clip_value_max)
+    return x if clip_value_min is None else elementwise.maximum(x, clip_value_min)
+
+
+def equal(input: Any, other: Any) -> Any:
+    """input == other."""
+    return compare.equal(input, other)
+
+
+def not_equal(input: Any, other: Any) -> Any:
+    """input != other."""
+    return compare.not_equal(input, other)
+
+
+def less(input: Any, other: Any) -> Any:
+    """input < other."""
+    return compare.less(input, other)
+
+
+def less_equal(input: Any, other: Any) -> Any:
+    """input <= other."""
+    return compare.less_equal(input, other)
+
+
+def greater(input: Any, other: Any) -> Any:
+    """input > other."""
+    return compare.greater(input, other)
+
+
+def greater_equal(input: Any, other: Any) -> Any:
+    """input >= other."""
+    return compare.greater_equal(input, other)
+
+
+def logical_and(input: Any, other: Any) -> Any:
+    """Both nonzero."""
+    return compare.logical_and(input, other)
+
+
+def logical_or(input: Any, other: Any) -> Any:
+    """At least one nonzero."""
+    return compare.logical_or(input, other)
+
+
+def logical_xor(input: Any, other: Any) -> Any:
+    """Exactly one nonzero."""
+    return compare.logical_xor(input, other)
+
+
+def logical_not(input: Any) -> Any:
+    """Zero."""
+    return compare.logical_not(input)
+
+
+def isnan(input: Any) -> Any:
+    """Not a number."""
+    return compare.isnan(input)
+
+
+def isinf(input: Any) -> Any:
+    """Infinite."""
+    return compare.isinf(input)
+
+
+def isfinite(input: Any) -> Any:
+    """Neither infinite nor NaN."""
+    return compare.isfinite(input)
+
+
+def bitwise_and(input: Any, other: Any) -> Any:
+    """input & other."""
+    return elementwise.bit_and(input, other)
+
+
+def bitwise_or(input: Any, other: Any) -> Any:
+    """input | other."""
+    return elementwise.bit_or(input, other)
+
+
+def bitwise_xor(input: Any, other: Any) -> Any:
+    """input ^ other."""
+    return elementwise.bit_xor(input, other)
+
+
+def cast(input: Any, dtype: Any) -> Any:
+    """input in another dtype."""
+    return in_dtype(input, dtype)
+
+
+def deepcopy(input_x: Any) -> Any:
+    """A copy in memory of its own."""
+    return structure.copy(input_x)
+
+
+def stop_gradient(value: Any) -> Any:
+    """The value as a constant: no gradient flows back through it. Containers item by item."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(stop_gradient(item) for item in value)
+    if isinstance(value, dict):
+        return {key: stop_gradient(item) for key, item in value.items()}
+    return elementwise.stop_gradient(value) if hasattr(value, "__apply_operator__") else value
+
+
+subtract, multiply, true_divide, divide, negative = sub, mul, div, div, neg
+floor_div, absolute, bitwise_not = floor_divide, abs, logical_not
+arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
+arcsinh, arccosh, arctanh = asinh, acosh, atanh
+clip, select = clamp, where
+eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_equal
+
+
+def remainder(input: Any, other: Any) -> Any:
+    """input % other, with the sign of other."""
+    return elementwise.mod(input, other)
+
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "cast", "ceil", "clamp", "clip", "clip_by_value", "cos", "cosh",
+    "deepcopy", "div", "divide", "eq", "equal", "exp", "expm1", "floor", "floor_div",
+    "floor_divide", "floor_mod", "ge", "greater", "greater_equal", "gt", "isfinite", "isinf",
+    "isnan", "le", "less", "less_equal", "log", "log1p", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "lt", "masked_fill", "maximum", "minimum", "mul", "multiply",
+    "ne", "neg", "negative", "not_equal", "pow", "reciprocal", "relu", "remainder", "round",
+    "rsqrt", "select", "sigmoid", "sign", "sin", "sinh", "softplus", "sqrt", "square",
+    "stop_gradient", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+]  # fmt: skip

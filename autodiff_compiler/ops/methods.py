@@ -1,0 +1,191 @@
+"""The numeric methods of ``Tensor``: one table, installed on the class and used by the compiler.
+
+A method is a function whose first argument is the tensor, or, while compiling, the IR value. Most
+are functions of ``ops`` as they are; those whose signature differs have a text of their own here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autodiff_compiler.common.dtype import bool_ as bool_type
+from autodiff_compiler.common.dtype import float16, float32, float64, int32, int64, of_name
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.operators import reduce, structure
+from autodiff_compiler.ops import arrays, creation, elementwise, reductions
+from autodiff_compiler.ops._shapes import (
+    axes_of,
+    dtype_of,
+    in_dtype,
+    is_integral,
+    known_rank,
+    one_or_many,
+    rank_of,
+)
+
+
+def sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """The sum over ``axis``."""
+    return reductions.sum(self, axis, keepdims, dtype=dtype)
+
+
+def _extreme(self: Any, axis: Any, keepdims: bool, record: Any) -> Any:
+    """A tie over one axis goes to the first winner, over several it is shared."""
+    axes = axes_of(axis, self)
+    first = axes is not None and len(axes) == 1
+    return record(self, axes=axes, keepdims=bool(keepdims), first=first)
+
+
+def max(self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+    """The largest elements; with ``return_indices`` their positions too."""
+    if return_indices:
+        return reductions.max(self, axis, keepdims)
+    return _extreme(self, axis, keepdims, reduce.max)
+
+
+def min(self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+    """The smallest elements; with ``return_indices`` their positions too."""
+    if return_indices:
+        return reductions.min(self, axis, keepdims)
+    return _extreme(self, axis, keepdims, reduce.min)
+
+
+def var(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    """The variance; that of integers is divided by count - 1."""
+    return reductions.var(self, axis, ddof or int(is_integral(self)), keepdims)
+
+
+def std(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    """The standard deviation; that of integers is taken with count - 1."""
+    return reductions.std(self, axis, ddof or int(is_integral(self)), keepdims)
+
+
+def cumsum(self: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """Running sums along an axis (None: of all elements in one row)."""
+    if axis is None:
+        return reductions.cumsum(arrays.ravel(self), 0, dtype)
+    return reductions.cumsum(self, axis, dtype)
+
+
+def reshape(self: Any, *shape: Any) -> Any:
+    """In another shape, given as a tuple or as arguments."""
+    return arrays.reshape(self, one_or_many(shape))
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """The axes in the order given, or reversed."""
+    order = one_or_many(axes) if axes else ()
+    rank = known_rank(self, "transpose")
+    return arrays.transpose(self, order or tuple(reversed(range(rank))))
+
+
+def permute(self: Any, *axis: Any) -> Any:
+    """The axes in the order given."""
+    return arrays.transpose(self, one_or_many(axis))
+
+
+def flip(self: Any, *dims: Any) -> Any:
+    """In reverse order along axes."""
+    return reductions.flip(self, one_or_many(dims))
+
+
+def expand_as(self: Any, other: Any) -> Any:
+    """Stretched to the shape of another."""
+    return arrays.broadcast_to(self, arrays.shape(other))
+
+
+def view_as(self: Any, other: Any) -> Any:
+    """In the shape of another."""
+    return arrays.reshape(self, arrays.shape(other))
+
+
+def broadcast_to(self: Any, *shape: Any) -> Any:
+    """Stretched to a shape."""
+    return arrays.broadcast_to(self, one_or_many(shape))
+
+
+def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
+    """In another dtype."""
+    return in_dtype(self, dtype)
+
+
+def type_as(self: Any, other: Any) -> Any:
+    """In the dtype of another."""
+    return in_dtype(self, dtype_of(other))
+
+
+def where(self: Any, condition: Any, y: Any) -> Any:
+    """The tensor where the condition holds, else y."""
+    return elementwise.where(condition, self, y)
+
+
+def swap_last_axes(self: Any) -> Any:
+    """The last two axes exchanged."""
+    return structure.swap_last_axes(self)
+
+
+def _to(dtype: Any) -> Callable[[Any], Any]:
+    def convert(self: Any) -> Any:
+        return in_dtype(self, dtype)
+
+    return convert
+
+
+def _of(module: Any, names: str) -> dict[str, Callable[..., Any]]:
+    return {name: getattr(module, name) for name in names.split()}
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    **_of(
+        elementwise,
+        "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin "
+        "asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div "
+        "divide eq equal exp expm1 floor floor_divide ge greater greater_equal gt isfinite isinf "
+        "isnan le less less_equal log log1p logical_and logical_not logical_or logical_xor lt "
+        "masked_fill maximum minimum mul multiply ne neg negative not_equal pow reciprocal relu "
+        "remainder round rsqrt sigmoid sign sin sinh sqrt square sub subtract tan tanh "
+        "true_divide trunc",
+    ),
+    **_of(
+        arrays,
+        "bmm chunk dot expand_dims flatten gather gather_elements matmul mm outer ravel split "
+        "squeeze swapaxes t unbind unsqueeze",
+    ),
+    **_of(reductions, "all amax amin any argmax argmin log_softmax logsumexp mean prod softmax"),
+    **dict(
+        astype=astype, broadcast_to=broadcast_to, copy=elementwise.deepcopy, cumsum=cumsum,
+        expand=broadcast_to, expand_as=expand_as, flip=flip, max=max, min=min, permute=permute,
+        reshape=reshape, std=std, sum=sum, swapdims=arrays.swapaxes, to=astype,
+        transpose=transpose, type=astype, type_as=type_as, value=lambda self: self, var=var,
+        view=reshape, view_as=view_as, where=where, dim=rank_of, numel=arrays.size,
+        new_zeros=lambda self, size, dtype=None: creation.zeros(size, dtype or dtype_of(self)),
+        new_ones=lambda self, size, dtype=None: creation.ones(size, dtype or dtype_of(self)),
+        float=_to(float32), half=_to(float16), double=_to(float64), int=_to(int32),
+        long=_to(int64), bool=_to(bool_type),
+    ),
+}  # fmt: skip
+
+
+def _transposed(self: Any) -> Any:
+    return transpose(self)
+
+
+def _dtype(self: Any) -> Any:
+    name = dtype_of(self)
+    return None if name is None else of_name(name)
+
+
+#: What ``x.name`` means for a value that is being compiled; ``x.shape`` is the front end's own.
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "T": _transposed,
+    "mT": swap_last_axes,
+    "dtype": _dtype,
+    "ndim": rank_of,
+    "size": arrays.size,
+}
+
+
+for _name, _method in METHODS.items():
+    if not hasattr(Tensor, _name):
+        setattr(Tensor, _name, _method)

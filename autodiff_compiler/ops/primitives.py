@@ -1,0 +1,365 @@
+"""The operator classes: ``ops.MatMul(transpose_b=True)(x, y)``. Settings first, operands later.
+
+A class whose constructor takes no settings is made from its function by ``_plain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.common.dtype import int64
+from autodiff_compiler.operators import structure
+from autodiff_compiler.ops import arrays, creation, elementwise, reductions
+from autodiff_compiler.ops._shapes import in_dtype, rank_of
+
+
+class Primitive:
+    """An operator with its settings. Calling it applies it, to tensors or while compiling."""
+
+    name = ""
+
+    def __init__(self, name: str = ""):
+        self.name = name or type(self).__name__
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not say what it computes")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def _plain(name: str, function: Callable[..., Any]) -> type[Primitive]:
+    """The class of an operator without settings."""
+
+    def __call__(self: Primitive, *args: Any) -> Any:
+        return function(*args)
+
+    def __init__(self: Primitive) -> None:
+        Primitive.__init__(self)
+
+    space = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__,
+             "__module__": __name__}  # fmt: skip
+    return type(name, (Primitive,), space)
+
+
+Add, Sub, Mul = (_plain(n, getattr(elementwise, n.lower())) for n in ("Add", "Sub", "Mul"))
+Div, RealDiv = _plain("Div", elementwise.div), _plain("RealDiv", elementwise.div)
+FloorDiv, FloorMod = (
+    _plain("FloorDiv", elementwise.floor_divide),
+    _plain("FloorMod", elementwise.floor_mod),
+)
+Mod, Pow = _plain("Mod", elementwise.floor_mod), _plain("Pow", elementwise.pow)
+Neg, Abs, Square = (_plain(n, getattr(elementwise, n.lower())) for n in ("Neg", "Abs", "Square"))
+Sqrt, Rsqrt = _plain("Sqrt", elementwise.sqrt), _plain("Rsqrt", elementwise.rsqrt)
+Reciprocal, Inv = (
+    _plain("Reciprocal", elementwise.reciprocal),
+    _plain("Inv", elementwise.reciprocal),
+)
+Exp, Expm1 = _plain("Exp", elementwise.exp), _plain("Expm1", elementwise.expm1)
+Log, Log1p = _plain("Log", elementwise.log), _plain("Log1p", elementwise.log1p)
+Sin, Cos, Tan = (_plain(n, getattr(elementwise, n.lower())) for n in ("Sin", "Cos", "Tan"))
+Asin, ACos, Atan = (
+    _plain("Asin", elementwise.asin),
+    _plain("ACos", elementwise.acos),
+    _plain("Atan", elementwise.atan),
+)
+Sinh, Cosh, Tanh = (_plain(n, getattr(elementwise, n.lower())) for n in ("Sinh", "Cosh", "Tanh"))
+Asinh, Acosh, Atanh = (
+    _plain(n, getattr(elementwise, n.lower())) for n in ("Asinh", "Acosh", "Atanh")
+)
+Atan2 = _plain("Atan2", elementwise.atan2)
+Sigmoid, ReLU = _plain("Sigmoid", elementwise.sigmoid), _plain("ReLU", elementwise.relu)
+Softplus = _plain("Softplus", elementwise.softplus)
+Sign, Floor, Ceil = (_plain(n, getattr(elementwise, n.lower())) for n in ("Sign", "Floor", "Ceil"))
+Round, Rint, Trunc = (
+    _plain("Round", elementwise.round),
+    _plain("Rint", elementwise.round),
+    _plain("Trunc", elementwise.trunc),
+)
+Maximum, Minimum = _plain("Maximum", elementwise.maximum), _plain("Minimum", elementwise.minimum)
+Select, MaskedFill = _plain("Select", elementwise.where), _plain("MaskedFill", elementwise.masked_fill)
+Equal, NotEqual = _plain("Equal", elementwise.equal), _plain("NotEqual", elementwise.not_equal)
+Less, LessEqual = _plain("Less", elementwise.less), _plain("LessEqual", elementwise.less_equal)
+Greater, GreaterEqual = (
+    _plain("Greater", elementwise.greater),
+    _plain("GreaterEqual", elementwise.greater_equal),
+)
+LogicalAnd, LogicalOr = (
+    _plain("LogicalAnd", elementwise.logical_and),
+    _plain("LogicalOr", elementwise.logical_or),
+)
+LogicalNot, LogicalXor = (
+    _plain("LogicalNot", elementwise.logical_not),
+    _plain("LogicalXor", elementwise.logical_xor),
+)
+IsNan, IsInf, IsFinite = (
+    _plain("IsNan", elementwise.isnan),
+    _plain("IsInf", elementwise.isinf),
+    _plain("IsFinite", elementwise.isfinite),
+)
+BitwiseAnd, BitwiseOr, BitwiseXor = (
+    _plain("BitwiseAnd", elementwise.bitwise_and),
+    _plain("BitwiseOr", elementwise.bitwise_or),
+    _plain("BitwiseXor", elementwise.bitwise_xor),
+)
+Cast, StopGradient = _plain("Cast", elementwise.cast), _plain("StopGradient", elementwise.stop_gradient)
+Reshape, Transpose = _plain("Reshape", arrays.reshape), _plain("Transpose", arrays.transpose)
+ExpandDims, Gather = _plain("ExpandDims", arrays.expand_dims), _plain("Gather", arrays.gather)
+GatherD = _plain("GatherD", arrays.gather_elements)
+Shape, Rank, Size = (_plain(n, getattr(arrays, n.lower())) for n in ("Shape", "Rank", "Size"))
+ZerosLike, OnesLike = (
+    _plain("ZerosLike", creation.zeros_like),
+    _plain("OnesLike", creation.ones_like),
+)
+Zeros, Ones, Eye = (_plain(n, getattr(creation, n.lower())) for n in ("Zeros", "Ones", "Eye"))
+
+
+class MatMul(Primitive):
+    """The matrix product, of either factor's transpose if asked for."""
+
+    def __init__(self, transpose_a: bool = False, transpose_b: bool = False):
+        super().__init__()
+        self.transpose_a, self.transpose_b = transpose_a, transpose_b
+
+    def __call__(self, input: Any, mat2: Any) -> Any:
+        a = structure.swap_last_axes(input) if self.transpose_a else input
+        b = structure.swap_last_axes(mat2) if self.transpose_b else mat2
+        return arrays.matmul(a, b)
+
+
+class BatchMatMul(MatMul):
+    """The matrix product of two stacks of matrices."""
+
+
+class _Reduction(Primitive):
+    function: Callable[..., Any]
+
+    def __init__(self, keep_dims: bool = False):
+        super().__init__()
+        self.keep_dims = keep_dims
+
+    def __call__(self, x: Any, axis: Any = ()) -> Any:
+        return type(self).function(x, axis, self.keep_dims)
+
+
+class ReduceMean(_Reduction):
+    """The mean over ``axis`` (``()``: all)."""
+
+    function = staticmethod(reductions.reduce_mean)
+
+
+class ReduceMax(_Reduction):
+    """The largest element over ``axis``; a tie shares the gradient."""
+
+    function = staticmethod(reductions.reduce_max)
+
+
+class ReduceMin(_Reduction):
+    """The smallest element over ``axis``; a tie shares the gradient."""
+
+    function = staticmethod(reductions.reduce_min)
+
+
+class ReduceProd(_Reduction):
+    """The product over ``axis``."""
+
+    function = staticmethod(reductions.reduce_prod)
+
+
+class ReduceAll(_Reduction):
+    """Whether every element over ``axis`` is nonzero."""
+
+    function = staticmethod(reductions.reduce_all)
+
+
+class ReduceAny(_Reduction):
+    """Whether some element over ``axis`` is nonzero."""
+
+    function = staticmethod(reductions.reduce_any)
+
+
+class ReduceSum(_Reduction):
+    """The sum over ``axis``. With ``skip_mode`` an empty axis means no reduction at all."""
+
+    def __init__(self, keep_dims: bool = False, skip_mode: bool = False):
+        super().__init__(keep_dims)
+        self.skip_mode = skip_mode
+
+    def __call__(self, x: Any, axis: Any = ()) -> Any:
+        if self.skip_mode and axis in ((), None):
+            return x
+        return reductions.reduce_sum(x, axis, self.keep_dims)
+
+
+class Argmax(Primitive):
+    """The position of the largest element along an axis."""
+
+    def __init__(self, axis: int = -1, output_type: Any = int64):
+        super().__init__()
+        self.axis, self.output_type = axis, output_type
+
+    def __call__(self, x: Any) -> Any:
+        return in_dtype(reductions.argmax(x, self.axis), self.output_type)
+
+
+class Argmin(Argmax):
+    """The position of the smallest element along an axis."""
+
+    def __call__(self, x: Any) -> Any:
+        return in_dtype(reductions.argmin(x, self.axis), self.output_type)
+
+
+class ArgMaxWithValue(Primitive):
+    """Positions and values of the largest elements along an axis; a tie goes to the first."""
+
+    extreme = staticmethod(reductions.max)
+
+    def __init__(self, axis: int = 0, keep_dims: bool = False):
+        super().__init__()
+        self.axis, self.keep_dims = axis, keep_dims
+
+    def __call__(self, x: Any) -> Any:
+        value, place = type(self).extreme(x, self.axis, self.keep_dims)
+        return place, value
+
+
+class ArgMinWithValue(ArgMaxWithValue):
+    """Positions and values of the smallest elements along an axis; a tie goes to the first."""
+
+    extreme = staticmethod(reductions.min)
+
+
+class Softmax(Primitive):
+    """exp(x) / sum(exp(x)) along an axis."""
+
+    def __init__(self, axis: Any = -1):
+        super().__init__()
+        self.axis = axis
+
+    def __call__(self, logits: Any) -> Any:
+        axis = self.axis if isinstance(self.axis, int) else self.axis[0]
+        return reductions.softmax(logits, axis)
+
+
+class LogSoftmax(Softmax):
+    """log(softmax(x)) along an axis."""
+
+    def __call__(self, logits: Any) -> Any:
+        return reductions.log_softmax(logits, self.axis)
+
+
+class CumSum(Primitive):
+    """Running sums along an axis: without the element itself, or from the end, if asked for."""
+
+    def __init__(self, exclusive: bool = False, reverse: bool = False):
+        super().__init__()
+        self.exclusive, self.reverse = exclusive, reverse
+
+    def __call__(self, input: Any, axis: int) -> Any:
+        x = reductions.flip(input, axis) if self.reverse else input
+        total = reductions.cumsum(x, axis)
+        total = total - x if self.exclusive else total
+        return reductions.flip(total, axis) if self.reverse else total
+
+
+class Concat(Primitive):
+    """One after another along an axis."""
+
+    def __init__(self, axis: int = 0):
+        super().__init__()
+        self.axis = axis
+
+    def __call__(self, *tensors: Any) -> Any:
+        return arrays.concat(_sequence(tensors), self.axis)
+
+
+class Stack(Concat):
+    """All of one shape, along a new axis."""
+
+    def __call__(self, *tensors: Any) -> Any:
+        return arrays.stack(_sequence(tensors), self.axis)
+
+
+def _sequence(given: Sequence[Any]) -> Sequence[Any]:
+    return given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+
+
+class Unstack(Primitive):
+    """The items along an axis."""
+
+    def __init__(self, axis: int = 0, num: int | None = None):
+        super().__init__()
+        self.axis, self.num = axis, num
+
+    def __call__(self, input_x: Any) -> Any:
+        return arrays.unbind(input_x, self.axis)
+
+
+class Split(Primitive):
+    """``output_num`` equal pieces along an axis."""
+
+    def __init__(self, axis: int = 0, output_num: int = 1):
+        super().__init__()
+        self.axis, self.output_num = axis, output_num
+
+    def __call__(self, input_x: Any) -> Any:
+        return arrays.chunk(input_x, self.output_num, self.axis)
+
+
+class Squeeze(Primitive):
+    """Without axes of length one (``()``: all of them)."""
+
+    def __init__(self, axis: Any = ()):
+        super().__init__()
+        self.axis = axis
+
+    def __call__(self, input: Any) -> Any:
+        return arrays.squeeze(input, self.axis)
+
+
+class Flatten(Primitive):
+    """All axes but the first joined into one."""
+
+    def __call__(self, input_x: Any) -> Any:
+        return arrays.flatten(input_x)
+
+
+class BroadcastTo(Primitive):
+    """Stretched to a shape."""
+
+    def __init__(self, shape: Any):
+        super().__init__()
+        self.shape = shape
+
+    def __call__(self, input_x: Any) -> Any:
+        return arrays.broadcast_to(input_x, self.shape)
+
+
+class BiasAdd(Primitive):
+    """A bias for each channel, which is axis 1."""
+
+    def __init__(self, data_format: str = "NCHW"):
+        super().__init__()
+        self.data_format = data_format
+
+    def __call__(self, input_x: Any, bias: Any) -> Any:
+        rank = rank_of(input_x) or 2
+        if self.data_format == "NHWC" or rank == 2:
+            return elementwise.add(input_x, bias)
+        return elementwise.add(input_x, arrays.reshape(bias, (-1, *(1,) * (rank - 2))))
+
+__all__ = [
+    "ACos", "Abs", "Acosh", "Add", "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin",
+    "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BatchMatMul", "BiasAdd", "BitwiseAnd", "BitwiseOr",
+    "BitwiseXor", "BroadcastTo", "Cast", "Ceil", "Concat", "Cos", "Cosh", "CumSum", "Div", "Equal",
+    "Exp", "ExpandDims", "Expm1", "Eye", "Flatten", "Floor", "FloorDiv", "FloorMod", "Gather",
+    "GatherD", "Greater", "GreaterEqual", "Inv", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual",
+    "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor",
+    "MaskedFill", "MatMul", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "Ones",
+    "OnesLike", "Pow", "Primitive", "Rank", "ReLU", "RealDiv", "Reciprocal", "ReduceAll",
+    "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape",
+    "Rint", "Round", "Rsqrt", "Select", "Shape", "Sigmoid", "Sign", "Sin", "Sinh", "Size",
+    "Softmax", "Softplus", "Split", "Sqrt", "Square", "Squeeze", "Stack", "StopGradient", "Sub",
+    "Tan", "Tanh", "Transpose", "Trunc", "Unstack", "Zeros", "ZerosLike",
+]  # fmt: skip
