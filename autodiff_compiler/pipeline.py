@@ -17,8 +17,8 @@ from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
-from autodiff_compiler.ir.nodes import Function, Op, Region, type_of
-from autodiff_compiler.ir.rewrite import map_regions
+from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import map_regions, producers
 from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import Type, carries_cotangent
 from autodiff_compiler.ir.verify import verify
@@ -115,9 +115,19 @@ def build(
         _verify(half, "differentiated: split")
     finished = [clean(half) for half in halves]
     finished[-1] = own_results(finished[-1])
+    if request.differentiates:
+        _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:
         _verify(half, "lowered: own")
     return Unit(lowered, primal, halves, tuple(distinct(finished)), wrt)
+
+
+def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
+    """A cotangent that no user's variable lent its name is called after what it belongs to."""
+    made = producers(backward.body)
+    for value, name in zip(backward.returns, names):
+        if isinstance(value, Value) and value in made and not value.given:
+            value.name, value.given = f"d_{name}", True
 
 
 def emit(unit: Unit, request: Request) -> Emitted:

@@ -50,7 +50,8 @@ class Lowering(Statements):
         if parent:
             self.builder.span = parent.builder.span
         self.state = State()
-        self.frame = parent.frame if parent else Frame(None, None)  # type: ignore[arg-type]
+        around = parent.frame if parent else None
+        self.frame = Frame(around and around.source, around and around.function)
         self.loop_params = set()
         self.parameters: list[Value] = []
         self.arguments: dict[Value, Any] = {}
@@ -140,6 +141,8 @@ class Lowering(Statements):
         """The finished function, and what its parameters after the arguments are: values of the
         function around it, then outside arrays."""
         yields = () if returned is MISSING else (returned,)
+        if isinstance(returned, Value) and not returned.given and self.builder.producer(returned):
+            returned.name, returned.given = "out", True
         body = Region((), tuple(self.builder.ops), yields)
         used = {**free_values(body), **users(body)}
         lifted = {value for _, value in self.hoisted.values()}

@@ -24,9 +24,11 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Region, Value, type_of
-from autodiff_compiler.ir.types import INT, Type
+from autodiff_compiler.ir.types import INT, ArrayType, Type
 from autodiff_compiler.operators import compare
 from autodiff_compiler.operators.control import undefined
+from autodiff_compiler.operators.declare import promote_scalar
+from autodiff_compiler.operators.structure import full
 
 Key = Any  # a variable's name, or a cell of the heap
 
@@ -54,11 +56,16 @@ class Walk:
 
 @dataclass
 class Carried:
-    """A carried variable: the types of its leaves, and a value that shows its structure."""
+    """A carried variable: the types of its leaves, and a value that shows its structure.
+
+    ``fresh`` is not set before the loop. ``summed`` begins as the number 0 and is only added to:
+    it may as well begin as zeros of the sum's shape, if the loop runs at all.
+    """
 
     like: Any
     types: list[Type]
     fresh: bool
+    summed: bool = False
 
 
 class Rollable(Branches):
@@ -201,6 +208,9 @@ class Trial:
             raise CannotRoll(
                 f"the structure of '{_name(key)}' changes from one iteration to the next"
             )
+        if self._may_be_sum(before, after):
+            self.carried[key] = Carried(before, [type_of(after)], False, summed=True)
+            return
         types = []
         for a, b in zip(leaves(before), leaves(after)):
             type_ = joined_type(type_of(a), type_of(b))
@@ -211,12 +221,34 @@ class Trial:
             types.append(type_)
         self.carried[key] = Carried(before, types, False)
 
+    def _may_be_sum(self, before: Any, after: Any) -> bool:
+        return (
+            self.walk is not None
+            and self.walk.runs
+            and isinstance(before, (int, float))
+            and before == 0
+            and isinstance(after, Value)
+            and isinstance(after.type, ArrayType)
+            and after.type.is_static
+            and after.type.dtype == promote_scalar(after.type.dtype, type_of(before))
+        )
+
+    def _only_added_to(self, param: Value) -> bool:
+        region = Region((), tuple(self.ops), ())
+        uses = [op for op in region.walk() if param in op.operands]
+        yielded = any(param in inner.yields for op in region.walk() for inner in op.regions)
+        return not yielded and all(op.name in ("add", "sub") for op in uses)
+
     def _widen(self, key: Key, carry: Carried, after: Any) -> bool:
         if not same_skeleton(carry.like, after):
             raise CannotRoll(
                 f"the structure of '{_name(key)}' changes from one iteration to the next"
             )
         types = []
+        if carry.summed and not self._only_added_to(self.params[key][0]):
+            carry.summed = False
+            carry.types = [joined_type(type_of(carry.like), carry.types[0]) or carry.types[0]]
+            return False
         for have, leaf in zip(carry.types, leaves(after)):
             type_ = joined_type(have, type_of(leaf))
             if type_ is None:
@@ -240,6 +272,11 @@ class Trial:
             else:
                 before = _get(base, key)
                 before = before.value if isinstance(before, Maybe) else before
+                if carry.summed:
+                    (type_,) = carry.types
+                    assert isinstance(type_, ArrayType)
+                    inits.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
+                    continue
                 inits += [as_type(leaf, t) for leaf, t in zip(leaves(before), carry.types)]
         yields: list[AnyOperand] = []
         with builder.block(self.ops):

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ScalarType, Type, join
@@ -58,7 +57,7 @@ class Frame:
     """One text being lowered: its source, the function it is, the variables of a frame that waits
     for a call to end, and the frame around an inner function."""
 
-    source: Source
+    source: Any
     function: Any
     outer: Frame | None = None
     names: dict[str, Any] = field(default_factory=dict)

@@ -153,7 +153,8 @@ def _keeps_shape(x: Any, others: Sequence[Any], scaled: Value) -> bool:
     if not isinstance(x, Value) or scaled.dtype_name != x.dtype_name:
         return False
     return isinstance(x.type, ArrayType) and all(
-        not isinstance(other, Value) or shape_of_type(other.type) == () for other in others
+        not isinstance(other, Value) or other is x or shape_of_type(other.type) == ()
+        for other in others
     )
 
 

@@ -98,7 +98,11 @@ class _Roots:
             if place >= len(Loop(maker).inits):
                 return {FOREIGN}
             return self._all((Loop(maker).inits[place], Loop(maker).carry_yields[place]), seen)
-        if maker.name in ("call", "item", "list_item", "broadcast_to", "undefined"):
+        if maker.name == "call":
+            callee = maker.attrs["callee"]
+            inner = _Roots(callee).of(callee.returns[maker.results.index(value)])
+            return {FOREIGN} if FOREIGN in inner else {(maker, root) for root in inner}
+        if maker.name in ("item", "list_item", "broadcast_to", "undefined"):
             return {FOREIGN}
         if maker.opdef.views:
             viewed = [
