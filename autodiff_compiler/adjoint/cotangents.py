@@ -230,7 +230,9 @@ class Cotangents:
     def leaf(self, key: Key) -> AnyOperand:
         """The cotangent of one leaf, zeros if it has none."""
         found = self.so_far(key)
-        return zero_leaf(*key, type_at(key), key[0] in self.unset) if found is None else found
+        if found is None:
+            found = self.names.give(zero_leaf(*key, type_at(key), key[0] in self.unset), *key)
+        return found
 
     def put(self, key: Key, ct: AnyOperand) -> None:
         """Replaces what is known of a leaf."""

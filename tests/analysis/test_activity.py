@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import autodiff_compiler.operators  # noqa: F401  (fills OPERATORS)
 from autodiff_compiler.analysis.activity import Activity, varied_values
-from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.text import parse_functions
-
-
-def read(text: str) -> Function:
-    return list(parse_functions(text, OPERATORS).values())[-1]
+from tests.adjoint.numeric import read
 
 
 def names(values: frozenset) -> set[str]:
@@ -38,7 +31,8 @@ def test_straight_line() -> None:
 def test_loop_reaches_a_fixed_point() -> None:
     function = read("""
     func @f(%x: f32[3], %y: f32[3], %n: int) -> (f32[3]) {
-      %a: f32[3], %b: f32[3], %c: f32[3], %k: int = for %i, %j in (0, %n, 1) carry (%p: f32[3] = %y, %q: f32[3] = %y, %r: f32[3] = %x) {
+      %a: f32[3], %b: f32[3], %c: f32[3], %k: int = for %i, %j in (0, %n, 1)
+          carry (%p: f32[3] = %y, %q: f32[3] = %y, %r: f32[3] = %x) {
         %s: f32[3] = tanh %y
         yield carry %q, %r, %s
       }
@@ -72,7 +66,8 @@ def test_unset() -> None:
     function = read("""
     func @f(%x: f32[3], %n: int, %c: bool) -> (f32[3]) {
       %none: undefined = undefined
-      %a: f32[3], %b: f32[3], %k: int = for %i, %j in (0, %n, 1) carry (%p: f32[3] = %none, %q: f32[3] = %x) {
+      %a: f32[3], %b: f32[3], %k: int = for %i, %j in (0, %n, 1)
+          carry (%p: f32[3] = %none, %q: f32[3] = %x) {
         %s: f32[3] = tanh %p
         yield carry %s, %s
       }
