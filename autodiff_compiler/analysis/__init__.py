@@ -1,1 +1,1 @@
-"""Questions asked of a program. An analysis is an argument of who needs it, so it is never stale."""
+"""Questions asked of a program. Answers are passed on as arguments, so none can be stale."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Union
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Leave:
     reads: tuple[Hashable, ...] = ()
 
 
-Flow = tuple[Union[Step, Fork, Cycle, Leave], ...]
+Flow = tuple[Step | Fork | Cycle | Leave, ...]
 Names = frozenset[Hashable]
 EMPTY: Names = frozenset()
 

@@ -50,15 +50,12 @@ class Variable:
 def share(function: Function, block: Block, alias: Mapping[Value, Value]) -> dict[Value, Variable]:
     """The variable of every value in ``block``."""
     ranges = live_ranges((Step((), function.params), *flow_of(block)))
-    variables = {value: Variable([value], mask) for value, mask in ranges.items()}  # type: ignore
+    variables = {v: Variable([v], mask) for v, mask in ranges.items() if isinstance(v, Value)}
     for value in [*variables, *alias]:
-        wishes = (
-            variables[alias.get(value, value)] if alias.get(value, value) in variables else None
-        )
-        if wishes is not None and value.name:
+        variable = variables.get(alias.get(value, value))
+        if variable is not None and value.name:
             given = value.given or value in function.params
-            names = wishes.given if given else wishes.made
-            names.append(clean(value.name))
+            (variable.given if given else variable.made).append(clean(value.name))
     moves = [statement for statement in walk(block) if isinstance(statement, Moves)]
     for kind in KINDS:
         for statement in moves:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
 from autodiff_compiler.analysis.liveness import Cycle, Flow, Fork, Leave, Step
 from autodiff_compiler.ir.nodes import Value
@@ -105,7 +105,7 @@ class Return(Statement):
 
 
 Block = list[Statement]
-Tree = Union[ast.expr, ast.stmt]
+Tree = ast.expr | ast.stmt
 
 
 def name_of(value: Value) -> ast.Name:
@@ -130,6 +130,10 @@ def writes(*trees: ast.AST) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(_found(trees, lambda node, augmented: not _loads(node))))
 
 
+def _is_value(node: ast.Name) -> bool:
+    return isinstance(node.id, Value)
+
+
 def _loads(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Load)
 
@@ -138,13 +142,12 @@ def _found(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) -
     for tree in trees:
         augmented = isinstance(tree, ast.AugAssign)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and isinstance(node.id, Value):
-                if wanted(node, augmented):
-                    yield node.id
+            if isinstance(node, ast.Name) and _is_value(node) and wanted(node, augmented):
+                yield node.id  # type: ignore[misc]
 
 
 def localised(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
-    """``trees`` with their own helping variables made values, so that they get names like others."""
+    """``trees`` with their own helping variables made values, which get names like all others."""
     bound = {
         node.id
         for tree in trees

@@ -202,8 +202,8 @@ class _Writer:
             values = statement.values or (ast.Constant(None),)
             tree = values[0] if len(values) == 1 else ast.Tuple(list(values), ast.Load())
             return [f"return {self.bare(tree)}"]
-        trees = (statement.tree,) if isinstance(statement, Do) else ()
-        trees = statement.trees if isinstance(statement, Lines) else trees
+        assert isinstance(statement, (Do, Lines))
+        trees = (statement.tree,) if isinstance(statement, Do) else statement.trees
         return [print_statement(renamed(tree, self.named)) for tree in trees]
 
     def bare(self, tree: ast.expr) -> str:

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autodiff_compiler.emit.to_numpy import emit_module
-from programs import program
+from tests.emit.programs import program
 from tests.interpreter import run
 
 XS = list(range(3, 30))
