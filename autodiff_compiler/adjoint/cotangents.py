@@ -11,13 +11,15 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,
     COMPLEX,
     FLOAT,
     INT,
     NONE,
+    SHAPE,
+    STR,
     ArrayType,
     DictType,
     ListType,
@@ -42,7 +44,14 @@ Path = tuple[Hashable, ...]
 Key = tuple[Value, Path]
 
 #: The zeros that need no operation. ``0`` stands where a tuple holds an int beside its floats.
-LITERAL_ZEROS: dict[Type, AnyOperand] = {INT: 0, BOOL: False, FLOAT: 0.0, COMPLEX: 0j, NONE: None}
+LITERAL_ZEROS: dict[Type, AnyOperand] = {
+    INT: 0,
+    BOOL: False,
+    FLOAT: 0.0,
+    COMPLEX: 0j,
+    NONE: None,
+    STR: "",
+}
 
 
 def children(type_: Type) -> Iterator[tuple[Hashable, Type]]:
@@ -88,8 +97,9 @@ def zero_leaf(value: Value, path: Path, type_: Type, unset: bool = False) -> Any
     """
     if type_ in LITERAL_ZEROS:
         return LITERAL_ZEROS[type_]
-    if unset and not (isinstance(type_, ArrayType) and type_.is_static):
-        return zeros_if_set(part(value, path)) if carries_cotangent(type_) else part(value, path)
+    is_static = isinstance(type_, ArrayType) and type_.is_static
+    if type_ == SHAPE or unset and not is_static:
+        return zeros_if_set(value, path=path)
     if isinstance(type_, ListType):
         return list_zeros(part(value, path))
     return filled(value, path, type_, 0)
@@ -103,9 +113,8 @@ def one_leaf(value: Value, path: Path, type_: Type) -> AnyOperand:
 
 
 def filled(value: Value, path: Path, type_: Type, number: int) -> Any:
-    """An array like the leaf; what is no array stands for itself."""
-    if not isinstance(type_, ArrayType):
-        return part(value, path)
+    """An array like the leaf, of one number."""
+    assert isinstance(type_, ArrayType), f"{value} has no cotangent"
     if type_.is_static:
         return full(shape=type_.shape, dtype=type_.dtype, value=number)
     if type_.dtype is None:
@@ -139,6 +148,15 @@ def fit(ct: AnyOperand, type_: Type) -> AnyOperand:
     if isinstance(have, ArrayType) and have.dtype in (type_.dtype, None):
         return ct
     return cast(ct, dtype=type_.dtype)
+
+
+def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
+    """A tuple or dict of ``parts`` as ``type_`` is one; an operation even where all are literals."""
+    attrs = {"keys": type_.keys} if isinstance(type_, DictType) else {}
+    opdef = make_dict if attrs else make_tuple
+    made = Value(opdef.result([type_of(part) for part in parts], **attrs))
+    builder.add(Op(opdef, tuple(parts), attrs, (made,), builder.span, builder.about))
+    return made
 
 
 class Names:
@@ -221,9 +239,7 @@ class Cotangents:
     def _assemble(self, value: Value, path: Path, type_: Type) -> Any:
         if isinstance(type_, (TupleType, DictType)):
             parts = [self._assemble(value, (*path, k), inner) for k, inner in children(type_)]
-            is_dict = isinstance(type_, DictType)
-            made = make_dict(*parts, keys=type_.keys) if is_dict else make_tuple(*parts)
-            return self.names.give(made, value, path)
+            return self.names.give(packed(self.names.builder, type_, parts), value, path)
         found = self.so_far((value, path)) if carries_cotangent(type_) else None
         return zero_leaf(value, path, type_, value in self.unset) if found is None else found
 

@@ -6,15 +6,15 @@ bring that list back to the length and kind of what was read. They are each othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import ArrayType, DictType, Dim, ListType, TupleType, Type
-from autodiff_compiler.operators.containers import zero_text
+from autodiff_compiler.ir.types import SHAPE, ArrayType, DictType, Dim, ListType, TupleType, Type
+from autodiff_compiler.operators.containers import item, zero_text
 from autodiff_compiler.operators.declare import same_type, zero_gradient
 
 
@@ -74,11 +74,29 @@ def rows_like(rows: Value, x: Value) -> Value:
 
 # The zero of a value that is not set is never part of a result, but it may be added to: it has a
 # shape, and is of the least dtype, so that it changes no other.
+def _part_type(types: Sequence[Type], *, path: Sequence[Hashable]) -> Type:
+    type_ = types[0]
+    for key in path:
+        type_ = item.result((type_,), key=key)
+    return type_
+
+
+def _zeros_if_set_numpy(types: Sequence[Type], *, path: Sequence[Hashable]) -> str:
+    type_ = _part_type(types, path=path)
+    if type_ == SHAPE:
+        return "()"
+    steps = ["{x}"]
+    for key in path:
+        steps.append(f"{steps[-1]}[{key!r}]")
+    is_set = " and ".join(f"{step} is not None" for step in steps)
+    unset = "[]" if isinstance(type_, ListType) else "np.int8(0)"
+    return f"{zero_text(type_, steps[-1])} if {is_set} else {unset}"
+
+
 zeros_if_set = zero_gradient(
-    "zeros_if_set", "The zero cotangent of a value, and a plain zero where the value is not set.",
-    numpy=lambda types: f"{zero_text(types[0], '{x}')} if {{x}} is not None else "
-    + ("[]" if isinstance(types[0], ListType) else "np.int8(0)"),
-    result=same_type,
+    "zeros_if_set",
+    "The zero cotangent of the part of a value that path leads to; a plain zero if it is not set.",
+    numpy=_zeros_if_set_numpy, result=_part_type,
 )  # fmt: skip
 
 

@@ -284,3 +284,13 @@ def test_no_derivative_is_told_with_every_place() -> None:
             gradient_function(read(text), (0,))
     finally:
         del OPERATORS["no_rule"]
+
+
+def test_tuple_of_floats_that_nothing_reaches() -> None:
+    text = """
+    func @f(%p: (float, int), %x: f64[3]) -> (f64[3]) {
+      %a: f64[3] = tanh %x
+      return %a
+    }
+    """
+    assert run(gradient_function(read(text), (0,)), [(1.0, 2), B]) == [(0.0, 0)]
