@@ -1,0 +1,65 @@
+"""A source-to-source differentiating compiler with MindSpore's names.
+
+>>> import autodiff_compiler as ms
+>>> def cube(x):
+...     return x * x * x
+>>> print(ms.grad(cube)(ms.Tensor(2.0)))
+12.0
+"""
+
+from autodiff_compiler import common, errors, nn, ops
+from autodiff_compiler.api import (
+    compile_info,
+    differentiable,
+    export_source,
+    gradient_source,
+    jit,
+)
+from autodiff_compiler.common import (
+    GRAPH_MODE,
+    PYNATIVE_MODE,
+    Parameter,
+    ParameterTuple,
+    Tensor,
+    dtype,
+    dtype_to_nptype,
+    dtype_to_pytype,
+    get_context,
+    get_seed,
+    pytype_to_dtype,
+    set_context,
+    set_seed,
+    tensor,
+)
+from autodiff_compiler.common.dtype import (
+    bool_,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    single,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from autodiff_compiler.ops.gradient import get_grad, grad, value_and_grad
+from autodiff_compiler.testing.numeric import check_grads
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GRAPH_MODE", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bool_", "check_grads",
+    "common", "compile_info", "complex64", "complex128", "differentiable", "double", "dtype",
+    "dtype_to_nptype", "dtype_to_pytype", "errors", "export_source", "float16", "float32",
+    "float64", "get_context", "get_grad", "get_seed", "grad", "gradient_source", "half", "int8",
+    "int16", "int32", "int64", "jit", "nn", "ops", "pytype_to_dtype", "set_context", "set_seed",
+    "single", "tensor", "uint8", "uint16", "uint32", "uint64", "value_and_grad",
+]  # fmt: skip

@@ -6,6 +6,10 @@ tensors and builds IR on the values of a method that is being compiled.
 
 from autodiff_compiler.ops import composite, functional, methods, operations
 from autodiff_compiler.ops.functional import *  # noqa: F403
+from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.ops.operations import *  # noqa: F403
 
-__all__ = ["composite", "functional", "methods", "operations"]
+__all__ = [
+    "GradOperation", "composite", "functional", "get_grad", "grad", "methods", "operations",
+    "value_and_grad",
+]  # fmt: skip

@@ -1,3 +1,6 @@
 """``import autodiff_compiler.ops.composite as C``: the functions, and the ways to differentiate."""
 
 from autodiff_compiler.ops.functional import *  # noqa: F403
+from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+
+__all__ = ["GradOperation", "get_grad", "grad", "value_and_grad"]

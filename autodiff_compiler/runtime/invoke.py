@@ -55,12 +55,13 @@ class Unit:
             isinstance(slot, np.ndarray) for slot in slots
         )
         self.used = self.calls = 0
-        self.has_value = request.value and compiled.backward is not None
+        # A sensitivity belongs to a value, so forward returns it then, too.
+        self.has_value = request.value or request.sens == "given"
         self.sens = compiled.sens_type or compiled.output if request.sens == "given" else None
         self.inputs = _places(request.positions, compiled.positions, 0, lambda slot: slot)
         wanted = compiled.weights if request.weights is None else request.weights
         self.weights = _places(wanted, compiled.weights, len(compiled.positions), id)
-        self.exact = not _is_partial(self.inputs, self.weights, compiled)
+        self.exact = not _is_partial(self.inputs, self.weights)
         # An id in the signature speaks of an object only as long as that lives.
         self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
 
@@ -81,48 +82,39 @@ class Unit:
         try:
             out = self.forward(*arrays)
             value, residuals = out if self.has_value else (None, out)
-            found = () if self.backward is None else self.backward(residuals, *given)
+            found = self.backward(residuals, *given)  # type: ignore[misc]
         except Exception as error:
             self.loaded.explain(error)
             raise
-        if self.backward is None and self.request.value:
-            value = out
         if not self.exact or len(self.inputs) + len(self.weights) < 2:
             found = self._spread(found, slots)
-        results = self.results((value, *found), (*arrays, *given))
+        results = self.results((value, *found), arrays)
         inputs = len(self.inputs) + 1
         return results[0], results[1:inputs], results[inputs:]
 
     def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
-        """What generated code returned as tensors, each in memory that neither the caller nor
-        another result holds: writing to one must change nothing else."""
-        held, seen_views = set(map(id, arrays)), False
+        """What generated code returned, as tensors. Arrays own their memory already; inside a
+        container one may be an argument, and writing to a result must not change that."""
         made: list[Any] = []
         for item in found:
-            if type(item) is np.ndarray and item.base is None and self.wraps:
-                if id(item) in held:
-                    item = item.copy()
-                held.add(id(item))
+            if type(item) is np.ndarray and self.wraps:
                 tensor = _new(Tensor)
                 tensor._data = item
                 made.append(tensor)
-            elif item is None:
-                made.append(None)
             else:
-                if not seen_views:
-                    held, seen_views = _memory((*arrays, *found[: len(made)])), True
-                owned = _own(item, held)
-                made.append(wrap(owned) if self.wraps else owned)
+                if type(item) in (tuple, list, dict):
+                    item = _own(item, _memory((*arrays, *found[: len(made)])))
+                made.append(wrap(item) if self.wraps else item)
         return made
 
     def _spread(self, found: Any, slots: Sequence[Any]) -> list:
         """The gradients in the order wanted, with zeros for what takes no part."""
         if len(self.compiled.positions) + len(self.compiled.weights) == 1:
-            found = (found,) if self.backward is not None else ()
+            found = (found,)
         things = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
         places = [place for _, place in (*self.inputs, *self.weights)]
         return [
-            np.zeros_like(thing._data) if place is None or not len(found) else found[place]
+            np.zeros_like(thing._data) if place is None else found[place]
             for thing, place in zip(things, places)
         ]
 
@@ -218,9 +210,9 @@ def _places(
     return [(thing, found.get(name(thing))) for thing in wanted]
 
 
-def _is_partial(inputs: list, weights: list, compiled: Compiled) -> bool:
+def _is_partial(inputs: list, weights: list) -> bool:
     places = [place for _, place in (*inputs, *weights)]
-    return compiled.backward is None or places != list(range(len(places)))
+    return places != list(range(len(places)))
 
 
 def _memory(arrays: Sequence[Any]) -> set[int]:

@@ -1,0 +1,301 @@
+"""The front door: what is ours besides MindSpore's names, and the compiler behind those.
+
+Importing this file plugs the compiler into ``common/engine.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from autodiff_compiler import pipeline
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.engine import install
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import CallError, raise_all
+from autodiff_compiler.frontend.source import read_source
+from autodiff_compiler.frontend.subset import check
+from autodiff_compiler.ir.types import (
+    COMPLEX,
+    FLOAT,
+    INT,
+    NONE,
+    ArrayType,
+    DictType,
+    TupleType,
+    Type,
+    parse_type,
+    type_of_array,
+    type_of_literal,
+)
+from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
+from autodiff_compiler.plan import Compiled, Request, Static
+from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.testing.numeric import Report, check_grads
+
+Decorated = TypeVar("Decorated")
+
+_NUMBERS = {int: INT, float: FLOAT, complex: COMPLEX}
+
+
+# ---- types of arguments
+
+
+def abstract(value: Any) -> Type | Static:
+    """What the compiler is told of an argument: a type, or the value where that must be known.
+
+    >>> print(abstract(np.ones((2, 3))), abstract(4), abstract("same"))
+    f64[2,3] int Static(value='same')
+    """
+    if isinstance(value, Tensor):
+        return type_of_array(value._data)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return type_of_array(value)
+    if type(value) in _NUMBERS:
+        return _NUMBERS[type(value)]
+    return _container(value) if _holds_array(value) else Static(value)
+
+
+def _holds_array(value: Any) -> bool:
+    if type(value) in (tuple, list, dict):
+        return any(map(_holds_array, value.values() if type(value) is dict else value))
+    return isinstance(value, (Tensor, np.ndarray))
+
+
+def _container(value: Any) -> Type:
+    """The type of a container with arrays in it; other items must be numbers, strings or None."""
+    if type(value) is dict:
+        return DictType(tuple(value), tuple(map(_item, value.values())))
+    return TupleType(tuple(map(_item, value)))
+
+
+def _item(value: Any) -> Type:
+    type_ = abstract(value)
+    if isinstance(type_, Static):
+        try:
+            return type_of_literal(type_.value)
+        except TypeError:
+            raise CallError(
+                f"a {type(value).__name__} stands in a container together with tensors",
+                "pass it as an argument of its own",
+            ) from None
+    return type_
+
+
+def slot_of(given: Any) -> Type | Static:
+    """As ``abstract``; a string is the text of a type."""
+    if not isinstance(given, str):
+        return abstract(given)
+    type_ = parse_type(given)
+    return Static(None) if type_ == NONE else type_
+
+
+def _compile(
+    fn: Any, request: Request, slots: tuple, keywords: tuple[str, ...], known: frozenset[int]
+) -> Compiled:
+    types = [Static(v) if n in known else abstract(v) for n, v in enumerate(slots)]
+    compiled = pipeline.compile_unit(fn, request, types, keywords)
+    words = (str(t) if isinstance(t, Type) else _short(t.value) for t in types)
+    return replace(compiled, title=" ".join((compiled.title, *words)))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return (
+        text
+        if len(text) <= 20 and isinstance(value, (int, float, str, tuple, type(None)))
+        else (type(value).__name__)
+    )
+
+
+RUNTIME = Runtime(_compile)
+install(RUNTIME)
+
+
+# ---- running compiled code
+
+
+def jit(fn: Any = None, **options: Any) -> Any:
+    """Makes calls of a function or Cell run its compiled forward half.
+
+    Stands before a ``def`` with or without parentheses, or takes a function, a Cell or a class.
+    """
+    if fn is None:
+        return functools.partial(jit, **options)
+    if isinstance(fn, Cell):
+        fn.__dict__["_compiled_forward"] = True
+        return fn
+    if isinstance(fn, type) and issubclass(fn, Cell):
+        fn._compiled_forward = True
+        return fn
+    if isinstance(fn, GradientFunction):
+        return fn
+    if not callable(fn):
+        raise TypeError(f"the function to compile should be callable, but got {fn!r}")
+    return _running_compiled(fn)
+
+
+def _running_compiled(fn: Callable[..., Any]) -> Any:
+    @functools.wraps(fn)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        return RUNTIME.run_cell(fn, args, kwargs)
+
+    compiled._compiled_forward = True  # type: ignore[attr-defined]
+    return compiled
+
+
+def differentiable(target: Any) -> Any:
+    """Checks the source of a Cell class or function at once, and runs it compiled from then on.
+
+    It gains ``gradient_source(*inputs, **flags)`` and ``check_grads(*inputs, **options)``.
+    """
+    if isinstance(target, type):
+        if not issubclass(target, Cell):
+            raise TypeError(f"differentiable is for Cells and functions, not for {target.__name__}")
+        raise_all(check(read_source(target.construct)))
+        target._compiled_forward = True
+        target.gradient_source = _source_method  # type: ignore[attr-defined]
+        target.check_grads = _check_method  # type: ignore[attr-defined]
+        return target
+    if not callable(target):
+        raise TypeError(f"differentiable is for Cells and functions, not for {target!r}")
+    raise_all(check(read_source(target)))
+    compiled = _running_compiled(target)
+    compiled.gradient_source = functools.partial(gradient_source, target)
+    compiled.check_grads = functools.partial(_check_method, target)
+    return compiled
+
+
+def _source_method(self: Any, *inputs: Any, **flags: Any) -> str:
+    """The source of the gradient, as text."""
+    return gradient_source(self, *inputs, **flags)
+
+
+def _check_method(self: Any, *inputs: Any, **options: Any) -> Report:
+    """Holds the gradient against numeric differences."""
+    return check_grads(self, inputs, **options)
+
+
+# ---- printing generated code
+
+
+def gradient_source(
+    fn: Any,
+    *inputs: Any,
+    get_all: bool = False,
+    get_by_list: bool = False,
+    sens_param: bool = False,
+    weights: Any = None,
+    stage: str = "source",
+    opt_level: int = 1,
+) -> str:
+    """The source of the compiled pair of ``fn``, as text.
+
+    inputs      tensors, arrays, numbers, or texts of types: ``"f32[2,3]"``, ``"f32[b,3]"``,
+                ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
+    get_all, get_by_list, sens_param, weights   as for ``GradOperation``.
+    stage       ``ir``, ``typed``, ``adjoint``, ``optimized`` or ``source``.
+    """
+    gradient = GradOperation(get_all, get_by_list, sens_param)(fn, weights)
+    target = gradient.fn
+    slots = tuple(map(slot_of, inputs)) or tuple(ArrayType() for _ in required(target))
+    tensors = [isinstance(slot, ArrayType) for slot in slots]
+    request = replace(gradient.request(tensors), opt_level=opt_level)
+    return pipeline.stage_text(target, request, slots, (), stage)
+
+
+def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
+    """Writes ``gradient_source(fn, *inputs, **flags)`` to a file, whole or not at all."""
+    text = gradient_source(fn, *inputs, **flags)
+    write_whole(path, text)
+
+
+def write_whole(path: str | os.PathLike, text: str) -> None:
+    """Writes a file so that no reader ever sees half of it."""
+    path = os.fspath(path)
+    handle, draft = tempfile.mkstemp(dir=os.path.dirname(path) or ".", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(draft, 0o666 & ~mask)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def required(fn: Any) -> list[str]:
+    """The names of the arguments that ``fn`` must be given by position."""
+    method = fn.construct if isinstance(fn, Cell) else unwrapped(fn)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(method).parameters.values()
+    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
+
+
+# ---- what is cached
+
+
+@dataclass(frozen=True)
+class CachedUnit:
+    """One compiled unit: what it is of, what was asked, why it was compiled, how often it ran."""
+
+    title: str
+    request: str
+    reason: str
+    calls: int
+    source: str
+
+
+@dataclass(frozen=True)
+class CompileInfo:
+    """What is cached, the least lately used first."""
+
+    units: tuple[CachedUnit, ...]
+
+    def clear(self) -> None:
+        """Forgets all compiled code."""
+        RUNTIME.cache.clear()
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def __str__(self) -> str:
+        rows = [("compiled", "asked for", "because", "calls")]
+        rows += [(u.title, u.request, u.reason, str(u.calls)) for u in self.units]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        cells = ([text.ljust(width) for text, width in zip(row, widths)] for row in rows)
+        return "\n".join("  ".join(row).rstrip() for row in cells)
+
+
+def compile_info() -> CompileInfo:
+    """What is cached, for which signature, and why it was compiled."""
+    return CompileInfo(
+        tuple(
+            CachedUnit(u.title, _asked(u.request), u.reason, u.calls, u.compiled.source)
+            for u in RUNTIME.cache.all()
+        )
+    )
+
+
+def _asked(request: Request) -> str:
+    if not request.differentiates:
+        return "forward"
+    parts: Sequence[str] = [f"inputs {list(request.positions)}"]
+    weights = "all" if request.weights is None else [w.name for w in request.weights]
+    text = ", ".join([*parts, f"weights {weights}"] if weights else parts)
+    return text + (", sens given" if request.sens == "given" else "")
+
+
+__all__ = [
+    "CompileInfo", "abstract", "compile_info", "differentiable", "export_source",
+    "gradient_source", "jit", "required", "slot_of", "write_whole",
+]  # fmt: skip
