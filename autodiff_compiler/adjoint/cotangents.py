@@ -151,7 +151,7 @@ def fit(ct: AnyOperand, type_: Type) -> AnyOperand:
 
 
 def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
-    """A tuple or dict of ``parts`` as ``type_`` is one; an operation even where all are literals."""
+    """A tuple or dict of ``parts`` as ``type_`` is one; an operation even if all are literals."""
     attrs = {"keys": type_.keys} if isinstance(type_, DictType) else {}
     opdef = make_dict if attrs else make_tuple
     made = Value(opdef.result([type_of(part) for part in parts], **attrs))

@@ -136,7 +136,7 @@ X = np.array([0.3, -0.5, 0.7])
 
 
 @pytest.mark.parametrize("type_", [VECTOR, LOOSE], ids=str)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(12), 46])
 def test_random_program(seed: int, type_: Type) -> None:
     function = Writer(seed, type_).function()
     verify(function, "typed")

@@ -148,7 +148,7 @@ def test_lists() -> None:
     }
     """
     for n in (0, 1, 2):
-        check(read(text), [B, B + 1, n], (0, 1), order=1)
+        check(read(text), [B, B + 1, n], (0, 1), order=3)
 
 
 def test_list_output() -> None:
@@ -214,7 +214,7 @@ def test_python_floats() -> None:
     }
     """
     for c in (True, False):
-        check(read(text), [B, 0.7, c], (0, 1), order=1)
+        check(read(text), [B, 0.7, c], (0, 1))
 
 
 CALLS = """
