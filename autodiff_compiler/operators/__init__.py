@@ -5,6 +5,7 @@ A record can be had by its name: ``from autodiff_compiler.operators import matmu
 
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.operators import (
+    along,
     compare,
     containers,
     control,
@@ -19,6 +20,7 @@ from autodiff_compiler.operators import (
 )
 
 __all__ = [
+    "along",
     "compare",
     "containers",
     "control",

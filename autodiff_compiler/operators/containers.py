@@ -47,7 +47,7 @@ make_dict = OpDef(
 def _item_type(types: Sequence[Type], *, key: Hashable) -> Type:
     (container,) = types
     if isinstance(container, TupleType):
-        return container.items[key]  # type: ignore[index]
+        return container.items[key]  # type: ignore[call-overload]
     if isinstance(container, DictType):
         return container.items[container.keys.index(key)]
     raise DTypeError(f"a {container} has no items")
@@ -95,7 +95,7 @@ list_zeros = zero_gradient(
     numpy=lambda types: zero_text(types[0], "{x}"), result=same_type,
 )  # fmt: skip
 
-list_scatter = OpDef(
+list_scatter: OpDef = OpDef(
     "list_scatter", "Zeros like x, but for v at one position.", ("x", "v", "at"),
     lambda types: f"{{out}} = {zero_text(types[0], '{x}')}\n{{out}}[{{at}}] = {{v}}", same_type,
     kind="general", adjoint={"x": lambda: None, "v": lambda ct, at: list_item(ct, at)},
@@ -114,7 +114,7 @@ list_append = OpDef(
     label="{x}",
 )  # fmt: skip
 
-list_head = OpDef(
+list_head: OpDef = OpDef(
     "list_head", "The list without its last item.", ("x",), "{x}[:-1]", same_type, kind="general",
     adjoint={"x": lambda ct, x: list_append(ct, zero_of(list_item(x, -1)))}, label="{x}",
 )  # fmt: skip

@@ -23,7 +23,9 @@ if_ = _control("if", "Runs one of two regions; both yield the same number of val
 for_ = _control(
     "for", "Runs a region for each index of a range. Ports as in nodes.Loop.", ("*rest",)
 )
-while_ = _control("while", "Runs a region as long as a test holds. Ports as in nodes.Loop.", ("*rest",))
+while_ = _control(
+    "while", "Runs a region as long as a test holds. Ports as in nodes.Loop.", ("*rest",)
+)
 call = _control("call", "Calls the function in the attribute callee.", ("*rest",))
 grad = _control(
     "grad",

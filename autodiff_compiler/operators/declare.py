@@ -22,7 +22,7 @@ from autodiff_compiler.ir.types import (
 )
 
 #: A Python number of each kind, to ask NumPy how weak scalars promote.
-_SAMPLE = {INT: 1, FLOAT: 1.0, BOOL: True, COMPLEX: 1j}
+_SAMPLE: dict[Type, Any] = {INT: 1, FLOAT: 1.0, BOOL: True, COMPLEX: 1j}
 
 
 def linear(
@@ -90,8 +90,8 @@ def promote_dtypes(left: str | None, right: str | None) -> str | None:
 def promote_scalar(dtype: str | None, kind: ScalarType) -> str | None:
     """The dtype of a tensor met by a Python number, which adapts to the tensor's kind.
 
-    >>> promote_scalar("float16", FLOAT), promote_scalar("int64", FLOAT), promote_scalar("bool", INT)
-    ('float16', 'float32', 'int64')
+    >>> [promote_scalar(dtype, FLOAT) for dtype in ("float16", "int64", "bool")]
+    ['float16', 'float32', 'float32']
     """
     if dtype is None:
         return None

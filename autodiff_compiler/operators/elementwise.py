@@ -138,7 +138,7 @@ def _where_numpy(types: Sequence[Type]) -> str:
 
 
 where: OpDef = elementwise(
-    "where", "x where c is true, else y. Broadcasts. A NaN in the branch not taken is not shielded.",
+    "where", "x where c is true, else y. Broadcasts. A NaN in the branch not taken gets through.",
     operands=("c", "x", "y"), numpy=_where_numpy, dtype=_branch_dtype, promote=_where_casts,
     partials={
         "c": lambda ct: None,

@@ -140,7 +140,7 @@ def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:
 def _adjoint(operand: str, scale: Callable[..., Any]) -> Callable[..., Any]:
     def rule(ct: Value, facts: Mapping[str, Any]) -> Any:
         scaled, x = scale(ct, facts), facts[operand]
-        others = [v for k, v in facts.items() if k not in (operand, "out") and k in facts["operands"]]
+        others = [facts[name] for name in facts["operands"] if name != operand]
         if isinstance(scaled, Value) and _keeps_shape(x, others, scaled):
             return scaled
         return unbroadcast(scaled, x)

@@ -176,7 +176,8 @@ def _scatter_back(ct: Value, x: Value, rest: Sequence[Any], index: Index) -> Val
 index: OpDef = linear(
     "index", "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
     operands=("x", "*rest"), numpy=lambda types, *, index: f"{{x}}[{subscript(index, 1)}]",
-    result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None}, label="{x}_item", views=("x",),
+    result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None},
+    label="{x}_item", views=("x",),
 )  # fmt: skip
 
 
@@ -185,13 +186,14 @@ def _dtype_text(type_: Type, name: str) -> str:
     return f"np.{type_.dtype}" if known else f"np.asarray({name}).dtype"  # type: ignore[attr-defined]
 
 
-def _zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
+def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
+    """The line that makes the zeros which a scatter adds its first operand, v, to."""
     return f"{{out}} = np.zeros({shape_text(types, shape, fixed)}, {_dtype_text(types[0], '{v}')})"
 
 
 def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     rest = _operands_of(index)
-    zeros = _zeros_text(types, shape, 1 + rest)
+    zeros = zeros_text(types, shape, 1 + rest)
     if _adds_up(index, types[1:]):
         return f"{zeros}\nnp.add.at({{out}}, {_index_text(index, 1)}, {{v}})"
     return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
@@ -287,35 +289,3 @@ set_item: OpDef = OpDef(
 
 def _spread(dot: Value, like: Value, rest: Sequence[Any], index: Index) -> Value:
     return add_at(full_like(like, value=0), dot, *rest, index=index)
-
-
-take_along = linear(
-    "take_along", "x[i[...], ...]: for each place of i the element of x that i names along an axis.",
-    operands=("x", "i"), numpy="np.take_along_axis({x}, {i}, {axis})",
-    result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
-    adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis), "i": lambda: None}, label="{x}_taken",
-)  # fmt: skip
-
-
-def _put_back(ct: Value, x: Value, i: Value, axis: int) -> Value:
-    shape, more = shape_argument(x)
-    return put_along(ct, i, *more, axis=axis, shape=shape)
-
-
-def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
-    rank = shape_of_type(types[1])
-    if rank is not None and len(rank) == 1:
-        return f"{_zeros_text(types, shape, 2)}\nnp.add.at({{out}}, {{i}}, {{v}})"
-    grid = "np.indices({i}.shape, sparse=True)"
-    before = f"*{grid}[:{axis}], " if axis else ""
-    after = f", *{grid}[{axis + 1}:]" if rank is None or axis + 1 < len(rank) else ""
-    return f"{_zeros_text(types, shape, 2)}\nnp.add.at({{out}}, ({before}{{i}}{after}), {{v}})"
-
-
-put_along = linear(
-    "put_along", "Zeros with v added where i points along an axis: the adjoint of take_along.",
-    operands=("v", "i", "*rest"), numpy=_put_along_numpy,
-    result=lambda types, *, axis, shape: ArrayType(types[0].dtype, shape),
-    adjoint={"v": lambda ct, i, axis: take_along(ct, i, axis=axis), "i": lambda: None},
-    label="{v}_put",
-)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Reductions, and the functions along an axis that are built on them.
+"""Reductions: functions that take axes away.
 
 ``axes`` is a sorted tuple of axes from the front, or None for all of them. A tie of ``max`` and
 ``min`` is shared evenly, or goes to the first winner (``first=True``, for one axis).
@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, is_floating
+from autodiff_compiler.operators.along import float_casts, put_along, take_along, wide_dtype
 from autodiff_compiler.operators.compare import equal
 from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type, zero_gradient
 from autodiff_compiler.operators.elementwise import exp, where
-from autodiff_compiler.operators.indexing import put_along, take_along
-from autodiff_compiler.operators.joining import flip, size_along, squeeze
+from autodiff_compiler.operators.joining import size_along, squeeze
 from autodiff_compiler.operators.structure import (
     axis_text,
     broadcast_like,
@@ -51,20 +49,6 @@ def _ordered(dtype: str | None) -> str | None:
     if dtype is not None and "complex" in dtype:
         raise DTypeError("complex numbers have no order")
     return dtype
-
-
-def _wide(dtype: str | None) -> str | None:
-    """Integers and bools are multiplied and added up in 64 bits."""
-    if dtype is None or is_floating(ArrayType(dtype)):
-        return dtype
-    return "uint64" if np.dtype(dtype).kind == "u" else "int64"
-
-
-def _floats(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
-    """Integers and bools are cast to float32 first."""
-    (x,) = types
-    known = isinstance(x, ArrayType) and x.dtype is not None
-    return ["float32" if known and not is_floating(x) else None]
 
 
 def _call(function: str) -> Callable[..., str]:
@@ -162,7 +146,7 @@ prod = OpDef(
     "prod",
     "The product over axes. d_x = ct * (product of the others), right also at zeros; the second "
     "derivative is right wherever at most one factor is zero.",
-    ("x",), _call("prod"), _result(_wide),
+    ("x",), _call("prod"), _result(wide_dtype),
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: cast_like(
             restore_axes(ct, x, axes, keepdims) * _others(x, out, axes, keepdims), x
@@ -203,7 +187,7 @@ var = OpDef(
     "var",
     "The variance over axes, divided by count - ddof; integers are taken in float32. "
     "d_x = ct * 2 / (count - ddof) * (x - mean).",
-    ("x",), _spread_numpy("var"), _result(_kept), promote=_floats,
+    ("x",), _spread_numpy("var"), _result(_kept), promote=float_casts,
     adjoint={
         "x": lambda ct, x, axes, keepdims, ddof: restore_axes(ct, x, axes, keepdims)
         * 2.0 / (size_along(x, axes) - ddof) * _centred(x, axes)
@@ -220,7 +204,7 @@ std = OpDef(
     "std",
     "The square root of ``var``. d_x = ct / (out * (count - ddof)) * (x - mean): NaN where all "
     "elements are equal, as the slope of a square root at 0.",
-    ("x",), _spread_numpy("std"), _result(_kept), promote=_floats,
+    ("x",), _spread_numpy("std"), _result(_kept), promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims, ddof: restore_axes(
             ct / (out * (size_along(x, axes) - ddof)), x, axes, keepdims
@@ -247,7 +231,7 @@ logsumexp = OpDef(
     "logsumexp",
     "log(sum(exp(x))) over axes, shifted by the largest element so that nothing overflows. "
     "d_x = ct * exp(x - out).",
-    ("x",), _logsumexp_numpy, _result(_kept), promote=_floats,
+    ("x",), _logsumexp_numpy, _result(_kept), promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: restore_axes(ct, x, axes, keepdims)
         * exp(x - restore_axes(out, x, axes, keepdims))
@@ -258,60 +242,4 @@ logsumexp = OpDef(
         )
     },
     label="logsumexp_{x}",
-)  # fmt: skip
-
-
-def _along(types: Sequence[Type], *, axis: int) -> Type:
-    """The type of a function along one axis: that of x."""
-    (x,) = types
-    shape = shape_of_type(x)
-    normal_axes(axis, None if shape is None else len(shape))
-    return x
-
-
-def _softmax_back(ct: Any, out: Any, axis: int) -> Any:
-    return out * (ct - sum_(ct * out, axes=(axis,), keepdims=True))
-
-
-softmax = OpDef(
-    "softmax",
-    "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
-    ("x",),
-    lambda types, *, axis: f"{{out}} = np.exp({{x}} - np.max({{x}}{axis_text((axis,), True)}))\n"
-    f"{{out}} = {{out}} / np.sum({{out}}{axis_text((axis,), True)})",
-    _along, promote=_floats, adjoint={"x": _softmax_back},
-    tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
-)  # fmt: skip
-
-log_softmax = OpDef(
-    "log_softmax",
-    "log(softmax(x)) along an axis, stable. d_x = ct - exp(out) * sum(ct).",
-    ("x",),
-    lambda types, *, axis: f"{{out}} = {{x}} - np.max({{x}}{axis_text((axis,), True)})\n"
-    f"{{out}} = {{out}} - np.log(np.sum(np.exp({{out}}){axis_text((axis,), True)}))",
-    _along, promote=_floats,
-    adjoint={
-        "x": lambda ct, out, axis: ct - exp(out) * sum_(ct, axes=(axis,), keepdims=True)
-    },
-    tangent={
-        "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
-    },
-    label="log_softmax_{x}",
-)  # fmt: skip
-
-
-def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
-    x = _along(types, axis=axis)
-    return ArrayType(_wide(x.dtype), x.shape) if isinstance(x, ArrayType) else x
-
-
-cumsum: OpDef = linear(
-    "cumsum", "Running sums along an axis; integers and bools in 64 bits.",
-    numpy="np.cumsum({x}, axis={axis})", result=_cumsum_type,
-    adjoint={
-        "x": lambda ct, x, axis: cast_like(
-            flip(cumsum(flip(ct, axes=(axis,)), axis=axis), axes=(axis,)), x
-        )
-    },
-    label="cumsum_{x}",
 )  # fmt: skip

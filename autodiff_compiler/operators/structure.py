@@ -63,7 +63,7 @@ def shape_argument(x: Any) -> tuple[Shape, tuple[Value, ...]]:
 def shape_text(types: Sequence[Type], shape: Shape, fixed: int = 1) -> str:
     """The text of a shape: the last operand where there is one beyond ``fixed``, else itself.
 
-    >>> shape_text((), (3,), fixed=0), shape_text((), (2, 3), fixed=0), shape_text((SHAPE,), None, 0)
+    >>> shape_text((), (3,), 0), shape_text((), (2, 3), 0), shape_text((SHAPE,), None, 0)
     ('3', '(2, 3)', '{0}')
     """
     if len(types) > fixed:
@@ -111,7 +111,8 @@ def reshape_like(ct: Value, x: Value) -> Value:
 def _broadcast_type(types: Sequence[Type], *, shape: Shape) -> Type:
     dtype = types[0].dtype if isinstance(types[0], ArrayType) else "float64"
     have = shape_of_type(types[0])
-    if len(types) == 1 and have is not None and broadcast_shapes([have, shape]) != tuple(shape or ()):
+    known = len(types) == 1 and have is not None
+    if known and broadcast_shapes([have, shape]) != tuple(shape or ()):
         raise ShapeError(f"shape {have} cannot be stretched to {shape}")
     return ArrayType(dtype, None if shape is None else tuple(shape))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators import indexing, joining, linalg, structure
+from autodiff_compiler.operators import along, indexing, joining, linalg, structure
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.ops._shapes import (
     axes_of,
@@ -131,8 +131,8 @@ def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Any,
     if not isinstance(split_size_or_sections, int):
         return _pieces(tensor, list(split_size_or_sections), axis)
     step = split_size_or_sections
-    starts = range(0, size, step)
-    return _pieces(tensor, [step if start + step <= size else size - start for start in starts], axis)
+    whole, rest = divmod(size, step)
+    return _pieces(tensor, [step] * whole + [rest] * bool(rest), axis)
 
 
 def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
@@ -160,7 +160,7 @@ def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0
 
 def gather_elements(input: Any, dim: int, index: Any) -> Any:
     """For each place of ``index`` the element that it names along an axis."""
-    return indexing.take_along(input, index, axis=axis_of(dim, rank_of(input)))
+    return along.take_along(input, index, axis=axis_of(dim, rank_of(input)))
 
 
 def matmul(input: Any, other: Any) -> Any:

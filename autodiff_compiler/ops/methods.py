@@ -37,14 +37,18 @@ def _extreme(self: Any, axis: Any, keepdims: bool, record: Any) -> Any:
     return record(self, axes=axes, keepdims=bool(keepdims), first=first)
 
 
-def max(self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+def max(
+    self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
+) -> Any:
     """The largest elements; with ``return_indices`` their positions too."""
     if return_indices:
         return reductions.max(self, axis, keepdims)
     return _extreme(self, axis, keepdims, reduce.max)
 
 
-def min(self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+def min(
+    self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
+) -> Any:
     """The smallest elements; with ``return_indices`` their positions too."""
     if return_indices:
         return reductions.min(self, axis, keepdims)

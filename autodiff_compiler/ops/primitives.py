@@ -78,7 +78,8 @@ Round, Rint, Trunc = (
     _plain("Trunc", elementwise.trunc),
 )
 Maximum, Minimum = _plain("Maximum", elementwise.maximum), _plain("Minimum", elementwise.minimum)
-Select, MaskedFill = _plain("Select", elementwise.where), _plain("MaskedFill", elementwise.masked_fill)
+Select = _plain("Select", elementwise.where)
+MaskedFill = _plain("MaskedFill", elementwise.masked_fill)
 Equal, NotEqual = _plain("Equal", elementwise.equal), _plain("NotEqual", elementwise.not_equal)
 Less, LessEqual = _plain("Less", elementwise.less), _plain("LessEqual", elementwise.less_equal)
 Greater, GreaterEqual = (
@@ -103,7 +104,8 @@ BitwiseAnd, BitwiseOr, BitwiseXor = (
     _plain("BitwiseOr", elementwise.bitwise_or),
     _plain("BitwiseXor", elementwise.bitwise_xor),
 )
-Cast, StopGradient = _plain("Cast", elementwise.cast), _plain("StopGradient", elementwise.stop_gradient)
+Cast = _plain("Cast", elementwise.cast)
+StopGradient = _plain("StopGradient", elementwise.stop_gradient)
 Reshape, Transpose = _plain("Reshape", arrays.reshape), _plain("Transpose", arrays.transpose)
 ExpandDims, Gather = _plain("ExpandDims", arrays.expand_dims), _plain("Gather", arrays.gather)
 GatherD = _plain("GatherD", arrays.gather_elements)

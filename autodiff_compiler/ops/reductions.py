@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.operators import joining, reduce, structure
+from autodiff_compiler.operators import along, joining, reduce, structure
 from autodiff_compiler.ops._shapes import axes_of, axis_of, in_dtype, rank_of
 
 
@@ -95,17 +95,17 @@ def logsumexp(input: Any, axis: Any, keep_dims: bool = False) -> Any:
 
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Any:
     """exp(input) / sum(exp(input)) along an axis."""
-    return reduce.softmax(in_dtype(input, dtype), axis=axis_of(axis, rank_of(input)))
+    return along.softmax(in_dtype(input, dtype), axis=axis_of(axis, rank_of(input)))
 
 
 def log_softmax(logits: Any, axis: int = -1) -> Any:
     """log(softmax(logits)) along an axis."""
-    return reduce.log_softmax(logits, axis=axis_of(axis, rank_of(logits)))
+    return along.log_softmax(logits, axis=axis_of(axis, rank_of(logits)))
 
 
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
     """Running sums along an axis."""
-    return reduce.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
+    return along.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
 
 
 def flip(input: Any, dims: Any) -> Any:

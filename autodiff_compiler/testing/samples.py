@@ -48,7 +48,12 @@ BITS = np.array([1, 6, 3])
 TILES = [real(2, 2, seed=4), real(2, 2, seed=5), real(2, 2, seed=6)]
 
 _PAIRS = (case(X, Y), case(X, ROW), case(COLUMN, ROW), case(X, real()), case(X, 0.7), case(0.7, X))
-_QUOTIENTS = (case(X, ABOVE), case(COLUMN, real(3, low=0.5, high=2.0)), case(X, 1.5), case(0.7, ABOVE))
+_QUOTIENTS = (
+    case(X, ABOVE),
+    case(COLUMN, real(3, low=0.5, high=2.0)),
+    case(X, 1.5),
+    case(0.7, ABOVE),
+)
 _ONE = (case(X), case(real()))
 _REDUCTIONS = (
     case(X, axes=None, keepdims=False), case(CUBE, axes=(1,), keepdims=False),
@@ -79,14 +84,15 @@ _PLACES: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...] = (
 
 def _place(index: tuple[Any, ...], rest: tuple[Any, ...]) -> np.ndarray:
     """What stands in ``CUBE`` at an index, with other numbers: by NumPy, not by the record."""
-    known = [rest[item[1]] if isinstance(item, tuple) and item[0] == "op" else item for item in index]
 
     def part(item: Any) -> Any:
+        if isinstance(item, str):
+            return ...
         if not isinstance(item, tuple):
-            return ... if isinstance(item, str) else item
-        return slice(*(rest[b[1]] if isinstance(b, tuple) else b for b in item[1:]))
+            return item
+        return rest[item[1]] if item[0] == "op" else slice(*map(part, item[1:]))
 
-    return np.cos(CUBE[tuple(part(item) for item in known)])
+    return np.cos(CUBE[tuple(map(part, index))])
 
 
 _INDEX = tuple(case(CUBE, *rest, index=index) for index, rest in _PLACES)
@@ -100,6 +106,12 @@ _SET_ITEM = tuple(
     if not any(isinstance(r, np.ndarray) and r.dtype.kind == "i" and r.ndim > 1 for r in rest)
     and index != (FULL, ("op", 0)) and index != (("op", 0), FULL, ("op", 1))
 )  # fmt: skip
+
+
+def _all(names: str, samples: tuple[Sample, ...]) -> dict[str, tuple[Sample, ...]]:
+    """The same samples for a family of operators."""
+    return dict.fromkeys(names.split(), samples)
+
 
 SAMPLES: dict[str, tuple[Sample, ...]] = {
     # arithmetic
@@ -126,33 +138,35 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "invert": (case(MASK), case(BITS)),
     "stop_gradient": _ONE,
     # functions of one operand
-    **dict.fromkeys(["exp", "expm1", "sin", "cos", "asinh", "sinh", "cosh", "tanh", "sigmoid", "softplus", "atan"], _ONE),
-    **dict.fromkeys(["log", "sqrt", "rsqrt", "reciprocal", "log1p"], (case(POSITIVE), case(real() + 1.0))),
-    **dict.fromkeys(["tan", "asin", "acos", "atanh"], (case(UNIT), case(real(low=-0.5, high=0.8)))),
+    **_all("exp expm1 sin cos asinh sinh cosh tanh sigmoid softplus atan", _ONE),
+    **_all("log sqrt rsqrt reciprocal log1p", (case(POSITIVE), case(real() + 1.0))),
+    **_all("tan asin acos atanh", (case(UNIT), case(real(low=-0.5, high=0.8)))),
     "acosh": (case(POSITIVE + 1.0),),
-    **dict.fromkeys(["sign", "floor", "ceil", "round", "trunc"], _ONE),
+    **_all("sign floor ceil round trunc", _ONE),
     # comparison
-    **dict.fromkeys(["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"], _CHECKS),
-    **dict.fromkeys(["logical_and", "logical_or", "logical_xor"], _LOGIC),
+    **_all("equal not_equal less less_equal greater greater_equal", _CHECKS),
+    **_all("logical_and logical_or logical_xor", _LOGIC),
     "logical_not": (case(MASK), case(X)),
-    **dict.fromkeys(["isnan", "isinf", "isfinite"], _FINITE),
+    **_all("isnan isinf isfinite", _FINITE),
     # reductions
-    **dict.fromkeys(["sum", "mean", "prod", "logsumexp"], _REDUCTIONS),
-    **dict.fromkeys(["all", "any"], (case(MASK, axes=None, keepdims=False), *_REDUCTIONS)),
-    **dict.fromkeys(["max", "min"], _EXTREMES),
-    **dict.fromkeys(["argmax", "argmin"], _ARGUMENTS),
-    **dict.fromkeys(["var", "std"], _SPREADS),
-    **dict.fromkeys(["softmax", "log_softmax", "cumsum"], _ALONG),
+    **_all("sum mean prod logsumexp", _REDUCTIONS),
+    **_all("all any", (case(MASK, axes=None, keepdims=False), *_REDUCTIONS)),
+    **_all("max min", _EXTREMES),
+    **_all("argmax argmin", _ARGUMENTS),
+    **_all("var std", _SPREADS),
+    **_all("softmax log_softmax cumsum", _ALONG),
     # products
     "matmul": (case(X, real(3, 4)), case(ROW, real(3, 4)), case(X, ROW), case(ROW, ROW + 1.0),
-               case(CUBE, real(4, 2)), case(CUBE, real(2, 4, 5)), case(real(1, 3, 4), real(2, 4, 2)),
-               case(CUBE, real(4)), case(ROW, CUBE), case(real(2, 2, 3), CUBE)),
+               case(CUBE, real(4, 2)), case(CUBE, real(2, 4, 5)),
+               case(real(1, 3, 4), real(2, 4, 2)), case(CUBE, real(4)), case(ROW, CUBE),
+               case(real(2, 2, 3), CUBE)),
     "outer": (case(ROW, real(4)),),
     # structure
     "shape_of": (case(X),),
     "cast": (case(X, dtype="float64"), case(BITS, dtype="float32"), case(X, dtype="int32")),
     "reshape": (case(X, shape=(3, 2)), case(X, shape=(-1,)), case(real(1), shape=())),
-    "broadcast_to": (case(ROW, shape=(2, 3)), case(COLUMN, shape=(4, 2, 3)), case(real(), shape=(2,))),
+    "broadcast_to": (case(ROW, shape=(2, 3)), case(COLUMN, shape=(4, 2, 3)),
+                     case(real(), shape=(2,))),
     "unbroadcast_to": (case(CUBE, (3, 1)), case(X, (2, 3)), case(X, ())),
     "expand_dims": (case(X, axes=(0,)), case(X, axes=(-1,)), case(X, axes=(0, 2))),
     "transpose": (case(X, perm=(1, 0)), case(CUBE, perm=(1, 2, 0)), case(CUBE, perm=(-1, 0, 1))),
@@ -160,7 +174,8 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "copy": _ONE,
     "full": (case(shape=(2, 3), dtype="float32", value=0), case(shape=(), dtype="float64", value=1),
              case(shape=(4,), dtype="float32", value=2.5)),
-    "arange": (case(bounds=(0, 5, 1), dtype="int64"), case(bounds=(0.0, 1.0, 0.3), dtype="float32")),
+    "arange": (case(bounds=(0, 5, 1), dtype="int64"),
+               case(bounds=(0.0, 1.0, 0.3), dtype="float32")),
     "eye": (case(rows=3, columns=3, dtype="float32"), case(rows=2, columns=3, dtype="float64")),
     "linspace": (case(start=0.0, stop=1.0, count=5),),
     "full_like": (case(X, value=0), case(real(), value=1), case(X, value=2.5)),
@@ -186,6 +201,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "list_length": (case(TILES),),
     "list_zeros": (case(TILES),),
     "list_ones": (case(TILES),),
+    "zeros_if_set": (case(X, path=()), case(TILES, path=())),
     "list_scatter": (case(TILES, real(2, 2), 1),),
     "list_add": (case(TILES, TILES[::-1]),),
     "list_append": (case(TILES, real(2, 2)),),

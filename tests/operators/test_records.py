@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import autodiff_compiler.operators.numbers  # noqa: F401
 import autodiff_compiler.operators.tapes  # noqa: F401
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
@@ -121,6 +120,10 @@ class Program:
 
     def value(self, args: Sequence[Any] | None = None) -> Any:
         return self.run([self.out], self.args if args is None else args)[0]
+
+    def of(self, position: int) -> Callable[[Any], Any]:
+        """The value as a function of one argument."""
+        return lambda x: self.value(at(self.args, position, x))
 
     def sweep(self, ops: Sequence[Op], seeds: dict[Value, Any]) -> dict[Value, Any]:
         """The reverse sweep over straight-line operations, from the records' own rules."""
@@ -257,7 +260,7 @@ def test_adjoint_agrees_with_differences(opdef: OpDef, sample: Sample, typing: T
     ct, weight = Value(program.out.type, "ct"), weights(program.value())
     found = program.sweep(list(program.builder.ops), {program.out: ct})
     for n in program.active:
-        exactly = gradient(lambda x: program.value(at(program.args, n, x)), program.args[n], weight)
+        exactly = gradient(program.of(n), program.args[n], weight)
         part = found.get(program.params[n])
         if part is None:
             assert np.allclose(exactly, 0.0)
@@ -277,7 +280,8 @@ def test_cotangent_has_the_dtype_of_its_primal(opdef: OpDef, sample: Sample, dty
     ct = Value(program.out.type, "ct")
     found = program.sweep(list(program.builder.ops), {program.out: ct})
     value = program.value()
-    items = [np.ones_like(item) for item in value] if isinstance(value, list) else np.ones_like(value)
+    several = isinstance(value, list)
+    items = [np.ones_like(item) for item in value] if several else np.ones_like(value)
     for param in program.params:
         if isinstance(found.get(param), Value):
             (got,) = program.run([found[param]], [*program.args, items], [ct])
@@ -298,10 +302,9 @@ def test_tangent_agrees_with_differences_and_with_the_adjoint(
         if out is None:
             continue
         (got,) = program.run([out], [*program.args, direction], [dot])
-        expected = directional(
-            lambda x: program.value(at(program.args, n, x)), program.args[n], direction
-        )
-        assert flat(got + np.zeros(np.shape(program.value()))) == pytest.approx(expected, 1e-6, 1e-6)
+        expected = directional(program.of(n), program.args[n], direction)
+        whole = got + np.zeros(np.shape(program.value()))
+        assert flat(whole) == pytest.approx(expected, 1e-6, 1e-6)
         ct, weight = Value(program.out.type, "ct"), weights(program.value())
         part = program.sweep(before, {program.out: ct}).get(program.params[n])
         if part is not None:
@@ -331,9 +334,11 @@ def test_adjoint_of_the_adjoint(opdef: OpDef, sample: Sample) -> None:
         for m, variable in enumerate(variables):
             if m not in (*program.active, len(args) - 1):
                 continue
-            exactly = gradient(
-                lambda x: program.run([first], at(args, m, x), [ct])[0], args[m], side
-            )
+
+            def cotangent(x: Any, first: Value = first, m: int = m) -> Any:
+                return program.run([first], at(args, m, x), [ct])[0]
+
+            exactly = gradient(cotangent, args[m], side)
             part = second.get(variable)
             if part is None or part is outer and variable is first:
                 assert np.allclose(exactly, 0.0, atol=1e-5) or variable is first
@@ -345,7 +350,8 @@ def test_adjoint_of_the_adjoint(opdef: OpDef, sample: Sample) -> None:
 def _shrunk(sample: Sample) -> Iterator[Sample]:
     """The sample with every array 0-d, and with every array empty."""
     for pick in (lambda x: np.array(x.ravel()[0]), lambda x: x.ravel()[:0].reshape(0, 3)):
-        yield Sample(tuple(pick(x) if isinstance(x, np.ndarray) else x for x in sample.operands), {})
+        operands = (pick(x) if isinstance(x, np.ndarray) else x for x in sample.operands)
+        yield Sample(tuple(operands))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

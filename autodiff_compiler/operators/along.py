@@ -1,0 +1,120 @@
+"""Functions along one axis, which keep it: picking, running sums, softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_floating
+from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type
+from autodiff_compiler.operators.elementwise import exp
+from autodiff_compiler.operators.indexing import zeros_text
+from autodiff_compiler.operators.joining import flip
+from autodiff_compiler.operators.structure import axis_text, cast_like, shape_argument, sum_
+
+
+def wide_dtype(dtype: str | None) -> str | None:
+    """Integers and bools are multiplied and added up in 64 bits."""
+    if dtype is None or is_floating(ArrayType(dtype)):
+        return dtype
+    return "uint64" if np.dtype(dtype).kind == "u" else "int64"
+
+
+def float_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    """Integers and bools are cast to float32 first."""
+    (x,) = types
+    known = isinstance(x, ArrayType) and x.dtype is not None
+    return ["float32" if known and not is_floating(x) else None]
+
+
+take_along = linear(
+    "take_along", "For each place of i the element of x that i names along an axis.",
+    operands=("x", "i"), numpy="np.take_along_axis({x}, {i}, {axis})",
+    result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
+    adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis), "i": lambda: None},
+    label="{x}_taken",
+)  # fmt: skip
+
+
+def _put_back(ct: Value, x: Value, i: Value, axis: int) -> Value:
+    shape, more = shape_argument(x)
+    return put_along(ct, i, *more, axis=axis, shape=shape)
+
+
+def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
+    rank = shape_of_type(types[1])
+    if rank is not None and len(rank) == 1:
+        return f"{zeros_text(types, shape, 2)}\nnp.add.at({{out}}, {{i}}, {{v}})"
+    grid = "np.indices({i}.shape, sparse=True)"
+    before = f"*{grid}[:{axis}], " if axis else ""
+    after = f", *{grid}[{axis + 1}:]" if rank is None or axis + 1 < len(rank) else ""
+    return f"{zeros_text(types, shape, 2)}\nnp.add.at({{out}}, ({before}{{i}}{after}), {{v}})"
+
+
+put_along = linear(
+    "put_along", "Zeros with v added where i points along an axis: the adjoint of take_along.",
+    operands=("v", "i", "*rest"), numpy=_put_along_numpy,
+    result=lambda types, *, axis, shape: ArrayType(types[0].dtype, shape),
+    adjoint={"v": lambda ct, i, axis: take_along(ct, i, axis=axis), "i": lambda: None},
+    label="{v}_put",
+)  # fmt: skip
+
+
+def _along(types: Sequence[Type], *, axis: int) -> Type:
+    """The type of a function along one axis: that of x."""
+    (x,) = types
+    shape = shape_of_type(x)
+    normal_axes(axis, None if shape is None else len(shape))
+    return x
+
+
+def _softmax_back(ct: Any, out: Any, axis: int) -> Any:
+    return out * (ct - sum_(ct * out, axes=(axis,), keepdims=True))
+
+
+softmax = OpDef(
+    "softmax",
+    "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
+    ("x",),
+    lambda types, *, axis: f"{{out}} = np.exp({{x}} - np.max({{x}}{axis_text((axis,), True)}))\n"
+    f"{{out}} = {{out}} / np.sum({{out}}{axis_text((axis,), True)})",
+    _along, promote=float_casts, adjoint={"x": _softmax_back},
+    tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
+)  # fmt: skip
+
+log_softmax = OpDef(
+    "log_softmax",
+    "log(softmax(x)) along an axis, stable. d_x = ct - exp(out) * sum(ct).",
+    ("x",),
+    lambda types, *, axis: f"{{out}} = {{x}} - np.max({{x}}{axis_text((axis,), True)})\n"
+    f"{{out}} = {{out}} - np.log(np.sum(np.exp({{out}}){axis_text((axis,), True)}))",
+    _along, promote=float_casts,
+    adjoint={
+        "x": lambda ct, out, axis: ct - exp(out) * sum_(ct, axes=(axis,), keepdims=True)
+    },
+    tangent={
+        "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
+    },
+    label="log_softmax_{x}",
+)  # fmt: skip
+
+
+def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
+    x = _along(types, axis=axis)
+    return ArrayType(wide_dtype(x.dtype), x.shape) if isinstance(x, ArrayType) else x
+
+
+cumsum: OpDef = linear(
+    "cumsum", "Running sums along an axis; integers and bools in 64 bits.",
+    numpy="np.cumsum({x}, axis={axis})", result=_cumsum_type,
+    adjoint={
+        "x": lambda ct, x, axis: cast_like(
+            flip(cumsum(flip(ct, axes=(axis,)), axis=axis), axes=(axis,)), x
+        )
+    },
+    label="cumsum_{x}",
+)  # fmt: skip
