@@ -19,7 +19,9 @@ def expand_gradients(function: Function) -> Function:
 
     One callee with one configuration becomes one function, however often it is called.
     """
-    return _Expansion().function(function)
+    expansion = _Expansion()
+    expansion.adjoint.reserve_names(function)
+    return expansion.function(function)
 
 
 class _Expansion:

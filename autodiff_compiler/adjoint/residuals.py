@@ -88,7 +88,7 @@ def _shapes_forward(
     gone = {op for ops in moved.values() for op in ops}
     mapping = {op.result: ops[0].result for ops in moved.values() for op in ops[1:]}
     backward = substitute(_without(backward, gone), mapping)
-    return [*forward, *(ops[0] for ops in moved.values())], backward
+    return [*forward, *(replace(ops[0], about="primal") for ops in moved.values())], backward
 
 
 def _read_by_others(region: Region) -> set[Value]:

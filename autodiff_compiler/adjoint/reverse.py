@@ -79,6 +79,7 @@ class Adjoint:
         outputs: Sequence[int] | None = None,
     ) -> Function:
         """As ``gradient_function``."""
+        self.reserve_names(function)
         sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
         returns = function.returns if value else ()
@@ -96,9 +97,14 @@ class Adjoint:
         outputs: Sequence[int] | None = None,
     ) -> tuple[Function, Function]:
         """As the function ``split``."""
+        self.reserve_names(function)
         sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
         return self._cut(sweep, function.returns if value else ())
+
+    def reserve_names(self, function: Function) -> None:
+        """Gives no new function the name of one that is there already."""
+        self._names.update(each.name for each in (*function.callees(), function))
 
     def halves(self, callee: Function, wrt: tuple[int, ...], seeds: Seeds) -> Halves:
         """The pair that a call is replaced by: forward returns all that the callee does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from autodiff_compiler.adjoint.expand import expand_gradients
+from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.ir.verify import verify
 from tests.adjoint.numeric import check, read
 from tests.interpreter import run
@@ -82,6 +83,27 @@ def test_gradient_inside_a_loop() -> None:
     function = expand_gradients(read(text))
     assert all(op.name != "grad" for op in function.body.walk())
     check(function, [B, B + 1, 3], (0, 1))
+
+
+def test_no_two_functions_share_a_name() -> None:
+    text = CUBE + """
+    func @f(%x: f64[3], %y: f64[3]) -> (f64[3]) {
+      %c: f64[3] = call @cube(%x, %y)
+      %d: f64[3] = call @cube(%c, %c)
+      return %d
+    }
+    func @g(%x: f64[3], %y: f64[3]) -> (f64[3]) {
+      %d: f64[3] = grad @f(%x, %y) {sens=False, value=False, wrt=(0,)}
+      %e: f64[3] = call @f(%d, %y)
+      return %e
+    }
+    """
+    function = expand_gradients(read(text))
+    for half in split(function, (0, 1)):
+        names = [callee.name for callee in half.callees()]
+        assert len(names) == len(set(names)), names
+    names = [callee.name for half in split(function, (0, 1)) for callee in half.callees()]
+    assert len(names) == len(set(names)), names
 
 
 def test_nothing_to_do_is_the_same_object() -> None:

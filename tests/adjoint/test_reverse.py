@@ -286,6 +286,32 @@ def test_no_derivative_is_told_with_every_place() -> None:
         del OPERATORS["no_rule"]
 
 
+def test_cotangents_have_the_dtypes_of_their_primals() -> None:
+    text = """
+    func @f(%x: f32[3], %n: i64[3], %h: f16[1], %c: bool) -> ((f32[3], i64[3])) {
+      %a: f32[3] = mul %x, %n
+      %h32: f32[1] = cast %h {dtype='float32'}
+      %b: f32[3] = mul %a, %h32
+      %r: f32[3] = if %c {
+        yield %b
+      } else {
+        yield %x
+      }
+      %i: i64[3] = mul %n, 2
+      %t: (f32[3], i64[3]) = make_tuple %r, %i
+      return %t
+    }
+    """
+    args = [np.float32(B), np.array([1, 2, 3]), np.float16([0.5]), True]
+    gradient = gradient_function(read(text), (0, 1, 2))
+    found = run(gradient, args)
+    assert [str(value.type) for value in gradient.returns] == ["f32[3]", "i64[3]", "f16[1]"]
+    assert [ct.dtype.name for ct in found] == ["float32", "int64", "float16"]
+    np.testing.assert_allclose(found[0], [0.5, 1.0, 1.5])
+    np.testing.assert_array_equal(found[1], [2, 2, 2])
+    np.testing.assert_allclose(found[2], [0.1 - 0.6 + 0.6], rtol=1e-2)
+
+
 def test_tuple_of_floats_that_nothing_reaches() -> None:
     text = """
     func @f(%p: (float, int), %x: f64[3]) -> (f64[3]) {
