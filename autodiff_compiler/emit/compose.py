@@ -252,10 +252,13 @@ class Composer:
         ]
         self.moves(live, "branch")
 
-    def moves(self, pairs: Iterable[tuple[Value, AnyOperand]], kind: str) -> None:
-        """Assignments at the same time."""
+    def moves(
+        self, pairs: Iterable[tuple[Value, AnyOperand]], kind: str, span: Span = NOWHERE
+    ) -> None:
+        """Assignments at the same time; what is about ``span`` is told by the line that follows."""
         listed = list(pairs)
         about = [self.waiting[o].op for _, o in listed if o in self.waiting]
+        about = [op for op in about if not _same_line(op.span, span)]
         trees = tuple((target, self.operand(operand)) for target, operand in listed)
         self.flush()
         if trees:

@@ -83,7 +83,7 @@ class _Loop:
         begin: list[Port] = list(zip(map(composer.token, loop.carry_params), loop.inits))
         if self.counts:
             begin.append((loop.count, 0))
-        composer.moves(begin, "init")
+        composer.moves(begin, "init", self.op.span)
         if loop.is_for and self.needs_count and not loop.has_until:
             composer.emit(Assign((loop.count,), length(bounds)))
         self.begin_lists(bounds)

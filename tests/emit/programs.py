@@ -25,6 +25,7 @@ mix = OpDef("t_mix", "", ("x", "y"), "({x} * 31 + {y} * 7 + 1) % 1009", _int)
 twice = OpDef("t_twice", "", ("x",), "({x} + {x}) % 1009", _int)
 inc = OpDef("t_inc", "", ("x",), "{x} + 1", _int)
 small = OpDef("t_small", "", ("x",), "{x} % 4", _int)
+parity = OpDef("t_parity", "", ("x",), "{x} % 2", _int)
 less = OpDef("t_less", "", ("x", "y"), "{x} < {y}", _bool)
 even = OpDef("t_even", "", ("x",), "{x} % 2 == 0", _bool)
 lines = OpDef(
@@ -86,7 +87,7 @@ class Program:
 
     def plain(self, scope: list, depth: int) -> None:
         x, y = self.pick(scope), self.pick(scope, literals=True)
-        kind = self.random.randint(0, 9)
+        kind = self.random.randint(0, 12)
         if kind < 5:
             made = mix(x, y)
         elif kind < 6:
@@ -97,9 +98,19 @@ class Program:
             made = seen(self.log)
         elif kind < 9:
             made = total(self.xs)
+        elif kind < 11:
+            made = parity(x)
+        elif kind < 12:  # one reads what the other writes
+            made = mix(seen(self.log), note(self.log, x))
         else:
-            made = item(self.rename(make_tuple.__call__(x, mix(x, y))), key=1)
+            made = self.unpack(make_tuple(x, mix(x, y)), x)
         scope.append(self.rename(made) if made not in scope else made)
+
+    def unpack(self, both: Value, x: Value):
+        """An item of a tuple that the builder does not see through."""
+        regions = [Region((), (), (both,)), Region((), (), (both,))]
+        (result,) = self.builder.branch(even(x), *regions)
+        return item(self.rename(result), key=self.random.randint(0, 1))
 
     def several(self, scope: list, depth: int) -> None:
         scope.extend(self.rename(v) for v in pair(self.pick(scope), self.pick(scope)))
@@ -130,7 +141,7 @@ class Program:
 
         def yields(inner):
             made = [self.pick(inner, True) for _ in range(count)]
-            return [*made, undefined() if self.random.random() < 0.5 else 5] if loose else made
+            return [*made, undefined() if self.random.random() < 0.5 else "set"] if loose else made
 
         regions = [self.region([], scope, depth, yields) for _ in range(2)]
         results = self.builder.branch(test, *regions)
