@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
 import types
 from collections.abc import Mapping, Sequence
@@ -33,11 +34,12 @@ def names_of(callee: Any) -> tuple[str, str]:
 def snake(name: str) -> str:
     """A class's name as a function is called.
 
-    >>> snake("GradNetWrtX"), snake("MLP"), snake("LeNet5")
-    ('grad_net_wrt_x', 'mlp', 'le_net5')
+    >>> snake("GradNetWrtX"), snake("MLP"), snake("LeNet5"), snake("<lambda>")
+    ('grad_net_wrt_x', 'mlp', 'le_net5', 'lambda_function')
     """
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"\W", "_", spaced).lower().strip("_") or "function"
+    text = re.sub(r"\W", "_", spaced).lower().strip("_") or "function"
+    return f"{text}_function" if keyword.iskeyword(text) else text
 
 
 def owner_of(callee: Any) -> Any:

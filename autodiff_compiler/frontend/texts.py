@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.errors import CallError, DTypeError, SourceNotFound, raise_all
+from autodiff_compiler.errors import (
+    CallError,
+    DTypeError,
+    ShapeError,
+    SourceNotFound,
+    raise_all,
+)
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.naming import label_of, names_of, owner_of, slot_names
@@ -156,6 +162,12 @@ class Texts(Access):
             outcome = child.enter(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])))
             if len(self.world.problems) > told:
                 raise PoisonTouched
+            if aux and not (isinstance(outcome, tuple) and len(outcome) > 1):
+                raise self.fail(
+                    ShapeError,
+                    "When has_aux is True, origin fn requires more than one outputs.",
+                    "return a tuple: the output to differentiate first, then the others",
+                )
             if aux:
                 outcome = (outcome[0], *(child.stopped(item) for item in outcome[1:]))
             kept = child.trainable() if keep is None else tuple(keep)
