@@ -40,6 +40,7 @@ from autodiff_compiler.span import NOWHERE, Span
 DEEPEST = 3
 WIDEST = 72
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
+INERT = (ast.Tuple, ast.Dict, ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, ast.expr_context)
 
 
 @dataclass
@@ -53,6 +54,13 @@ class Waiting:
     @property
     def width(self) -> int:
         return len(print_expression(renamed(self.tree, lambda name: getattr(name, "name", name))))
+
+    @property
+    def is_inert(self) -> bool:
+        """Whether it computes nothing, so that its place does not matter."""
+        return self.op.name in DISPLAYS and all(
+            isinstance(node, INERT) for node in ast.walk(self.tree)
+        )
 
     def statement(self, target: Value) -> Statement:
         return Assign((target,), self.tree, span=self.op.span, about=self.op.about)
@@ -208,12 +216,11 @@ class Composer:
     def flush(self, ops: Iterable[Op] | None = None) -> None:
         """Makes statements of what waits (of ``ops``, or of everything), in the order of birth.
 
-        A tuple or dict display goes on waiting, as long as nobody asks for it by name.
+        A tuple or dict display of nothing but names may go on waiting.
         """
         chosen = None if ops is None else list(ops)
         for value, waiting in list(self.waiting.items()):
-            asked = waiting.op.name not in DISPLAYS
-            if asked and (chosen is None or waiting.op in chosen):
+            if not waiting.is_inert and (chosen is None or waiting.op in chosen):
                 del self.waiting[value]
                 self.out.append(waiting.statement(self.token(value)))
 

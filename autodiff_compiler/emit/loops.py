@@ -111,13 +111,20 @@ class _Loop:
         composer.emit(While(head, test, body), self.op)
 
     def begin_lists(self, bounds: list[ast.expr]) -> None:
-        for stacked, _ in self.stacks:
-            empty: ast.expr = ast.List([], ast.Load())
-            if self.loop.runs_reversed:
-                none = ast.List([ast.Constant(None)], ast.Load())
-                zero = self.loop.starts_at_zero
-                empty = ast.BinOp(none, ast.Mult(), bounds[1] if zero else length(bounds))
-            self.composer.emit(Assign((stacked,), empty))
+        """``h_tape, branch_tape = [], []``; a loop that runs backward fills lists by position."""
+        if not self.stacks:
+            return
+        empty: ast.expr = ast.List([], ast.Load())
+        if self.loop.runs_reversed:
+            none = ast.List([ast.Constant(None)], ast.Load())
+            size = bounds[1] if self.loop.starts_at_zero else length(bounds)
+            empty = ast.BinOp(none, ast.Mult(), size)
+        self.assign([stacked for stacked, _ in self.stacks], [empty] * len(self.stacks))
+
+    def assign(self, targets: list[Value], trees: list[ast.expr]) -> None:
+        """One statement for all."""
+        tree = trees[0] if len(trees) == 1 else ast.Tuple(trees, ast.Load())
+        self.composer.emit(Assign(tuple(targets), tree))
 
     def iteration(self, bounds: list[ast.expr]) -> tuple[tuple[Value, ...], ast.expr]:
         """The targets and the iterable of a ``for``."""
@@ -137,9 +144,8 @@ class _Loop:
         """The statements of an iteration."""
         composer, loop = self.composer, self.loop
         if self.reads:
-            trees = [self.item(composer.operand(source)) for _, source in self.reads]
-            tree = trees[0] if len(trees) == 1 else ast.Tuple(list(trees), ast.Load())
-            composer.emit(Assign(tuple(param for param, _ in self.reads), tree))
+            trees: list[ast.expr] = [self.item(composer.operand(o)) for _, o in self.reads]
+            self.assign([param for param, _ in self.reads], trees)
         entering = [port for port in self.stacks if port[1] in loop.carry_params]
         for port in entering:
             self.collect(*port)

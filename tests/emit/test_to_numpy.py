@@ -162,9 +162,7 @@ import numpy as np
 
 def decay_forward(x, w, n):
     h = x
-    h_tape = []
-    h_tape_1 = []
-    branch_tape = []
+    h_tape, h_tape_1, branch_tape = [], [], []
     for i in range(n):            # 11| for i in range(n):
         h_tape.append(h)
         u = np.matmul(h, w)       # 12| u = self.matmul(h, w)
