@@ -73,6 +73,7 @@ def compile_unit(
         positions=request.positions,
         weights=unit.lowered.weights,
         sens_type=output if request.sens == "given" else None,
+        structure=unit.lowered.structure,
         title=primal.title,
         line_map=emitted.line_map,
     )

@@ -96,6 +96,7 @@ class Compiled:
     positions: tuple[int, ...] = ()
     weights: tuple[Any, ...] = ()
     sens_type: Type | None = None
+    structure: Any = None
     title: str = ""
     line_map: dict[int, Any] = field(default_factory=dict)
 

@@ -142,7 +142,7 @@ class Access(Expressions):
                 return ("slice", code(part.start), code(part.stop), code(part.step))
             if part is Ellipsis:
                 return "..."
-            if isinstance(part, Ref) or isinstance(part, (tuple, list)):
+            if isinstance(part, (Ref, tuple, list)):
                 constant = Tensor([self.static(i, "an index") for i in self.contents(part)])
                 return code(self.lift(constant))
             if part is None or isinstance(part, (bool, int)):

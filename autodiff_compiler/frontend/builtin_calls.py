@@ -13,7 +13,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.access import Access
-from autodiff_compiler.frontend.values import NUMBERS, HeapMethod, Ref, RunTimeRange
+from autodiff_compiler.frontend.values import HeapMethod, Ref, RunTimeRange
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
     ArrayType,
@@ -236,8 +236,3 @@ def heap_method(low: Access, method: HeapMethod, args: Sequence[Any]) -> Any:
         f"the {ref.kind} method '{method.name}' cannot be compiled",
         f"build the {ref.kind} with literals, indexing and append",
     )
-
-
-def static_container(value: Any) -> bool:
-    """Whether ``value`` is a container from outside that a built-in may look into."""
-    return isinstance(value, (list, tuple, dict, set, str, range)) or isinstance(value, NUMBERS)

@@ -169,7 +169,7 @@ class Calls(Texts):
             return made.outcome  # known altogether: no call is needed
         shared = self.world.share(made.function)
         (result,) = self.builder.call(shared, made.operands)
-        return self.unpacked(result)
+        return self.unpacked(result, made.outcome, made.heap)
 
     # ---- gradients inside a text
 
@@ -204,14 +204,16 @@ class Calls(Texts):
             "callee": self.world.share(made.function), "wrt": tuple(wrt),
             "sens": request.sens == "given", "value": request.value or request.aux,
         }  # fmt: skip
-        operands = [*made.operands, *([self.packed(sens)] if attrs["sens"] else [])]
+        operands = [*made.operands, *([self.packed(self.lifted(sens))] if attrs["sens"] else [])]
         params = made.function.params
         results = [Value(type_of(v)) for v in (made.function.returns if attrs["value"] else ())]
         results += [Value(params[place].type, f"d_{params[place].name}") for place in wrt]
         self.builder.add(
             Op(OPERATORS["grad"], tuple(operands), attrs, tuple(results), self.builder.span)
         )
-        value = self.unpacked(results.pop(0)) if attrs["value"] else None
+        value = None
+        if attrs["value"]:
+            value = self.unpacked(results.pop(0), made.outcome, made.heap)
         inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
         return self._adopt(gradient.pack(value, inputs, weights))
 

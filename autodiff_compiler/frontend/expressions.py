@@ -112,8 +112,10 @@ class Expressions:
         """``thing`` with every outside array in it made a value."""
         if is_array(thing):
             return self.lift(thing)
-        if isinstance(thing, (tuple, list)) and any(is_array(item) for item in thing):
+        if isinstance(thing, (tuple, list)) and _holds_array(thing):
             return type(thing)(self.lifted(item) for item in thing)
+        if isinstance(thing, dict) and _holds_array(thing):
+            return {key: self.lifted(item) for key, item in thing.items()}
         return thing
 
     # ---- names and literals
@@ -328,3 +330,12 @@ class Expressions:
     def described(value: Any) -> str:
         """A compile-time value in an error's words."""
         return str(type_of(value)) if isinstance(value, (Value, *PLAIN)) else type(value).__name__
+
+
+def _holds_array(thing: Any) -> bool:
+    """Whether a plain container has an outside array anywhere inside."""
+    if type(thing) in (tuple, list):
+        return any(_holds_array(item) for item in thing)
+    if type(thing) is dict:
+        return any(_holds_array(item) for item in thing.values())
+    return is_array(thing)

@@ -8,6 +8,7 @@ whose index must be known in the body.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -43,9 +44,12 @@ class Loops(Rollable):
             return
         reason = self._try_to_roll(node, walk)
         if reason is not None:
-            if walk.items is None:
+            items = walk.items
+            if items is None and walk.reads and walk.runs:
+                items = self.sequence(self.evaluate(node.iter))
+            if items is None:
                 raise self._unrollable(reason, span)
-            self._unroll(node, iter(walk.items))
+            self._unroll(node, iter(items))
 
     def _try_to_roll(self, node: Any, walk: Walk | None) -> Exception | None:
         """Rolls a loop, or says why it cannot be; then nothing has changed."""
@@ -187,8 +191,7 @@ class Loops(Rollable):
             if ended is True:
                 return
             if isinstance(ended, Value):
-                rest = items
-                self.choose(ended, lambda: None, lambda: self._unroll(node, rest))
+                self.choose(ended, lambda: None, functools.partial(self._unroll, node, items))
                 return
 
     def _unroll_while(self, node: Any, reason: Exception) -> None:

@@ -7,7 +7,7 @@ the left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +79,7 @@ class Lowering(Statements):
         """The parts of a container parameter, in the structure of ``like``."""
         if isinstance(like, Ref):
             like = self.state.heap[like]
-        if isinstance(like, dict) or isinstance(like, tuple):
+        if isinstance(like, (dict, tuple)):
             parts = like.items() if isinstance(like, dict) else enumerate(like)
             made = {}
             for key, part in parts:
@@ -170,6 +170,7 @@ class Lowered:
     hoisted: tuple[Hoisted, ...]
     weights: tuple[Any, ...]
     weight_places: tuple[int, ...]
+    structure: Any
     assumptions: tuple[Assumption, ...]
 
 
@@ -225,8 +226,24 @@ def lower(
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
     return Lowered(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
-        tuple(world.assumptions.values()),
+        _structure(made.outcome, made.heap), tuple(world.assumptions.values()),
     )  # fmt: skip
+
+
+def _structure(value: Any, heap: Mapping[Ref, Any]) -> Any:
+    """Where the returned containers are lists: a tree of ``list`` and ``tuple`` trees, dicts of
+    trees, and None for what is no list and holds none."""
+    kind = list if isinstance(value, Ref) and value.kind == "list" else type(value)
+    value = heap[value] if isinstance(value, Ref) else value
+    if isinstance(value, dict):
+        trees = {key: _structure(item, heap) for key, item in value.items()}
+        return trees if any(tree is not None for tree in trees.values()) else None
+    if isinstance(value, (tuple, list)):
+        parts = [_structure(item, heap) for item in value]
+        if kind is list:
+            return list(parts)
+        return tuple(parts) if any(part is not None for part in parts) else None
+    return None
 
 
 def _slot_value(slot: Type | Static, name: str) -> Any:

@@ -59,12 +59,8 @@ class World:
 
     def assume(self, path: str, value: Any) -> None:
         """Records that ``path`` gave ``value``."""
-        if isinstance(value, PLAIN):
-            test = "equal"
-        elif isinstance(value, tuple) and all(isinstance(item, PLAIN) for item in value):
-            test = "equal"
-        else:
-            test = "is"
+        items = value if isinstance(value, tuple) else (value,)
+        test = "equal" if all(isinstance(item, PLAIN) for item in items) else "is"
         self.assumptions.setdefault((path, test), Assumption(path, test, value))
         self.know(value, path)
 

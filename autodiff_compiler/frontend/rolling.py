@@ -136,9 +136,8 @@ class Trial:
         """Lowers condition and body; whether the guess held. A wrong guess is corrected."""
         low, builder, lead = self.low, self.low.builder, []
         self.condition = None
-        if self.walk is None:
-            if not self._lower_condition():
-                return True
+        if self.walk is None and not self._lower_condition():
+            return True
         self.position = Value(INT, "k")
         lead.append(self.position)
         reads: list[Value] = []

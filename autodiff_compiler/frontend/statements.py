@@ -51,7 +51,10 @@ class Statements(Loops):
             assert self.world.problems or told
         returns = False
         for part in gast.walk(node):
-            if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store):
+            held = self.state.names.get(getattr(part, "id", ""))
+            if isinstance(part, gast.Name) and (
+                isinstance(part.ctx, gast.Store) or isinstance(held, Ref)
+            ):
                 self.state.names[part.id] = Poisoned()
             returns |= isinstance(part, gast.Return)
         return Returned(Poisoned()) if returns else None

@@ -26,6 +26,7 @@ from autodiff_compiler.frontend.values import (
     Closure,
     Frame,
     PoisonTouched,
+    Ref,
     State,
     leaves,
     rebuild,
@@ -39,7 +40,8 @@ from autodiff_compiler.operators.elementwise import stop_gradient
 @dataclass(frozen=True)
 class Outlined:
     """A function made of a call: its operands here, where the slots went (slot -> parameter), the
-    parameters that are the kept weights, what it returns packed, and as a compile-time value."""
+    parameters that are the kept weights, what it returns packed, and as a compile-time value with
+    the heap that it is told in."""
 
     function: Function
     operands: list[AnyOperand]
@@ -47,6 +49,7 @@ class Outlined:
     weights: list[int]
     returned: Any
     outcome: Any
+    heap: Mapping[Ref, Any]
 
 
 class Texts(Access):
@@ -187,27 +190,35 @@ class Texts(Access):
             operands.append(thing if isinstance(thing, Value) else
                             self.lift(thing, child.name_outside(thing)))  # fmt: skip
         weights = [len(operands) - len(extra) + _index_of(thing, extra) for thing in kept]
-        return Outlined(function, operands, places, weights, returned, outcome)
+        return Outlined(function, operands, places, weights, returned, outcome, child.state.heap)
 
     def stopped(self, value: Any) -> Any:
         """``value`` with no gradient through any part of it."""
         new = (stop_gradient(leaf) if isinstance(leaf, Value) else leaf for leaf in leaves(value))
         return rebuild(value, new)
 
-    def unpacked(self, result: Value) -> Any:
-        """A run-time tuple as the tuple of its items, a dict as a dict of the heap."""
-        if isinstance(result.type, TupleType):
-            items = (containers.item(result, key=k) for k in range(len(result.type.items)))
-            return tuple(map(self._unpacked_item, items))
+    def unpacked(self, result: Any, like: Any = None, heap: Mapping[Ref, Any] | None = None) -> Any:
+        """A run-time container as its items. ``like`` is the compile-time value it was packed from
+        (``heap`` its lists and dicts), where that is known: a list is a list again."""
+        inner = like
+        if isinstance(like, Ref) and heap is not None:
+            inner = heap[like]
+        parts = dict(enumerate(inner)) if isinstance(inner, (tuple, list)) else inner
+        if not isinstance(result, Value) or not isinstance(result.type, (TupleType, DictType)):
+            return result
+        keys = (
+            result.type.keys if isinstance(result.type, DictType) else range(len(result.type.items))
+        )
+        known = parts if isinstance(parts, dict) else {}
+        items = {
+            key: self.unpacked(containers.item(result, key=key), known.get(key), heap)
+            for key in keys
+        }
         if isinstance(result.type, DictType):
-            items = {
-                k: self._unpacked_item(containers.item(result, key=k)) for k in result.type.keys
-            }
             return self.allocate("dict", items)
-        return result
-
-    def _unpacked_item(self, item: Any) -> Any:
-        return self.unpacked(item) if isinstance(item, Value) else item
+        if isinstance(like, list) or (isinstance(like, Ref) and like.kind == "list"):
+            return self.new_list(list(items.values()))
+        return tuple(items.values())
 
 
 def bind_tree(

@@ -73,7 +73,7 @@ class Unit:
         except Exception as error:
             self.loaded.explain(error)
             raise
-        return self.results((out,), arrays)[0]
+        return _relisted(self.results((out,), arrays)[0], self.compiled.structure)
 
     def run_pair(self, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
         """The value (None where it is not wanted) and the gradients, inputs then weights."""
@@ -88,9 +88,12 @@ class Unit:
             raise
         if not self.exact or len(self.inputs) + len(self.weights) < 2:
             found = self._spread(found, slots)
+        if self.request.value:  # forward may return an argument, or a view of one
+            value = _own(value, _memory(arrays))
         results = self.results((value, *found), arrays)
         inputs = len(self.inputs) + 1
-        return results[0], results[1:inputs], results[inputs:]
+        value = _relisted(results[0], self.compiled.structure)
+        return value, results[1:inputs], results[inputs:]
 
     def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
         """What generated code returned, as tensors. Arrays own their memory already; inside a
@@ -250,6 +253,15 @@ def _own(value: Any, held: set[int]) -> Any:
     if type(value) is dict:
         return {key: _own(item, held) for key, item in value.items()}
     return value
+
+
+def _relisted(value: Any, structure: Any) -> Any:
+    """``value`` with lists where the user returned lists (see ``Compiled.structure``)."""
+    if structure is None:
+        return value
+    if isinstance(structure, dict):
+        return {key: _relisted(value[key], tree) for key, tree in structure.items()}
+    return type(structure)(_relisted(item, tree) for item, tree in zip(value, structure))
 
 
 def _short(value: Any) -> str:
