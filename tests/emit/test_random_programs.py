@@ -33,7 +33,7 @@ def check(random):
     ast.parse(source, feature_version=(3, 10))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_emitted_text_computes_what_the_ir_means(seed):
     check(Random(seed))
