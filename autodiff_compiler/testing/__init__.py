@@ -1,1 +1,5 @@
-"""Checking gradients: sample inputs for every operator, and numeric derivatives."""
+"""How generated gradients are held against the truth: numeric differences and sample operands."""
+
+from autodiff_compiler.testing.numeric import Report, check_grads
+
+__all__ = ["Report", "check_grads"]
