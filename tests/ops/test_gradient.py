@@ -112,7 +112,8 @@ def test_no_input(flags, want):
     "flags, text",
     [
         ({"get_all": 1}, "For 'GradOperation', the 'get_all' should be bool, but got int"),
-        ({"get_by_list": "x"}, "For 'GradOperation', the 'get_by_list' should be bool, but got str"),
+        ({"get_by_list": "x"},
+         "For 'GradOperation', the 'get_by_list' should be bool, but got str"),
         ({"sens_param": None},
          "For 'GradOperation', the 'sens_param' should be bool, but got NoneType"),
     ],
