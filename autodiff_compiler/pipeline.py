@@ -15,6 +15,7 @@ from typing import Any
 from autodiff_compiler.adjoint.expand import expand_gradients
 from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.emit.to_numpy import Emitted, emit_module
+from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
@@ -148,9 +149,23 @@ def header(unit: Unit, request: Request) -> list[str]:
     lines = [f"{what} of {primal.title} ({place}).", ""]
     lines += _filled([f"{param.name}: {param.type}" for param in params])
     if request.differentiates:
-        wrt = ", ".join(params[place].name for place in unit.wrt) or "nothing"
-        lines.append(f"wrt: {wrt}   sens: {request.sens}")
-    return lines
+        wanted = [params[place].name for place in unit.wrt]
+        lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", f"sens: {request.sens}"])
+    return [*lines, "", *(f"    {line}" for line in _usage(unit, request))]
+
+
+def _usage(unit: Unit, request: Request) -> list[str]:
+    """How the generated functions are called."""
+    forward, names = unit.finished[0], [param.name for param in unit.primal.params]
+    call = f"{forward.name}({', '.join(names)})"
+    if not request.differentiates:
+        return [f"out = {call}"]
+    backward = unit.finished[1]
+    found = ", ".join(f"d_{unit.primal.params[place].name}" for place in unit.wrt)
+    given = ", ".join(["residuals", *(param.name for param in backward.params[1:])])
+    value = "" if len(forward.returns) == 1 else "out, "
+    lines = [f"{value}residuals = {call}", f"{found or '()'} = {backward.name}({given})"]
+    return [piece for line in lines for piece in wrap(line, 4, 100)]
 
 
 def _filled(words: Sequence[str]) -> list[str]:

@@ -47,7 +47,9 @@ class Emitted:
 
 
 def emit_module(functions: Sequence[Function], header: Sequence[str] = ()) -> Emitted:
-    """The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
+    '''The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
+
+    The lines of ``header`` are its docstring.
 
     >>> from autodiff_compiler.ir.build import Builder
     >>> from autodiff_compiler.ir.types import array
@@ -58,18 +60,22 @@ def emit_module(functions: Sequence[Function], header: Sequence[str] = ()) -> Em
     >>> from autodiff_compiler.ir.nodes import Region
     >>> net = Function("net", Region((x,), tuple(builder.ops), (out,)), NOWHERE)
     >>> print(emit_module([net], ["Net.construct"]).source, end="")
-    # Net.construct
+    """Net.construct"""
+    <BLANKLINE>
     import numpy as np
     <BLANKLINE>
     <BLANKLINE>
     def net(x):
         return np.sum(x.T)
-    """
+    '''
     globals_ = {function.name for function in functions}
     bodies = [_name(function, globals_) for function in functions]
     document = Document()
-    for line in header:
-        document.comment(line)
+    if header:
+        quotes = '"""'
+        for line in (quotes + header[0], *header[1:], *([] if len(header) == 1 else [quotes])):
+            document.text(line if len(header) > 1 else line + quotes)
+        document.blank()
     document.add("import numpy as np")
     if any("unbroadcast" in texts(block) for block, _ in bodies):
         document.blank(2)

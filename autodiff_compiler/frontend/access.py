@@ -10,6 +10,7 @@ import gast
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnknownAttribute
 from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.resolve import nearest
 from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
@@ -23,12 +24,11 @@ class Access(Expressions):
     # ---- containers
 
     def _items(self, nodes: Sequence[Any]) -> list[Any]:
+        values = self.evaluate_all([getattr(node, "value", node) if isinstance(node, gast.Starred)
+                                    else node for node in nodes])  # fmt: skip
         items: list[Any] = []
-        for node in nodes:
-            if isinstance(node, gast.Starred):
-                items.extend(self.sequence(self.evaluate(node.value)))
-            else:
-                items.append(self.evaluate(node))
+        for node, value in zip(nodes, values):
+            items.extend(self.sequence(value) if isinstance(node, gast.Starred) else [value])
         return items
 
     def sequence(self, value: Any) -> list[Any]:
@@ -76,11 +76,12 @@ class Access(Expressions):
         if name in METHODS:
             return BoundToValue(owner, METHODS[name])
         exists = hasattr(Tensor, name)
+        cure = nearest(name, [*METHODS, *PROPERTIES, "shape"])
         raise self.fail(
             UnknownAttribute,
             f"the Tensor method '{name}' cannot be compiled"
             if exists else f"a Tensor has no attribute '{name}'",
-            "use a differentiable operator of ops instead" if exists else "",
+            "use a differentiable operator of ops instead" if exists else cure,
         )  # fmt: skip
 
     def shape(self, value: Value) -> Any:

@@ -88,6 +88,21 @@ class Expressions:
             except CompileError as error:
                 raise self.builder.placed(error) from None
 
+    def evaluate_all(self, nodes: Sequence[Any]) -> list[Any]:
+        """The values of several expressions; what is wrong with each of them is reported."""
+        values, hurt = [], False
+        for node in nodes:
+            try:
+                values.append(self.evaluate(node))
+            except CompileError as error:
+                self.poison(error)
+                hurt = True
+            except PoisonTouched:
+                hurt = True
+        if hurt:
+            raise PoisonTouched
+        return values
+
     def fail(self, error: type[CompileError], cause: str, cure: str = "") -> CompileError:
         """An error at the expression being evaluated."""
         return error(cause, cure, self.builder.span)
@@ -159,7 +174,7 @@ class Expressions:
     # ---- arithmetic
 
     def eval_BinOp(self, node: Any) -> Any:
-        left, right = self.evaluate(node.left), self.evaluate(node.right)
+        left, right = self.evaluate_all((node.left, node.right))
         if getattr(node, "augmented", False) and isinstance(left, Ref):
             # a list is extended in place: every name that holds it sees that
             grown = self.state.heap[self._heap_binary(type(node.op).__name__, left, right)]

@@ -80,7 +80,7 @@ class World:
                 self.assumptions[key, "absent"] = Assumption(key, "absent", None)
             raise UnknownAttribute(
                 f"{_described(owner)} has no attribute '{name}'",
-                _nearest(name, dir(owner)) or f"define '{name}' before construct reads it",
+                nearest(name, dir(owner)) or f"define '{name}' before construct reads it",
                 span,
             )
         if path is not None and not _is_fixed(owner):
@@ -124,7 +124,7 @@ class World:
         known = [*function.__globals__, *code.co_varnames, *dir(builtins)]
         raise UnknownName(
             f"the name '{name}' is not defined",
-            _nearest(name, known) or f"define '{name}', or pass it as an argument",
+            nearest(name, known) or f"define '{name}', or pass it as an argument",
             span,
         )
 
@@ -159,7 +159,7 @@ def _described(owner: Any) -> str:
     return f"the {kind} '{type(owner).__name__}'"
 
 
-def _nearest(name: str, known: list[str]) -> str:
+def nearest(name: str, known: list[str]) -> str:
     """A suggestion for a misspelt name."""
     found = difflib.get_close_matches(name, known, 1, 0.75)
     return f"did you mean '{found[0]}'?" if found else ""

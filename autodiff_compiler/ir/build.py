@@ -125,7 +125,8 @@ class Builder:
 
     def placed(self, error: CompileError) -> CompileError:
         """``error`` with the present span on every problem that has none."""
-        problems = [p if p.span else replace(p, span=self.span) for p in error.problems]
+        span = None if self.span is NOWHERE else self.span
+        problems = [p if p.span else replace(p, span=span) for p in error.problems]
         return type(error)(problems=problems)
 
     def _cast(self, operand: AnyOperand, dtype: str | None) -> AnyOperand:
