@@ -151,7 +151,7 @@ def header(unit: Unit, request: Request) -> list[str]:
     if request.differentiates:
         wanted = [params[place].name for place in unit.wrt]
         lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", f"sens: {request.sens}"])
-    return [*lines, "", *(f"    {line}" for line in _usage(unit, request))]
+    return [*lines, "", *_usage(unit, request)]
 
 
 def _usage(unit: Unit, request: Request) -> list[str]:
@@ -159,13 +159,13 @@ def _usage(unit: Unit, request: Request) -> list[str]:
     forward, names = unit.finished[0], [param.name for param in unit.primal.params]
     call = f"{forward.name}({', '.join(names)})"
     if not request.differentiates:
-        return [f"out = {call}"]
+        return wrap(f"out = {call}", 4)
     backward = unit.finished[1]
     found = ", ".join(f"d_{unit.primal.params[place].name}" for place in unit.wrt)
     given = ", ".join(["residuals", *(param.name for param in backward.params[1:])])
     value = "" if len(forward.returns) == 1 else "out, "
     lines = [f"{value}residuals = {call}", f"{found or '()'} = {backward.name}({given})"]
-    return [piece for line in lines for piece in wrap(line, 4, 100)]
+    return [piece for line in lines for piece in wrap(line, 4)]
 
 
 def _filled(words: Sequence[str]) -> list[str]:
