@@ -45,7 +45,7 @@ def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
     if not isinstance(sens, Tensor):
         raise _misfit(sens, type_, place, f"a Tensor {type_}")
     array = sens._data
-    if type_.dtype is not None and array.dtype.name != type_.dtype:
+    if type_.dtype is not None and array.dtype != type_.dtype:
         raise CallError(
             f"the sensitivity{_at(place)} should have the dtype {type_.dtype} of the output, "
             f"but got {array.dtype.name}",
@@ -53,7 +53,7 @@ def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
         )
     if type_.shape == () and array.shape == (1,):
         return array.reshape(())
-    if type_.shape is not None and not _fits(array.shape, type_.shape):
+    if array.shape != type_.shape and not _fits(array.shape, type_.shape):
         raise SensitivityError(
             f"the sensitivity{_at(place)} should have the shape {_text(type_.shape)} of the "
             f"output, but got {list(array.shape)}",
@@ -62,9 +62,11 @@ def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
     return array
 
 
-def _fits(shape: tuple, wanted: tuple) -> bool:
-    return len(shape) == len(wanted) and all(
-        not isinstance(want, int) or size == want for size, want in zip(shape, wanted)
+def _fits(shape: tuple, wanted: tuple | None) -> bool:
+    return (
+        wanted is None
+        or len(shape) == len(wanted)
+        and all(not isinstance(want, int) or size == want for size, want in zip(shape, wanted))
     )
 
 
