@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
@@ -16,6 +16,9 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers, indexing, numbers, structure
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+
+#: The ``!r``, ``!s`` and ``!a`` of an f-string, by the parser's codes.
+CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
 
 
 class Access(Expressions):
@@ -174,5 +177,5 @@ class Access(Expressions):
     def eval_FormattedValue(self, node: Any) -> Any:
         value = self.static(self.evaluate(node.value), "text")
         spec = "" if node.format_spec is None else self.evaluate(node.format_spec)
-        convert = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[node.conversion]
+        convert = CONVERSIONS[node.conversion]
         return format(convert(value), spec)

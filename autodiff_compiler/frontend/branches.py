@@ -167,7 +167,9 @@ class Branches(Calls):
         yields: list[list[AnyOperand]] = [[], []]
         for place, ops in enumerate((left, right)):
             with self.builder.block(ops):
-                yields[place] = [as_type(pair[place], pair[2]) for pair in merger.pairs]
+                for left_leaf, right_leaf, type_, _ in merger.pairs:
+                    leaf = right_leaf if place else left_leaf
+                    yields[place].append(as_type(leaf, type_))
         regions = [Region((), tuple(ops), tuple(y)) for ops, y in zip((left, right), yields)]
         names = [name if name.isidentifier() else "" for *_, name in merger.pairs]
         results = self.builder.branch(test, regions[0], regions[1], names)

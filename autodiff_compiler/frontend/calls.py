@@ -32,7 +32,7 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
+from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
 
 PACKAGE = "autodiff_compiler"
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
@@ -64,8 +64,7 @@ class Calls(Texts):
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
-        while hasattr(callee, "__wrapped__") and _is_ours(callee):
-            callee = callee.__wrapped__  # jit and differentiable change nothing here
+        callee = unwrapped(callee)
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
         if isinstance(callee, HeapMethod):
@@ -227,11 +226,6 @@ def _is_macro(callee: Any) -> bool:
         module = str(type(callee.__self__).__module__)
     parts = module.split(".")
     return parts[0] == PACKAGE and len(parts) > 1 and parts[1] in MACROS
-
-
-def _is_ours(callee: Any) -> bool:
-    module = str(getattr(type(callee), "__module__", ""))
-    return module.startswith(f"{PACKAGE}.")
 
 
 def _makes_gradient(callee: Any) -> bool:

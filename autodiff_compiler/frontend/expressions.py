@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,6 +46,9 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
     "Eq": compare.equal, "NotEq": compare.not_equal,
+}  # fmt: skip
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,
 }  # fmt: skip
 STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
 
@@ -207,7 +211,7 @@ class Expressions:
         if sign == "Not":
             truth = self.truth(value)
             return not truth if isinstance(truth, bool) else compare.logical_not(truth)
-        return {"USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert}[sign](value)
+        return UNARY[sign](value)
 
     def truth(self, value: Any) -> Any:
         """``bool(value)``: a bool known now, or a value that is one at run time."""
@@ -217,9 +221,7 @@ class Expressions:
             return bool(value)
         type_ = value.type
         if isinstance(type_, ArrayType) and type_.has_static_shape:
-            size = 1
-            for dim in type_.shape or ():
-                size *= dim  # type: ignore[operator]
+            size = math.prod(dim for dim in type_.shape or () if isinstance(dim, int))
             if size != 1:
                 raise self.fail(
                     ShapeError,
@@ -344,7 +346,8 @@ class Expressions:
     @staticmethod
     def described(value: Any) -> str:
         """A compile-time value in an error's words."""
-        return str(type_of(value)) if isinstance(value, (Value, *PLAIN)) else type(value).__name__
+        plain = isinstance(value, (Value, *NUMBERS, str)) or value is None
+        return str(type_of(value)) if plain else type(value).__name__
 
 
 def _holds_array(thing: Any) -> bool:

@@ -103,8 +103,8 @@ class Loops(Rollable):
     def walk(self, iterable: Any) -> Walk | list[Any]:
         """How to go through an iterable: rolled, or item by item."""
         if isinstance(iterable, range):
-            bounds = (iterable.start, iterable.stop, iterable.step)
-            return Walk(bounds, [], lambda index, reads: index, iterable)
+            known = (iterable.start, iterable.stop, iterable.step)
+            return Walk(known, [], lambda index, reads: index, iterable)
         if isinstance(iterable, RunTimeRange):
             bounds = (iterable.start, iterable.stop, iterable.step)
             return Walk(bounds, [], lambda index, reads: index)

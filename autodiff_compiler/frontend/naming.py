@@ -22,13 +22,13 @@ def names_of(callee: Any) -> tuple[str, str]:
         name, title = names_of(callee.fn)
         return f"{name}_grad", f"gradient of {title}"
     owner = getattr(callee, "__self__", None)
-    name = getattr(callee, "name", None) or getattr(callee, "__name__", "function")
-    if isinstance(owner, Cell) and name == "construct":
+    own: str = getattr(callee, "name", None) or getattr(callee, "__name__", "function")
+    if isinstance(owner, Cell) and own == "construct":
         return names_of(owner)
     if owner is not None and not isinstance(owner, types.ModuleType):
         kind = owner if isinstance(owner, type) else type(owner)
-        return f"{snake(kind.__name__)}_{name}", f"{kind.__name__}.{name}"
-    return snake(name), name
+        return f"{snake(kind.__name__)}_{own}", f"{kind.__name__}.{own}"
+    return snake(own), own
 
 
 def snake(name: str) -> str:

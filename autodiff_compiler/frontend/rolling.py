@@ -23,8 +23,8 @@ from autodiff_compiler.frontend.values import (
     same_skeleton,
 )
 from autodiff_compiler.ir.build import read_type
-from autodiff_compiler.ir.nodes import AnyOperand, Region, Value, type_of
-from autodiff_compiler.ir.types import INT, ArrayType, Type
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, Type
 from autodiff_compiler.operators import compare
 from autodiff_compiler.operators.control import undefined
 from autodiff_compiler.operators.declare import promote_scalar
@@ -49,9 +49,8 @@ class Walk:
     @property
     def runs(self) -> bool:
         """Whether it certainly makes an iteration."""
-        if any(isinstance(bound, Value) for bound in self.bounds):
-            return False
-        return len(range(*self.bounds)) > 0  # type: ignore[arg-type]
+        known = [bound for bound in self.bounds if isinstance(bound, int)]
+        return len(known) == 3 and len(range(*known)) > 0
 
 
 @dataclass
@@ -135,7 +134,7 @@ class Trial:
     def run(self) -> bool:
         """Lowers condition and body; whether the guess held. A wrong guess is corrected."""
         low, builder, lead = self.low, self.low.builder, []
-        self.condition = None
+        self.condition: list[Op] | None = None
         if self.walk is None and not self._lower_condition():
             return True
         self.position = Value(INT, "k")
@@ -182,7 +181,7 @@ class Trial:
         """Compares the state after the body with the one before it."""
         stable = True
         entered, left = self.entered, self.left
-        for key in {**left.names, **{r: None for r in left.heap if r in entered.heap}}:
+        for key in [*left.names, *(ref for ref in left.heap if ref in entered.heap)]:
             before, after = _get(entered, key), _get(left, key)
             if isinstance(before, Maybe):
                 before = before.value
@@ -221,6 +220,7 @@ class Trial:
         self.carried[key] = Carried(before, types, False)
 
     def _may_be_sum(self, before: Any, after: Any) -> bool:
+        kind = INT if isinstance(before, int) else FLOAT
         return (
             self.walk is not None
             and self.walk.runs
@@ -229,7 +229,7 @@ class Trial:
             and isinstance(after, Value)
             and isinstance(after.type, ArrayType)
             and after.type.is_static
-            and after.type.dtype == promote_scalar(after.type.dtype, type_of(before))
+            and after.type.dtype == promote_scalar(after.type.dtype, kind)
         )
 
     def _only_added_to(self, param: Value) -> bool:

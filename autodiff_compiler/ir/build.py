@@ -172,7 +172,7 @@ class Builder:
         until: bool = False,
         reverse: bool = False,
     ) -> Op:
-        """Adds a ``for`` (with ``bounds``) or ``while`` (with ``condition``). See ``nodes.Loop``."""
+        """Adds a ``for`` (with ``bounds``) or a ``while`` (with ``condition``); see ``Loop``."""
         carries = len(inits)
         lead = carries + (2 if bounds is not None else 1)
         params = body.params[lead - carries : lead]

@@ -9,13 +9,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, TypeAlias, Union
 
 from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
 from autodiff_compiler.ir.types import INT, ArrayType, Type, type_of_literal
 from autodiff_compiler.span import Span
 
-Literal = Union[int, float, complex, bool, str, None]
+Literal: TypeAlias = int | float | complex | bool | str | None
 
 
 def _binary(name: str, swapped: bool = False) -> Any:
@@ -86,7 +86,7 @@ class Value(Operand):
         return self.type.dtype if isinstance(self.type, ArrayType) else None
 
 
-AnyOperand = Union[Value, Literal]
+AnyOperand: TypeAlias = Union[Value, Literal]  # noqa: UP007 (Value has no | of types)
 
 
 def type_of(operand: AnyOperand) -> Type:

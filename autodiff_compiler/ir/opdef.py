@@ -11,7 +11,7 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ def call_rule(rule: Callable[..., Any], facts: Mapping[str, Any]) -> Any:
     return rule(**{name: facts[name] for name in rule_names(rule)})
 
 
-@lru_cache(maxsize=None)
+@cache
 def rule_names(rule: Callable[..., Any]) -> tuple[str, ...]:
     """The facts that a rule asks for."""
     return tuple(inspect.signature(rule).parameters)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Dim = Union[int, str, None]
-Shape = Union[tuple[Dim, ...], None]
+Dim: TypeAlias = int | str | None
+Shape: TypeAlias = tuple[Dim, ...] | None
 
 SHORT = {
     "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
@@ -32,7 +32,7 @@ class Type:
 
 @dataclass(frozen=True)
 class ArrayType(Type):
-    """An ndarray (or NumPy scalar, where the shape is ``()``). ``dtype`` is NumPy's name or None."""
+    """An ndarray, or a NumPy scalar of shape ``()``. ``dtype`` is NumPy's name or None."""
 
     dtype: str | None = None
     shape: Shape = None
@@ -209,8 +209,8 @@ def join(left: Type, right: Type) -> Type | None:
 def parse_type(text: str) -> Type:
     """Reads a type back from its text; the inverse of ``str``.
 
-    >>> parse_type("(f32[2,b], list[int])")
-    TupleType(items=(ArrayType(dtype='float32', shape=(2, 'b')), ListType(item=ScalarType(kind='int'))))
+    >>> parse_type("(f32[2,b], int)")
+    TupleType(items=(ArrayType(dtype='float32', shape=(2, 'b')), ScalarType(kind='int')))
     """
     text = text.strip()
     words = {

@@ -31,7 +31,7 @@ list_pad = OpDef(
     same_type, adjoint={"v": lambda ct, v: list_trim(ct, v), "x": lambda: None}, label="{v}",
 )  # fmt: skip
 
-list_trim = OpDef(
+list_trim: OpDef = OpDef(
     "list_trim", "The first items of the list x, as many as v has.", ("x", "v"),
     "{x}[:len({v})]", same_type,
     adjoint={"x": lambda ct, x: list_pad(ct, x), "v": lambda: None}, label="{x}",
@@ -57,7 +57,7 @@ stack_rows = OpDef(
     adjoint={"v": lambda ct: list_rows(ct), "*rest": lambda: None}, label="{v}_stacked",
 )  # fmt: skip
 
-list_rows = OpDef(
+list_rows: OpDef = OpDef(
     "list_rows", "The rows of an array, as a list.", ("x",), "list({x})",
     lambda types: ListType(read_type(types[0])),
     adjoint={"x": lambda ct, x: rows_like(ct, x)}, label="{x}_rows",

@@ -32,7 +32,8 @@ FOREIGN = object()
 def own_results(function: Function) -> Function:
     """``function`` with copies of those results that may share memory."""
     roots = _Roots(function)
-    builder, taken = Builder(), set()
+    builder = Builder()
+    taken: set[Any] = set()
     builder.span, builder.about = function.span, "adjoint" if function.order else "primal"
     returns = list(function.returns)
     makers = producers(function.body)

@@ -70,8 +70,8 @@ def _fits(shape: tuple, wanted: tuple | None) -> bool:
     )
 
 
-def _text(shape: tuple) -> str:
-    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+def _text(shape: tuple | None) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in shape or ())}]"
 
 
 def _at(place: str) -> str:
