@@ -1,0 +1,107 @@
+"""Every program of the corpus, crossed with what must hold for all programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import api, nn, ops, pipeline
+from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.testing import check_grads
+from tests.corpus.cases import CASES, Case
+
+for path in sorted(Path(__file__).parent.glob("*.py")):
+    if path != Path(__file__):
+        import_module(f"tests.corpus.{path.stem}")
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@pytest.fixture(autouse=True)
+def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every stage of every compilation is verified."""
+    monkeypatch.setattr(pipeline, "VERIFY", True)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The arrays and numbers in ``value``, in order."""
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, dict):
+        for key in value:
+            yield key
+            yield from leaves(value[key])
+    elif isinstance(value, ms.Tensor):
+        yield value.asnumpy()
+    else:
+        yield value
+
+
+def assert_alike(found: Any, expected: Any, tolerance: float) -> None:
+    """Equal structure, types, dtypes and shapes; nearly equal numbers."""
+    found, expected = list(leaves(found)), list(leaves(expected))
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        assert type(one) is type(other)
+        if not isinstance(one, np.ndarray):
+            assert one == other
+            continue
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def all_gradients(case: Case, opt_level: int) -> Any:
+    """The value and the gradients in all inputs and parameters, compiled at ``opt_level``."""
+
+    def compile_unit(fn: Any, request: Any, *rest: Any) -> Any:
+        return api._compile(fn, replace(request, opt_level=opt_level), *rest)
+
+    fn = case.make()
+    gradient = ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn))
+    return Runtime(compile_unit).run_gradient(gradient, case.inputs, {})
+
+
+def weights_of(fn: Any) -> list:
+    return fn.trainable_params() if isinstance(fn, nn.Cell) else []
+
+
+@every_case
+def test_the_compiled_forward_is_the_eager_one(case: Case) -> None:
+    program = case.make()
+    plain = program.construct if isinstance(program, nn.Cell) else program
+    assert_alike(ms.jit(case.make())(*case.inputs), plain(*case.inputs), 2e-6)
+
+
+@every_case
+def test_derivatives_of_order_one_and_two(case: Case) -> None:
+    report = check_grads(case.make(), case.inputs, order=2)
+    assert {row.order for row in report.rows} == {1, 2}
+
+
+@every_case
+def test_optimising_changes_no_gradient(case: Case) -> None:
+    assert_alike(all_gradients(case, 0), all_gradients(case, 1), 1e-5)
+
+
+@every_case
+def test_the_source_is_the_same_every_time(case: Case) -> None:
+    source = partial(ms.gradient_source, get_all=True, get_by_list=True)
+    assert source(case.make(), *case.inputs) == source(case.make(), *case.inputs)
+
+
+def test_the_corpus_is_broad() -> None:
+    programs = {case.program: case.name for case in CASES}
+    flow = [name for name in programs.values() if name.split(".")[0] in FLOW]
+    assert len(programs) >= 100 and len(flow) >= 60
+
+
+FLOW = {"for_loops", "while_loops", "branches", "exits"}
