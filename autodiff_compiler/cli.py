@@ -236,7 +236,7 @@ def _drawn(spec: str, rng: np.random.Generator) -> Any:
         return plain[type_]
     if not isinstance(type_, ArrayType) or type_.shape is None or None in type_.shape:
         raise UsageError(f"no argument of the type {spec} can be drawn; give its shape")
-    shape = tuple(SYMBOL_SIZE if isinstance(size, str) else size for size in type_.shape)
+    shape = [size if isinstance(size, int) else SYMBOL_SIZE for size in type_.shape]
     dtype = np.dtype(type_.dtype or "float32")
     if dtype.kind == "f":
         return wrap(np.asarray(rng.uniform(0.3, 1.7, shape)).astype(dtype))

@@ -9,6 +9,7 @@ A call is a row of slots: positional arguments, then keyword arguments in the or
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -226,6 +227,10 @@ def value_and_grad(
     return _asked("_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, True)
 
 
+# The front end makes these now, of what their arguments are, rather than of values.
+grad.makes_gradient = value_and_grad.makes_gradient = True  # type: ignore[attr-defined]
+
+
 def get_grad(gradients: Any, identifier: Any) -> Any:
     """The gradient of one position or Parameter, out of a result with ``return_ids=True``.
 
@@ -249,7 +254,8 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
 def unwrapped(fn: Any) -> Any:
     """The function below ``jit`` and ``differentiable``, which only change how it is run."""
     while getattr(fn, "_compiled_forward", False) is True and hasattr(fn, "__wrapped__"):
-        fn = fn.__wrapped__
+        inner = fn.__wrapped__
+        fn = types.MethodType(inner, fn.__self__) if isinstance(fn, types.MethodType) else inner
     return fn
 
 

@@ -92,6 +92,16 @@ def _other(view: View, matches: Callable[[AnyOperand], bool]) -> Any:
     return left if matches(right) else right if matches(left) else None
 
 
+def _beside_filled(view: View, number: int) -> Any:
+    """The operand beside an array of one number, where that array cannot stretch it: equal types
+    say so only where every dimension is known."""
+    other = _other(view, lambda operand: view.filled(operand) == number)
+    type_ = view.op.result.type
+    if isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape:
+        return other
+    return other if any(view.inner(o, "full_like") is other for o in view.operands) else None
+
+
 def _times_minus_one(view: View) -> Any:
     other = _other(view, lambda operand: _is(operand, -1))
     return None if other is None else -other
@@ -202,13 +212,13 @@ def _times_zero(view: View) -> Any:
 
 ROWS = (
     Row("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
-    Row("x * ones", "mul", lambda view: _other(view, lambda operand: view.filled(operand) == 1)),
+    Row("x * ones", "mul", lambda view: _beside_filled(view, 1)),
     Row("x * -1", "mul", _times_minus_one),
     Row("-x * -y", "mul", _both_negative),
     Row("x * 0", "mul", _times_zero, fast_only=True),
     Row("x / 1", "div", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
     Row("x ** 1", "pow", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
-    Row("x + zeros", "add", lambda view: _other(view, lambda operand: view.filled(operand) == 0)),
+    Row("x + zeros", "add", lambda view: _beside_filled(view, 0)),
     Row("x + 0", "add", _plus_zero),
     Row("x + 0.0", "add", lambda view: _other(view, lambda o: _is(o, 0)), fast_only=True),
     Row("x + -y", "add", _add_negative),

@@ -80,7 +80,7 @@ class Cache:
         if table is None:
             table = self.tables[name] = Table()
             for owner in _owners(fn):
-                table.owners.append(self._watched(owner, name, table))
+                table.owners.append(self._watched(owner, name))
         return table
 
     def add(self, fn: Any, key: Hashable, unit: Any) -> None:
@@ -110,15 +110,16 @@ class Cache:
         with self.lock:
             self.tables.clear()
 
-    def _watched(self, owner: Any, name: Hashable, table: Table) -> Any:
+    def _watched(self, owner: Any, name: Hashable) -> Any:
         """A weak hold on ``owner`` that drops the table with it; a strong one on what allows no
         other, and on code, which a function made anew will ask for again."""
-        tables = weakref.ref(self)
+        cache = weakref.ref(self)
 
-        def forget(_: Any) -> None:
-            cache = tables()
-            if cache is not None and cache.tables.get(name) is table:
-                del cache.tables[name]
+        def forget(dead: Any) -> None:
+            # It must be this owner's table: another function may have the name by now.
+            tables = found.tables if (found := cache()) is not None else {}
+            if name in tables and any(owner is dead for owner in tables[name].owners):
+                tables.pop(name, None)
 
         if isinstance(owner, types.CodeType):
             return owner

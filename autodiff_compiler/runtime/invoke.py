@@ -73,7 +73,8 @@ class Unit:
         except Exception as error:
             self.loaded.explain(error)
             raise
-        return _relisted(self.results((out,), arrays)[0], self.compiled.structure)
+        (value,) = self.results((out,), arrays)
+        return _relisted(value, self.compiled.structure)
 
     def run_pair(self, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
         """The value (None where it is not wanted) and the gradients, inputs then weights."""
@@ -88,12 +89,14 @@ class Unit:
             raise
         if not self.exact or len(self.inputs) + len(self.weights) < 2:
             found = self._spread(found, slots)
-        if self.request.value:  # forward may return an argument, or a view of one
-            value = _own(value, _memory(arrays))
-        results = self.results((value, *found), arrays)
-        inputs = len(self.inputs) + 1
-        value = _relisted(results[0], self.compiled.structure)
-        return value, results[1:inputs], results[inputs:]
+        inputs = len(self.inputs)
+        gradients = self.results(found, arrays)
+        if not self.request.value:
+            return None, gradients[:inputs], gradients[inputs:]
+        # Unlike backward, forward may return an argument, a view of one, or a residual.
+        (value,) = self.results((_own(value, _memory(arrays)),), arrays)
+        value = _relisted(value, self.compiled.structure)
+        return value, gradients[:inputs], gradients[inputs:]
 
     def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
         """What generated code returned, as tensors. Arrays own their memory already; inside a

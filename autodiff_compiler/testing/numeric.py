@@ -118,7 +118,7 @@ def _check(
     in_inputs, in_weights = gradient(*inputs, sens)
     tensors = [(place, x) for place, x in enumerate(inputs) if isinstance(x, Tensor)]
     names = _names(fn, len(inputs))
-    rows = []
+    rows: list[Row] = []
     for (place, x), found in zip(tensors, in_inputs):
         if x._data.dtype.kind == "f":
 

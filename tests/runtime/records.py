@@ -49,7 +49,8 @@ def product(
     span = Span("net.py", 14, 5, 10, "    out = x * y")
     return Compiled(
         source, "product_forward", "product_backward", dynamic, hoisted, assumptions, output,
-        positions, weights, output if given else None, "product f32[2]", {5: span, 10: span},
+        positions, weights, output if given else None, title="product f32[2]",
+        line_map={5: span, 10: span},
     )  # fmt: skip
 
 

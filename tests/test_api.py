@@ -1,0 +1,315 @@
+"""The front door: decorators, printed source, exported files, and what is cached."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Parameter, Tensor, nn, ops
+from autodiff_compiler.api import abstract, slot_of
+from autodiff_compiler.errors import CallError, UnsupportedSyntax
+from autodiff_compiler.ir.types import parse_type
+from autodiff_compiler.plan import Static
+
+
+def t(*numbers, dtype=np.float32):
+    return Tensor(np.array(numbers, dtype))
+
+
+X, Y = t(1, 2), t(3, 5)
+
+
+@ms.differentiable
+class Scale(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(np.array([2, 3], np.float32))
+
+    def construct(self, x, y):
+        return x * y * self.w
+
+
+def multiply(x, y):
+    return x * y
+
+
+def executed(source):
+    space = {}
+    exec(source, space)
+    return space
+
+
+@pytest.fixture(autouse=True)
+def empty_cache():
+    ms.compile_info().clear()
+
+
+# ---- arguments
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (t(1, 2), "f32[2]"),
+        (np.ones((2, 3)), "f64[2,3]"),
+        (np.float16(1), "f16[]"),
+        (3, "int"),
+        (2.5, "float"),
+        ((X, 1), "(f32[2], int)"),
+        ({"a": [X]}, "{'a': (f32[2],)}"),
+        ((X, None, "s", True), "(f32[2], none, str, bool)"),
+    ],
+)
+def test_abstract(value, text):
+    assert abstract(value) == parse_type(text)
+
+
+@pytest.mark.parametrize("value", [None, True, "same", (1, 2), [], object])
+def test_what_must_be_known(value):
+    assert abstract(value) == Static(value)
+
+
+def test_slot_of_texts():
+    assert slot_of("f32[b,3]") == parse_type("f32[b,3]")
+    assert slot_of("none") == Static(None)
+    with pytest.raises(ValueError, match="'f99' is no type"):
+        slot_of("f99")
+
+
+def test_objects_among_tensors_are_refused():
+    with pytest.raises(CallError, match="a object stands in a container together with tensors"):
+        abstract((X, object()))
+
+
+# ---- decorators
+
+
+def test_differentiable_class():
+    net = Scale()
+    assert net(X, Y).tolist() == [6, 30]
+    (unit,) = ms.compile_info().units
+    assert unit.request == "forward" and unit.title == "Scale.construct f32[2] f32[2]"
+    assert "def scale" in net.gradient_source(X, Y, get_all=True)
+    assert "element [1]" in str(net.check_grads(X, Y))
+
+
+def test_differentiable_function():
+    @ms.differentiable
+    def cube(x):
+        return x * x * x
+
+    assert cube(X).tolist() == [1, 8]
+    assert cube.__name__ == "cube"
+    assert len(ms.compile_info()) == 1
+    assert "def cube_backward" in cube.gradient_source(X)
+    assert len(cube.check_grads(X).rows) == 8
+    assert ms.grad(cube)(X).tolist() == [3, 12]
+
+
+def test_differentiable_refuses_at_definition():
+    with pytest.raises(UnsupportedSyntax, match="'try'"):
+
+        @ms.differentiable
+        class Bad(nn.Cell):
+            def construct(self, x):
+                try:
+                    return x
+                finally:
+                    pass
+
+    with pytest.raises(UnsupportedSyntax, match="'yield'"):
+
+        @ms.differentiable
+        def bad(x):
+            yield x
+
+    for thing in (int, 3):
+        with pytest.raises(TypeError, match="differentiable is for Cells and functions"):
+            ms.differentiable(thing)
+
+
+def test_jit_forms():
+    @ms.jit
+    def bare(x):
+        return x * 2
+
+    @ms.jit()
+    def called(x):
+        return x * 2
+
+    @ms.jit(jit_level="O1")
+    def optioned(x):
+        return x * 2
+
+    class Net(nn.Cell):
+        def construct(self, x):
+            return self.twice(x)
+
+        @ms.jit
+        def twice(self, x):
+            return x * 2
+
+    net = Net()
+    cell = ms.jit(Net())
+    for fn in (bare, called, optioned, net, cell, ms.jit(Net)()):
+        assert fn(X).tolist() == [2, 4]
+        assert ms.grad(fn)(X).tolist() == [2, 2]
+    gradient = ms.grad(bare)
+    assert ms.jit(gradient) is gradient
+    with pytest.raises(TypeError, match="should be callable"):
+        ms.jit(3)
+
+
+def test_graph_mode_compiles_cells():
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return x * 2
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        assert Plain()(X).tolist() == [2, 4]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert [unit.request for unit in ms.compile_info().units] == ["forward"]
+    ms.compile_info().clear()
+    assert Plain()(X).tolist() == [2, 4]
+    assert len(ms.compile_info()) == 0
+
+
+# ---- source
+
+
+def test_gradient_source_runs_alone():
+    source = ms.gradient_source(multiply, X, "f32[2]", get_all=True, sens_param=True)
+    space = executed(source)
+    out, residuals = space["multiply_forward"](X.asnumpy(), Y.asnumpy())
+    d_x, d_y = space["multiply_backward"](residuals, np.array([10, 100], np.float32))
+    assert (out.tolist(), d_x.tolist(), d_y.tolist()) == ([3, 10], [30, 500], [10, 200])
+
+
+def test_source_without_shapes():
+    space = executed(ms.gradient_source(multiply, get_all=True))
+    x, y = np.ones((2, 3)), np.full((3,), 2.0)
+    d_x, d_y = space["multiply_backward"](space["multiply_forward"](x, y))
+    assert d_x.tolist() == [[2, 2, 2], [2, 2, 2]] and d_y.tolist() == [2, 2, 2]
+
+
+def test_source_with_symbols():
+    space = executed(ms.gradient_source(multiply, "f64[b,3]", "f64[3]", get_all=True))
+    for rows in (2, 5):
+        x, y = np.ones((rows, 3)), np.full((3,), 2.0)
+        _, d_y = space["multiply_backward"](space["multiply_forward"](x, y))
+        assert d_y.tolist() == [rows] * 3
+
+
+def test_source_is_the_code_that_runs():
+    net = Scale()
+    gradient = ops.GradOperation(True, True)(net, net.trainable_params())
+    gradient(X, Y)
+    (unit,) = ms.compile_info().units
+    assert unit.source == ms.gradient_source(
+        net, X, Y, get_all=True, get_by_list=True, weights=net.trainable_params()
+    )
+    assert "".join(linecache.getlines("<autodiff Scale.construct f32[2] f32[2]>")) == unit.source
+
+
+@pytest.mark.parametrize("stage", ["ir", "typed", "adjoint", "optimized", "source"])
+def test_stages(stage):
+    assert "multiply" in ms.gradient_source(multiply, X, Y, stage=stage)
+
+
+def test_unknown_stage():
+    with pytest.raises(CallError, match="there is no stage 'late'"):
+        ms.gradient_source(multiply, X, Y, stage="late")
+
+
+def test_export_source(tmp_path):
+    path = tmp_path / "gradient.py"
+    path.write_text("old")
+    ms.export_source(multiply, path, "f64[2]", "f64[2]", get_all=True)
+    assert path.read_text() == ms.gradient_source(multiply, "f64[2]", "f64[2]", get_all=True)
+    assert os.listdir(tmp_path) == ["gradient.py"]
+    code = (
+        "import numpy as np, gradient as g\n"
+        "r = g.multiply_forward(np.ones(2), np.full(2, 3.0))\n"
+        "print(g.multiply_backward(r)[0].tolist())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )  # fmt: skip
+    assert run.stdout == "[3.0, 3.0]\n"
+
+
+def test_a_refused_export_leaves_the_file_alone(tmp_path):
+    path = tmp_path / "gradient.py"
+    path.write_text("old")
+    with pytest.raises(UnsupportedSyntax):
+        ms.export_source(lambda x: (yield x), path, X)
+    assert path.read_text() == "old"
+    with pytest.raises(OSError):
+        ms.export_source(multiply, tmp_path / "none" / "gradient.py", X, Y)
+
+
+# ---- the cache
+
+
+def test_compile_info_tells_why():
+    net = Scale()
+    gradient = ops.GradOperation()(net)
+    gradient(X, Y)
+    gradient(X, Y)
+    gradient(t(1, 2, dtype=np.float64), Y)
+    ops.GradOperation(True)(net)(X, Y)
+    net.w.set_data(t(5))
+    gradient(X, Y)
+    info = ms.compile_info()
+    assert [(unit.reason, unit.calls) for unit in info.units] == [
+        ("first call", 2),
+        ("other argument types", 1),
+        ("another gradient is asked for", 1),
+        ("a parameter has another dtype or shape", 1),
+    ]
+    assert info.units[2].request == "inputs [0, 1]"
+    assert "first call" in str(info) and str(info).splitlines()[0].startswith("compiled")
+    info.clear()
+    assert len(ms.compile_info()) == 0
+
+
+def test_a_lambda_made_anew_is_compiled_once():
+    for number in range(3):
+        make = [lambda x: x * x]
+        assert ms.grad(make[0])(X).tolist() == [2, 4], number
+    assert len(ms.compile_info()) == 1
+
+
+def test_closures_over_other_numbers_are_told_apart():
+    def scaled(factor):
+        return lambda x: x * factor
+
+    assert [ms.grad(scaled(k))(X).tolist() for k in (2.0, 3.0, 2.0)] == [[2, 2], [3, 3], [2, 2]]
+
+
+def test_dead_cells_leave_nothing_behind():
+    net = Scale()
+    ops.GradOperation(True, True)(net, net.trainable_params())(X, Y)
+    assert len(ms.compile_info()) == 1
+    del net
+    gc.collect()
+    assert len(ms.compile_info()) == 0
+    assert not [name for name in linecache.cache if name.startswith("<autodiff Scale")]
+
+
+def test_public_names():
+    for name in ms.__all__:
+        assert getattr(ms, name) is not None
+    assert ms.ParameterTuple is ms.common.ParameterTuple
+    assert ms.float32 is ms.dtype.float32
+    assert ops.grad is ms.grad and ops.composite.GradOperation is ops.GradOperation

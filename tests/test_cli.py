@@ -1,0 +1,189 @@
+"""The command: what it prints, what it refuses, and its exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from autodiff_compiler.cli import ExitCode, main
+
+NET = """\
+import numpy as np
+
+from autodiff_compiler import Parameter, nn
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(np.ones(2, np.float32))
+
+    def construct(self, x, y, k=1.0):
+        return x * y * self.w * k
+
+
+class Sized(nn.Cell):
+    def __init__(self, size):
+        super().__init__()
+
+    def construct(self, x):
+        return x
+
+
+class Bad(nn.Cell):
+    def construct(self, x):
+        with open(x):
+            return x
+
+
+net = Net()
+number = 3
+
+
+def product(x, y):
+    return x * y
+
+
+def wrong(x):
+    return x.reshape(7)
+
+
+def unloved(x, n):
+    total = x
+    for _ in range(n):
+        total = total * x
+    return total
+"""
+X, Y = ("--input", "x=f64[2]"), ("--input", "y=f64[2]")
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "model_of_test_cli.py"
+    path.write_text(NET)
+    yield str(path)
+    sys.modules.pop("model_of_test_cli", None)
+
+
+@pytest.mark.parametrize("name", ["Net", "net", "product"])
+@pytest.mark.parametrize("inputs", [(*X, *Y), (*Y, *X), ("--input", "f64[2]", "--input", "f64[2]")])
+def test_dump(file, capsys, name, inputs):
+    assert main(["dump", f"{file}:{name}", *inputs, "--get-all"]) == ExitCode.OK
+    space = {}
+    exec(capsys.readouterr().out, space)
+    prefix = name.lower()
+    given = [np.full(2, 3.0), np.full(2, 5.0)] + [np.ones(2)] * (prefix == "net")
+    residuals = space[f"{prefix}_forward"](*given)
+    d_x, d_y = space[f"{prefix}_backward"](residuals)
+    assert d_x.tolist() == [5, 5] and d_y.tolist() == [3, 3]
+
+
+def test_dump_flags_and_stage(file, capsys):
+    assert main(["dump", f"{file}:Net", *X, *Y, "--get-by-list", "--sens-param"]) == 0
+    text = capsys.readouterr().out
+    assert "wrt: w   sens: given" in text
+    assert main(["dump", f"{file}:Net", *X, *Y, "--stage", "ir"]) == 0
+    assert "func @net(%x!: f64[2], %y!: f64[2], %w!: f32[2])" in capsys.readouterr().out
+
+
+def test_dump_without_types(file, capsys):
+    assert main(["dump", f"{file}:product"]) == 0
+    assert "x: any[...]" in capsys.readouterr().out
+
+
+def test_dump_to_a_file(file, tmp_path, capsys):
+    out = tmp_path / "gradient.py"
+    assert main(["dump", f"{file}:product", *X, *Y, "--out", str(out)]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["dump", f"{file}:product", *X, *Y]) == 0
+    assert capsys.readouterr().out == out.read_text()
+    assert main(["dump", f"{file}:product", *X, *Y, "--out", str(tmp_path / "no" / "g.py")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_check(file, capsys):
+    assert main(["check", f"{file}:Net", *X, *Y, "--order", "1"]) == 0
+    assert "element [1]" in capsys.readouterr().out
+    assert main(["check", f"{file}:unloved", "--input", "f64[b]", "--input", "int"]) == 0
+
+
+def test_check_finds_what_is_wrong(file, capsys, monkeypatch):
+    def disagree(*_, **__):
+        raise AssertionError("the gradient of order 1 in 'x' is wrong")
+
+    monkeypatch.setattr("autodiff_compiler.cli.check_grads", disagree)
+    assert main(["check", f"{file}:product", *X, *Y]) == ExitCode.REFUSED
+    assert capsys.readouterr().err == "the gradient of order 1 in 'x' is wrong\n"
+
+
+@pytest.mark.parametrize(
+    "target, options, words",
+    [
+        ("{file}", (), "names no target; write FILE.py:NAME"),
+        ("none.py:Net", (), "there is no file none.py"),
+        ("{file}:Nothing", (), "has no 'Nothing'; it has Net, Sized, Bad, net, product"),
+        ("{file}:Sized", (), "'Sized' needs arguments (size)"),
+        ("{file}:number", (), "'number' in {file} is a int, not a Cell or function"),
+        ("{file}:product", ("--input", "x=f99"), "the type of 'x': 'f99' is no type"),
+        ("{file}:product", ("--input", "z=f32[]"), "there is no argument 'z'; there are x, y"),
+        ("{file}:product", (*X, *X), "the argument 'x' is given twice"),
+        ("{file}:product", Y, "'y' is given, but 'x' before it is not"),
+        ("{file}:product", ("--input", "int") * 3, "3 types are given, but there are 2"),
+    ],
+)
+def test_commands_that_make_no_sense(file, capsys, target, options, words):
+    assert main(["dump", target.format(file=file), *options]) == ExitCode.USAGE
+    captured = capsys.readouterr()
+    assert words.format(file=file) in captured.err
+    assert captured.out == "" and "Traceback" not in captured.err
+
+
+def test_check_wants_all_types(file, capsys):
+    assert main(["check", f"{file}:product", *X]) == 2
+    assert "give --input y=..." in capsys.readouterr().err
+    assert main(["check", f"{file}:product", *X, "--input", "f32[...]"]) == 2
+    assert "no argument of the type f32[...] can be drawn" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_imported(tmp_path, capsys):
+    path = tmp_path / "broken_of_test_cli.py"
+    path.write_text("import numpy\nraise ValueError('no luck')\n")
+    assert main(["dump", f"{path}:Net"]) == 2
+    assert f"{path}:2 cannot be imported: ValueError: no luck" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name, words", [("Bad", "'with'"), ("wrong", "ShapeError")])
+def test_what_the_compiler_refuses(file, capsys, name, words):
+    assert main(["dump", f"{file}:{name}", *X]) == ExitCode.REFUSED
+    captured = capsys.readouterr()
+    assert words in captured.err and "^" in captured.err
+    assert "Traceback" not in captured.err and captured.out == ""
+
+
+def test_unknown_command():
+    with pytest.raises(SystemExit) as caught:
+        main(["paint"])
+    assert caught.value.code == ExitCode.USAGE
+
+
+def test_help_tells_the_exit_codes(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["dump", "--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    assert "exit codes:" in text and "refused" in text
+
+
+def test_as_a_module(file):
+    run = subprocess.run(
+        [sys.executable, "-m", "autodiff_compiler", "dump", f"{file}:product", *X, *Y],
+        capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": str(__import__("autodiff_compiler").__path__[0]) + "/.."},
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "def product_backward" in run.stdout

@@ -1,0 +1,127 @@
+"""``check_grads`` passes what is right, catches a single wrong sign, and leaves no trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Parameter, Tensor, nn
+from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.testing import numeric
+from autodiff_compiler.testing.numeric import check_grads
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(np.array([[1, 2, 3], [4, 5, 6]], np.float32))
+        self.frozen = Parameter(np.array([2, 2, 2], np.float32), requires_grad=False)
+        self.count = Parameter(np.array([1], np.int32))
+
+    def construct(self, x, k):
+        return x * self.w * self.frozen * k, (x * x).sum()
+
+
+X = Tensor(np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]], np.float32))
+
+
+def test_a_cell_passes_in_every_order():
+    net = Net()
+    report = check_grads(net, [X, 2], order=2)
+    orders = {(row.order, row.name) for row in report.rows}
+    assert {(1, "x"), (1, "w"), (2, "w")} <= orders
+    assert all(row.good and row.error < 1e-6 for row in report.rows)
+    assert len(str(report).splitlines()) == len(report.rows) + 1
+
+
+def test_parameters_come_back():
+    net = Net()
+    before = [p._data for p in net.get_parameters()]
+    check_grads(net, [X, 2], order=1)
+    with pytest.raises(TypeError, match="must be a Tensor or a number"):
+        check_grads(net, [X, object()])
+    assert all(p._data is data for p, data in zip(net.get_parameters(), before))
+    assert ms.get_context("mode") == ms.PYNATIVE_MODE
+
+
+def test_structures_arrays_and_numbers():
+    def fn(x, n, y, s):
+        return {"a": x * y * s, "b": [x, (y * n,)]}
+
+    report = check_grads(fn, [np.ones((2, 2), np.float32), 3, X[0, :2], 0.5])
+    assert {row.name for row in report.rows if row.order == 1} == {"x", "y", "s"}
+
+
+def test_integer_inputs_are_skipped():
+    report = check_grads(lambda x, i: x * i, [X, Tensor(np.ones((2, 3), np.int32))], order=1)
+    assert {row.name for row in report.rows} == {"x"}
+
+
+@pytest.mark.parametrize("place", [(0, 0), (1, 2)])
+def test_one_wrong_sign_is_caught(monkeypatch, place):
+    right = GradientFunction.__call__
+
+    def wrong(self, *args, **kwargs):
+        inputs, weights = right(self, *args, **kwargs)
+        inputs[0].asnumpy()[place] *= -1
+        return inputs, weights
+
+    monkeypatch.setattr(numeric.GradientFunction, "__call__", wrong)
+    with pytest.raises(AssertionError) as caught:
+        check_grads(lambda x: x * x, [X], order=1)
+    assert "the gradient of order 1 in 'x' is wrong along direction 1" in str(caught.value)
+    assert "WRONG" in str(caught.value)
+
+
+def test_a_wrong_second_order_is_caught(monkeypatch):
+    """A first derivative that is right in value, but whose own derivative is not."""
+
+    def stopped(x):
+        return ms.ops.stop_gradient(x) * x * 2 - ms.ops.stop_gradient(x * x)
+
+    monkeypatch.setattr(numeric, "_run", _as_square(numeric._run))
+    with pytest.raises(AssertionError, match="the gradient of order 2"):
+        check_grads(stopped, [X], order=2)
+
+
+def _as_square(run):
+    def changed(fn, inputs, weights):
+        if getattr(fn, "__name__", "") == "stopped":
+            return run(lambda x: x * x, inputs, weights)
+        return run(fn, inputs, weights)
+
+    return changed
+
+
+def test_wrong_weights_are_named(monkeypatch):
+    right = GradientFunction.__call__
+
+    def wrong(self, *args, **kwargs):
+        inputs, weights = right(self, *args, **kwargs)
+        weights[0].asnumpy()[...] *= 1.00001
+        return inputs, weights
+
+    monkeypatch.setattr(numeric.GradientFunction, "__call__", wrong)
+    with pytest.raises(AssertionError, match="order 1 in 'w' is wrong"):
+        check_grads(Net(), [X, 1], order=1)
+
+
+def test_only_reverse():
+    with pytest.raises(ValueError, match="the only mode is 'reverse'"):
+        check_grads(lambda x: x, [X], modes=("forward",))
+
+
+def test_state_is_put_back():
+    class Counting(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.seen = Parameter(np.zeros(1, np.float32), requires_grad=False)
+
+        def construct(self, x):
+            return x * x * self.seen
+
+    net = Counting()
+    data = net.seen._data
+    check_grads(net, [X])
+    assert net.seen._data is data
