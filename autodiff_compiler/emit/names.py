@@ -53,7 +53,9 @@ def share(function: Function, block: Block, alias: Mapping[Value, Value]) -> dic
     variables = {v: Variable([v], mask) for v, mask in ranges.items() if isinstance(v, Value)}
     for value in [*variables, *alias]:
         variable = variables.get(alias.get(value, value))
-        if variable is not None and value.name:
+        # What a loop leaves is called as the variable that went round in it.
+        known = value in alias and variable is not None and variable.given
+        if variable is not None and value.name and not known:
             given = value.given or value in function.params
             (variable.given if given else variable.made).append(clean(value.name))
     moves = [statement for statement in walk(block) if isinstance(statement, Moves)]

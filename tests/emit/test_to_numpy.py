@@ -64,8 +64,9 @@ def net():
 def test_the_first_example():
     text = emit_module(net(), ["Net.construct  net.py:12"]).source
     assert text == (
-        """\
-# Net.construct  net.py:12
+        '''\
+"""Net.construct  net.py:12"""
+
 import numpy as np
 
 
@@ -84,7 +85,7 @@ def net_backward(residuals, d_out):
     d_x = d_x_1 * z
     d_z = np.sum(d_x_1 * x, axis=(0, 1)).reshape(1)
     return d_x, d_y, d_z
-"""
+'''
     )
 
 
