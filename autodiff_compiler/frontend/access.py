@@ -53,6 +53,51 @@ class Access(Expressions):
                 made[self.static(self.evaluate(key), "a dict's key")] = self.evaluate(value)
         return self.allocate("dict", made)
 
+    def eval_Set(self, node: Any) -> Any:
+        return frozenset(self.static(item, "a set's item") for item in self._items(node.elts))
+
+    def eval_ListComp(self, node: Any) -> Any:
+        return self.new_list(self._comprehended(node.generators, [node.elt]))
+
+    def eval_GeneratorExp(self, node: Any) -> Any:
+        return tuple(self._comprehended(node.generators, [node.elt]))
+
+    def eval_SetComp(self, node: Any) -> Any:
+        items = self._comprehended(node.generators, [node.elt])
+        return frozenset(self.static(item, "a set's item") for item in items)
+
+    def eval_DictComp(self, node: Any) -> Any:
+        pairs = self._comprehended(node.generators, [node.key, node.value])
+        made = {self.static(key, "a dict's key"): value for key, value in pairs}
+        return self.allocate("dict", made)
+
+    def _comprehended(self, generators: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+        """The items of a comprehension, which is written out; its variables are its own."""
+        around = self.state.names
+        self.state.names = dict(around)
+        items: list[Any] = []
+        try:
+            self._generate(list(generators), wanted, items)
+        finally:
+            self.state.names = around
+        return items
+
+    def _generate(self, generators: list[Any], wanted: Sequence[Any], items: list[Any]) -> None:
+        if not generators:
+            values = [self.evaluate(node) for node in wanted]
+            items.append(values[0] if len(values) == 1 else tuple(values))
+            return
+        first, *rest = generators
+        for item in self.sequence(self.evaluate(first.iter)):
+            self.assign(first.target, item)
+            tests = (self.truth(self.evaluate(test)) for test in first.ifs)
+            if all(self.static(test, "a comprehension's condition") for test in tests):
+                self._generate(rest, wanted, items)
+
+    def assign(self, target: Any, value: Any) -> None:
+        """Binds a target."""
+        raise NotImplementedError
+
     # ---- attributes
 
     def eval_Attribute(self, node: Any) -> Any:

@@ -22,7 +22,7 @@ def names_of(callee: Any) -> tuple[str, str]:
         name, title = names_of(callee.fn)
         return f"{name}_grad", f"gradient of {title}"
     owner = getattr(callee, "__self__", None)
-    own: str = getattr(callee, "name", None) or getattr(callee, "__name__", "function")
+    own = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
     if isinstance(owner, Cell) and own == "construct":
         return names_of(owner)
     if owner is not None and not isinstance(owner, types.ModuleType):

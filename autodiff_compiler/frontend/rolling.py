@@ -77,10 +77,6 @@ class Rollable(Branches):
         """Lowers statements; gives ``Returned`` if they end in a return."""
         raise NotImplementedError
 
-    def assign(self, target: Any, value: Any) -> None:
-        """Binds a target."""
-        raise NotImplementedError
-
     def until_of(self, node: Any) -> Any:
         """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
         ended: Any = False
