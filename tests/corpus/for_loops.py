@@ -118,8 +118,8 @@ def overwritten_after_use(x, n):
     for i in range(n):
         y = x * x
         x = ops.sin(y) + x
-        y = x * 2.0
-        x = y * 0.5 + x
+        y = ops.cos(x)
+        x = y * 0.5 + x * 0.2
     return x
 
 

@@ -91,11 +91,6 @@ def augmented(x):
     return y
 
 
-@case(t(3))
-def stopped(x):
-    return ops.stop_gradient(ops.sin(x)) * x + ops.stop_gradient(x)
-
-
 @case(of(0.3, 0.4))
 def constants(x):
     scale = np.float32(2.5)
