@@ -47,3 +47,19 @@ linspace = zero_gradient(
     operands=(), numpy="np.linspace({start}, {stop}, {count}, dtype=np.float32)",
     result=lambda types, *, start, stop, count: ArrayType("float32", (count,)), label="numbers",
 )  # fmt: skip
+
+
+def _triangle_type(types: Sequence[Type], *, name: str, rows: int, columns: int, k: int) -> Type:
+    below = [min(max(row + k + (name == "tril"), 0), columns) for row in range(rows)]
+    return ArrayType("int64", (2, sum(below) if name == "tril" else rows * columns - sum(below)))
+
+
+triangle_indices = zero_gradient(
+    "triangle_indices",
+    "The rows and the columns of the elements of a triangle, 'tril' or 'triu', row by row: "
+    "int64[2, count].",
+    operands=(),
+    numpy=lambda types, *, name, rows, columns, k: f"np.stack(np.{name}_indices({rows}, {k}"
+    + (f", {columns}" if rows != columns else "") + "))",
+    result=_triangle_type, label="places",
+)  # fmt: skip

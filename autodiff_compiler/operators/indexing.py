@@ -2,27 +2,35 @@
 
 The attribute ``index`` is a subscript as data, a tuple of items:
 
-    1  None  '...'              as in ``x[1, None, ...]``
+    1  None  '...'  True        as in ``x[1, None, ..., True]``
     ('slice', start, stop, step)
     ('op', k)                   the k-th of ``*rest``: a run-time int, or an array of ints or bools
 
 The bounds of a slice may be ``('op', k)`` too. ``index`` and ``scatter`` are each other's adjoints.
 A position that an array names twice is added up, as calculus asks; where the index holds no array
-plain assignment does, and that is what is printed.
+plain assignment does, and that is what is printed. ``set_item`` writes such a position twice: only
+the last value is read again, so only it has a gradient (``written_last``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.errors import DTypeError, ShapeError
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
-from autodiff_compiler.operators.declare import broadcast_shapes, linear, shape_of_type
+from autodiff_compiler.ir.types import BOOL, ArrayType, Dim, Shape, Type
+from autodiff_compiler.operators.declare import (
+    broadcast_shapes,
+    linear,
+    shape_of_type,
+    zero_gradient,
+)
+from autodiff_compiler.operators.elementwise import where
 from autodiff_compiler.operators.structure import full_like, shape_argument, shape_text, unbroadcast
 
 Index = tuple[Any, ...]
@@ -58,7 +66,7 @@ def subscript(index: Index, fixed: int) -> str:
     return ", ".join(text(item) for item in index) or "()"
 
 
-def _index_text(index: Index, fixed: int) -> str:
+def index_text(index: Index, fixed: int) -> str:
     """The index as an expression of its own, for ``np.add.at``."""
     if any(_is_slice(item) or item == "..." for item in index):
         return f"np.s_[{subscript(index, fixed)}]"
@@ -126,9 +134,13 @@ def _classify(item: Any, rest: Sequence[Type]) -> tuple[str, int, Any]:
         return "...", 0, None
     if _is_slice(item):
         return "slice", 1, item
+    if isinstance(item, bool):
+        return "array", 0, (int(item),)
     if not _is_op(item):
         return "int", 1, int(item)
     type_ = rest[item[1]]
+    if type_ == BOOL:
+        return "array", 0, (None,)
     if not isinstance(type_, ArrayType):
         return "int", 1, None
     if type_.dtype is not None and np.dtype(type_.dtype).kind not in "iub":
@@ -163,7 +175,7 @@ def _index_type(types: Sequence[Type], *, index: Index) -> Type:
     x = types[0]
     if not isinstance(x, ArrayType):
         raise DTypeError(f"a {x} cannot be indexed like a tensor")
-    if x.shape == () and any(item not in (None, "...") for item in index):
+    if x.shape == () and any(_classify(item, types[1:])[1] for item in index):
         raise ShapeError("a tensor without axes cannot be indexed", "use the tensor itself")
     return ArrayType(x.dtype, index_shape(x.shape, index, types[1:]))
 
@@ -195,7 +207,7 @@ def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     rest = _operands_of(index)
     zeros = zeros_text(types, shape, 1 + rest)
     if _adds_up(index, types[1:]):
-        return f"{zeros}\nnp.add.at({{out}}, {_index_text(index, 1)}, {{v}})"
+        return f"{zeros}\nnp.add.at({{out}}, {index_text(index, 1)}, {{v}})"
     return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
 
 
@@ -225,7 +237,8 @@ scatter = linear(
 _index: OpDef = index
 
 
-def _check_written(types: Sequence[Type], index: Index) -> Type:
+def check_written(types: Sequence[Type], index: Index) -> Type:
+    """The type of an array after a value was written at [index]. Raises where it does not fit."""
     x, value = types[0], types[1]
     place = _index_type((x, *types[2:]), index=index)
     assert isinstance(place, ArrayType)
@@ -246,14 +259,14 @@ def _check_written(types: Sequence[Type], index: Index) -> Type:
 def _add_at_numpy(types: Sequence[Type], *, index: Index) -> str:
     head = "{out} = {acc}.copy()\n"
     if _adds_up(index, types[2:]):
-        return f"{head}np.add.at({{out}}, {_index_text(index, 2)}, {{v}})"
+        return f"{head}np.add.at({{out}}, {index_text(index, 2)}, {{v}})"
     return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
 
 
 add_at = OpDef(
     "add_at", "acc with v added at [index]; a position named twice gets both.",
     ("acc", "v", "*rest"), _add_at_numpy,
-    lambda types, *, index: _check_written(types, index),
+    lambda types, *, index: check_written(types, index),
     adjoint={
         "acc": lambda ct: ct,
         "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
@@ -266,15 +279,48 @@ add_at = OpDef(
     label="{acc}",
 )  # fmt: skip
 
+
+def _written_last_numpy(types: Sequence[Type], *, index: Index) -> str:
+    place = f"{{out}}[{subscript(index, 1)}]"
+    shape = index_shape(shape_of_type(types[0]), index, types[1:])
+    if shape is None or not all(isinstance(dim, int) for dim in shape):
+        order = f"np.arange({place}.size).reshape({place}.shape)"
+    else:
+        sizes = "" if len(shape) == 1 else f".reshape({', '.join(map(str, shape))})"
+        order = f"np.arange({math.prod(shape)}){sizes}"  # type: ignore[arg-type]
+    zeros = "{out} = np.zeros({x}.shape, np.int64)"
+    return f"{zeros}\n{place} = {order}\n{{out}} = {place} == {order}"
+
+
+written_last = zero_gradient(
+    "written_last",
+    "For each place that x[index] names: whether no later place names the same position, so that "
+    "an assignment leaves its value there.",
+    operands=("x", "*rest"), numpy=_written_last_numpy,
+    result=lambda types, *, index: ArrayType(
+        "bool", index_shape(shape_of_type(types[0]), index, types[1:])),
+    label="{x}_written_last",
+)  # fmt: skip
+
+
+def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) -> Any:
+    """The cotangent of what ``set_item`` wrote: that of the place, if nothing overwrote it."""
+    part = _index(ct, *rest, index=index)
+    if _adds_up(index, [type_of(operand) for operand in rest]):
+        part = where(written_last(x, *rest, index=index), part, 0.0)
+    return unbroadcast(part, v)
+
+
 set_item: OpDef = OpDef(
     "set_item",
-    "x with v written at [index], x itself untouched; v is cast to the dtype of x.",
+    "x with v written at [index], x itself untouched; v is cast to the dtype of x. Of the values "
+    "for a position that is named twice the last one stays.",
     ("x", "v", "*rest"),
     lambda types, *, index: f"{{out}} = {{x}}.copy()\n{{out}}[{subscript(index, 2)}] = {{v}}",
-    lambda types, *, index: _check_written(types, index),
+    lambda types, *, index: check_written(types, index),
     adjoint={
         "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),
-        "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
+        "v": _assigned,
         "*rest": lambda: None,
     },
     tangent={

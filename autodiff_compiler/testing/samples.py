@@ -6,39 +6,15 @@ arrays are taken in several dtypes; numbers, and arrays of ints and bools, stay 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.testing.array_samples import ARRAY_SAMPLES
+from autodiff_compiler.testing.sampling import Sample, case, ints, real
 
-
-@dataclass(frozen=True)
-class Sample:
-    """Operands (arrays, numbers, lists of arrays) and attributes of one application."""
-
-    operands: tuple[Any, ...]
-    attrs: dict[str, Any] = field(default_factory=dict)
-
-
-def case(*operands: Any, **attrs: Any) -> Sample:
-    """A sample, written as a call."""
-    arrays = (np.asarray(x) if isinstance(x, np.generic) else x for x in operands)
-    return Sample(tuple(arrays), attrs)
-
-
-def real(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0) -> np.ndarray:
-    """Distinct float64 numbers strictly between ``low`` and ``high``, in a fixed disorder."""
-    size = int(np.prod(shape, dtype=int))
-    numbers = np.linspace(low, high, size + 2)[1:-1] + (high - low) * 0.013 / (size + 2)
-    return np.random.default_rng(seed).permutation(numbers).reshape(shape)
-
-
-def ints(*shape: int, below: int) -> np.ndarray:
-    """Positions below a bound, some of them twice."""
-    return np.arange(int(np.prod(shape))).reshape(shape) * 2 % below
-
+__all__ = ["SAMPLES", "Sample", "case", "ints", "real"]
 
 X, Y, ROW, COLUMN = real(2, 3), real(2, 3, seed=1), real(3, seed=2), real(2, 1, seed=3)
 POSITIVE, ABOVE = real(2, 3, low=0.3, high=3.0), real(2, 3, low=0.4, high=3.0, seed=1)
@@ -186,6 +162,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "squeeze": (case(COLUMN, axes=(1,)), case(real(1, 3, 1), axes=None)),
     "pad": (case(X, widths=((1, 0), (0, 2)), value=0), case(ROW, widths=((1, 1),), value=2.5)),
     "flip": (case(X, axes=None), case(X, axes=(1,))),
+    **ARRAY_SAMPLES,
     # parts
     "index": _INDEX,
     "scatter": _SCATTER,

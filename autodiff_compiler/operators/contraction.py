@@ -1,0 +1,126 @@
+"""Products that name their axes: Einstein sums, and the cross product.
+
+An equation is explicit (``ij,jk->ik``), without an ellipsis, without a letter twice in one operand,
+and a letter has one size: ``ops`` brings every other form to this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Dim, Type
+from autodiff_compiler.operators.declare import (
+    arithmetic_dtype,
+    broadcast_shapes,
+    casts_for,
+    normal_axes,
+    shape_of_type,
+)
+from autodiff_compiler.operators.families import bilinear
+from autodiff_compiler.operators.joining import PerOperand
+from autodiff_compiler.operators.structure import (
+    broadcast_like,
+    cast_like,
+    expand_dims,
+    unbroadcast,
+)
+
+
+def split_equation(equation: str) -> tuple[list[str], str]:
+    """The letters of each operand, and those of the result.
+
+    >>> split_equation("ij,jk->ik")
+    (['ij', 'jk'], 'ik')
+    """
+    left, _, right = equation.partition("->")
+    return left.split(","), right
+
+
+def _einsum_type(types: Sequence[Type], *, equation: str) -> Type:
+    terms, out = split_equation(equation)
+    if len(terms) != len(types):
+        raise ShapeError(f"'{equation}' is for {len(terms)} operands, not {len(types)}")
+    dims: dict[str, Dim] = {}
+    for letters, type_ in zip(terms, types):
+        shape = shape_of_type(type_)
+        if shape is not None and len(shape) != len(letters):
+            raise ShapeError(f"'{letters}' in '{equation}' does not name the axes of {type_}")
+        for letter, dim in zip(letters, (None,) * len(letters) if shape is None else shape):
+            have = dims.get(letter, dim)
+            if have != dim and (None not in (have, dim) or 1 in (have, dim)):
+                names = (str("?" if size is None else size) for size in (have, dim))
+                raise ShapeError(f"axis '{letter}' of '{equation}' has sizes {' and '.join(names)}")
+            dims[letter] = dim if have is None else have
+    return ArrayType(arithmetic_dtype(types), tuple(dims[letter] for letter in out))
+
+
+def _einsum_numpy(types: Sequence[Type], *, equation: str) -> str:
+    slots = ", ".join(f"{{{position}}}" for position in range(len(types)))
+    return f"np.einsum({equation!r}, {slots}" + (", optimize=True)" if len(types) > 1 else ")")
+
+
+def _einsum_back(position: int) -> Callable[..., Any]:
+    """``ct`` summed with the other operands; letters that only this one has are stretched."""
+
+    def rule(ct: Value, rest: Sequence[Any], equation: str) -> Any:
+        terms, out = split_equation(equation)
+        wanted = terms.pop(position)
+        others = [*rest[:position], *rest[position + 1 :]]
+        found = {*out, *"".join(terms)}
+        kept = "".join(letter for letter in wanted if letter in found)
+        part = einsum(ct, *others, equation=f"{','.join([out, *terms])}->{kept}")
+        missing = tuple(axis for axis, letter in enumerate(wanted) if letter not in found)
+        if missing:
+            part = broadcast_like(expand_dims(part, axes=missing), rest[position])
+        return cast_like(part, rest[position])
+
+    return rule
+
+
+def _einsum_forward(position: int) -> Callable[..., Any]:
+    def rule(dot: Value, rest: Sequence[Any], equation: str) -> Any:
+        return einsum(*rest[:position], dot, *rest[position + 1 :], equation=equation)
+
+    return rule
+
+
+einsum: OpDef = OpDef(
+    "einsum",
+    "The sum over all letters that the result lacks of the products of the operands' elements. "
+    "The cotangent of an operand is the sum of ct with the other operands.",
+    ("*rest",), _einsum_numpy, _einsum_type,
+    promote=lambda types, **attrs: casts_for(types, arithmetic_dtype(types)),
+    adjoint=PerOperand(_einsum_back), tangent=PerOperand(_einsum_forward), label="summed",
+)  # fmt: skip
+
+
+def _cross_type(types: Sequence[Type], *, axis: int) -> Type:
+    shapes = [shape_of_type(type_) for type_ in types]
+    for shape in shapes:
+        if shape is not None:
+            normal_axes(axis, len(shape))
+            if shape[axis] not in (3, None):
+                raise ShapeError(
+                    f"a cross product needs axes of size 3, not {shape[axis]}",
+                    "name the axis that holds the three components",
+                )
+    return ArrayType(arithmetic_dtype(types), broadcast_shapes(shapes))
+
+
+cross: OpDef = bilinear(
+    "cross",
+    "The cross product a x b of vectors of three along an axis; the other axes broadcast. "
+    "d_a = b x ct, d_b = ct x a.",
+    numpy="np.cross({a}, {b}, axis={axis})",
+    result=_cross_type,
+    promote=lambda types, **attrs: casts_for(types, arithmetic_dtype(types)),
+    adjoint={
+        "a": lambda ct, a, b, axis: unbroadcast(cross(b, ct, axis=axis), a),
+        "b": lambda ct, a, b, axis: unbroadcast(cross(ct, a, axis=axis), b),
+    },
+    label="{a}_cross_{b}",
+)  # fmt: skip
