@@ -206,7 +206,11 @@ class Sweep:
         self.backward = Region((), tuple(self.builder.ops), yields)
 
     def _seed_ones(self, scope: Cotangents, output: AnyOperand) -> None:
-        if isinstance(output, Value) and output in self.varied:
+        if not isinstance(output, Value) or output not in self.varied:
+            return
+        maker = self.producers.get(output)
+        # The seed is told with the statement whose result it is the cotangent of.
+        with self.builder.at(maker.span if maker else self.function.span, "adjoint"):
             for path, leaf in leaves(output.type):
                 scope.add(output, one_leaf(output, path, leaf), path)
 
