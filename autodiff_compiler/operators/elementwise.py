@@ -7,7 +7,7 @@ A rule gives the partial derivative, or the cotangent itself where that reads be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Value
@@ -20,7 +20,13 @@ from autodiff_compiler.operators.declare import (
     same_type,
     zero_gradient,
 )
-from autodiff_compiler.operators.families import boolean, elementwise, floating, integral
+from autodiff_compiler.operators.families import (
+    boolean,
+    elementwise,
+    floating,
+    integral,
+    real_function,
+)
 from autodiff_compiler.operators.structure import full_like
 
 XY = ("x", "y")
@@ -178,53 +184,46 @@ relu = elementwise(
 )  # fmt: skip
 
 
-def _function(name: str, doc: str, numpy: str, rule: Callable[..., Any]) -> OpDef:
-    """A function of one floating operand; integers and bools are taken in float32."""
-    return elementwise(
-        name, doc, numpy=numpy, dtype=floating, label=f"{name}_{{x}}", partials={"x": rule}
-    )
-
-
-exp = _function("exp", "e to the x.", "np.exp({x})", lambda out: out)
-expm1 = _function("expm1", "exp(x) - 1, exact near 0.", "np.expm1({x})", lambda out: out + 1.0)
-log = _function("log", "The natural logarithm.", "np.log({x})", lambda ct, x: ct / x)
-log1p = _function(
+exp = real_function("exp", "e to the x.", "np.exp({x})", lambda out: out)
+expm1 = real_function("expm1", "exp(x) - 1, exact near 0.", "np.expm1({x})", lambda out: out + 1.0)
+log = real_function("log", "The natural logarithm.", "np.log({x})", lambda ct, x: ct / x)
+log1p = real_function(
     "log1p", "log(1 + x), exact near 0.", "np.log1p({x})", lambda ct, x: ct / (1.0 + x)
 )
-sqrt = _function("sqrt", "The square root.", "np.sqrt({x})", lambda ct, out: ct * 0.5 / out)
-rsqrt = _function(
+sqrt = real_function("sqrt", "The square root.", "np.sqrt({x})", lambda ct, out: ct * 0.5 / out)
+rsqrt = real_function(
     "rsqrt", "1 / sqrt(x).", "1.0 / np.sqrt({x})", lambda ct, x, out: ct * -0.5 * out / x
 )
-reciprocal = _function("reciprocal", "1 / x.", "1.0 / {x}", lambda ct, out: -ct * out * out)
-sin = _function("sin", "Sine of x radians.", "np.sin({x})", lambda x: cos(x))
-cos: OpDef = _function("cos", "Cosine of x radians.", "np.cos({x})", lambda ct, x: -ct * sin(x))
-tan = _function("tan", "Tangent of x radians.", "np.tan({x})", lambda out: 1.0 + out * out)
-asin = _function(
+reciprocal = real_function("reciprocal", "1 / x.", "1.0 / {x}", lambda ct, out: -ct * out * out)
+sin = real_function("sin", "Sine of x radians.", "np.sin({x})", lambda x: cos(x))
+cos: OpDef = real_function("cos", "Cosine of x radians.", "np.cos({x})", lambda ct, x: -ct * sin(x))
+tan = real_function("tan", "Tangent of x radians.", "np.tan({x})", lambda out: 1.0 + out * out)
+asin = real_function(
     "asin", "Inverse sine.", "np.arcsin({x})", lambda ct, x: ct / sqrt(1.0 - x * x)
 )
-acos = _function(
+acos = real_function(
     "acos", "Inverse cosine.", "np.arccos({x})", lambda ct, x: -ct / sqrt(1.0 - x * x)
 )
-atan = _function("atan", "Inverse tangent.", "np.arctan({x})", lambda ct, x: ct / (1.0 + x * x))
-sinh = _function("sinh", "Hyperbolic sine.", "np.sinh({x})", lambda x: cosh(x))
-cosh: OpDef = _function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda x: sinh(x))
-tanh = _function("tanh", "Hyperbolic tangent.", "np.tanh({x})", lambda out: 1.0 - out * out)
-asinh = _function(
+atan = real_function("atan", "Inverse tangent.", "np.arctan({x})", lambda ct, x: ct / (1.0 + x * x))
+sinh = real_function("sinh", "Hyperbolic sine.", "np.sinh({x})", lambda x: cosh(x))
+cosh: OpDef = real_function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda x: sinh(x))
+tanh = real_function("tanh", "Hyperbolic tangent.", "np.tanh({x})", lambda out: 1.0 - out * out)
+asinh = real_function(
     "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / sqrt(x * x + 1.0)
 )
-acosh = _function(
+acosh = real_function(
     "acosh", "Inverse hyperbolic cosine.", "np.arccosh({x})", lambda ct, x: ct / sqrt(x * x - 1.0)
 )
-atanh = _function(
+atanh = real_function(
     "atanh", "Inverse hyperbolic tangent.", "np.arctanh({x})", lambda ct, x: ct / (1.0 - x * x)
 )
-sigmoid = _function(
+sigmoid = real_function(
     "sigmoid",
     "1 / (1 + exp(-x)), written so that nothing overflows.",
     "np.exp(np.minimum({x}, 0.0)) / (1.0 + np.exp(-np.abs({x})))",
     lambda out: out * (1.0 - out),
 )
-softplus = _function(
+softplus = real_function(
     "softplus", "log(1 + exp(x)), stable.", "np.logaddexp(0.0, {x})", lambda x: sigmoid(x)
 )
 

@@ -101,6 +101,15 @@ def elementwise(
     )
 
 
+def real_function(
+    name: str, doc: str, numpy: str | Callable[..., str], rule: Callable[..., Any]
+) -> OpDef:
+    """A function of one floating operand; integers and bools are taken in float32."""
+    return elementwise(
+        name, doc, numpy=numpy, dtype=floating, label=f"{name}_{{x}}", partials={"x": rule}
+    )
+
+
 def no_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
     """The ``promote`` of an operator that takes every dtype as it comes."""
     return [None] * len(types)
