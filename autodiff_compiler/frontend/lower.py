@@ -120,8 +120,8 @@ class Lowering(Statements):
             return found[0] if found else arg
         if isinstance(arg, Ref):
             return [self.original(item) for item in self.state.heap[arg]]
-        if type(arg) is tuple:
-            return tuple(self.original(item) for item in arg)
+        if type(arg) in (tuple, list):
+            return type(arg)(self.original(item) for item in arg)
         return arg
 
     def is_parameter(self, value: Value) -> bool:
