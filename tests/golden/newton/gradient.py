@@ -1,0 +1,42 @@
+"""Gradient of Root.construct (cell.py:13).
+
+a: f32[2]
+wrt: a   sens: given
+
+    out, residuals = root_forward(a)
+    d_a = root_backward(residuals, d_x)
+"""
+
+import numpy as np
+
+
+def root_forward(a):
+    x = a
+    count = 0
+    x_tape, a_over_x_tape = [], []
+    while True:           # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
+        abs_x_times_x_minus_a = np.abs(x * x - a)
+        if not np.sum(abs_x_times_x_minus_a) > 0.001:
+            break
+        x_tape.append(x)
+        a_over_x = a / x  # 16| x = 0.5 * (x + a / x)
+        x = 0.5 * (x + a_over_x)
+        a_over_x_tape.append(a_over_x)
+        count += 1
+    return x, (x_tape, a_over_x_tape, count)
+
+
+def root_backward(residuals, d_x):
+    x_tape, a_over_x_tape, count = residuals
+    # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
+    d_a_1 = np.zeros(2, np.float32)
+    for k in reversed(range(count)):
+        x, a_over_x = x_tape[k], a_over_x_tape[k]
+        # 16| x = 0.5 * (x + a / x)
+        d_x_plus_a_over_x = d_x * 0.5
+        d_a_1 = d_a_1 + d_x_plus_a_over_x / x
+        mul_over_x = -d_x_plus_a_over_x * a_over_x / x
+        d_x = d_x_plus_a_over_x + mul_over_x
+    # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
+    d_a = d_a_1 + d_x
+    return d_a

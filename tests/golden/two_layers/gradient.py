@@ -1,0 +1,56 @@
+"""Gradient of TwoLayers.construct (cell.py:24).
+
+x: f32[2,3]   fc1_weight: f32[3,3]   fc1_bias: f32[3]   fc2_weight: f32[3,3]
+fc2_bias: f32[3]
+wrt: fc1_weight, fc1_bias, fc2_weight, fc2_bias   sens: given
+
+    out, residuals = two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias)
+    d_fc1_weight, d_fc1_bias, d_fc2_weight, d_fc2_bias = two_layers_backward(residuals, d_logits)
+"""
+
+import numpy as np
+
+
+def dense_forward_2(x, weight, bias):
+    out = np.matmul(x, weight.T) + bias  # 15| return ops.matmul(x, self.weight.T) + self.bias
+    return out, (x,)
+
+
+def dense_forward(x, weight, bias):
+    weight_t = weight.T  # 15| return ops.matmul(x, self.weight.T) + self.bias
+    out = np.matmul(x, weight_t) + bias
+    return out, (x, weight_t)
+
+
+def two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias):
+    out, residuals = dense_forward_2(x, fc1_weight, fc1_bias)  # 25| hidden = ops.tanh(self.fc1(x))
+    hidden = np.tanh(out)
+    # 26| logits = self.fc2(hidden)
+    logits, residuals_1 = dense_forward(hidden, fc2_weight, fc2_bias)
+    return logits, (residuals, hidden, residuals_1)
+
+
+def dense_backward(residuals, d_out):
+    x, weight_t = residuals
+    # 15| return ops.matmul(x, self.weight.T) + self.bias
+    d_bias = np.sum(d_out, axis=0)
+    d_x = np.matmul(d_out, weight_t.T)
+    d_weight = np.matmul(x.T, d_out).T
+    return d_x, d_weight, d_bias
+
+
+def dense_backward_2(residuals, d_out):
+    (x,) = residuals
+    # 15| return ops.matmul(x, self.weight.T) + self.bias
+    d_bias = np.sum(d_out, axis=0)
+    d_weight = np.matmul(x.T, d_out).T
+    return d_weight, d_bias
+
+
+def two_layers_backward(residuals, d_logits):
+    residuals_1, hidden, residuals_2 = residuals
+    # 26| logits = self.fc2(hidden)
+    d_hidden, d_fc2_weight, d_fc2_bias = dense_backward(residuals_2, d_logits)
+    # 25| hidden = ops.tanh(self.fc1(x))
+    d_fc1_weight, d_fc1_bias = dense_backward_2(residuals_1, d_hidden * (1.0 - hidden * hidden))
+    return d_fc1_weight, d_fc1_bias, d_fc2_weight, d_fc2_bias
