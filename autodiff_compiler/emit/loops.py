@@ -8,30 +8,62 @@ on at the same time, and the loop may be left.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 from autodiff_compiler.emit.literals import literal
 from autodiff_compiler.emit.statements import (
     Assign,
+    Block,
     Break,
     Do,
     For,
+    Statement,
     While,
     name_of,
     reads,
     renamed,
     value_in,
 )
-from autodiff_compiler.ir.nodes import AnyOperand, Loop, Value
+from autodiff_compiler.emit.uses import Uses
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import BOOL
-
-if TYPE_CHECKING:
-    from autodiff_compiler.emit.compose import Composer
+from autodiff_compiler.span import NOWHERE, Span
 
 Port = tuple[Value, AnyOperand]
 
 
-def compose_loop(composer: Composer, loop: Loop) -> None:
+class Composing(Protocol):
+    """What a loop asks of the composer of its function (``compose.Composer``)."""
+
+    uses: Uses
+    alias: dict[Value, Value]
+
+    @property
+    def waiting(self) -> Mapping[Value, Waits]: ...
+
+    def inside(self, work: Callable[[], None]) -> Block: ...
+
+    def ops(self, region: Region) -> None: ...
+
+    def token(self, value: Value) -> Value: ...
+
+    def operand(self, operand: AnyOperand) -> ast.expr: ...
+
+    def emit(self, statement: Statement, op: Op | None = None) -> None: ...
+
+    def settle(self, operands: Iterable[AnyOperand]) -> None: ...
+
+    def moves(self, pairs: Iterable[Port], kind: str, span: Span = NOWHERE) -> None: ...
+
+
+class Waits(Protocol):
+    """An expression that is not written yet."""
+
+    tree: ast.expr
+
+
+def compose_loop(composer: Composing, loop: Loop) -> None:
     """Emits the statements of ``loop``."""
     _Loop(composer, loop).compose()
 
@@ -44,7 +76,7 @@ def call(function: str, *arguments: ast.expr) -> ast.Call:
 class _Loop:
     """One loop on its way: which ports are needed, and its statements."""
 
-    def __init__(self, composer: Composer, loop: Loop):
+    def __init__(self, composer: Composing, loop: Loop):
         self.composer, self.loop, self.op = composer, loop, loop.op
         count = composer.uses.count
         self.stacks = [p for p in zip(loop.stacked, loop.stack_yields) if count[p[0]]]

@@ -21,17 +21,21 @@ PACKAGE = ROOT / "autodiff_compiler"
 # is (else on the right), and may import each other as long as there is no cycle.
 FLOORS = (
     ("span", "errors"),
-    ("ir: types opdef nodes build read text rewrite verify",),
+    ("ir: types opdef nodes build read text rewrite verify", "plan"),
     ("operators: declare structure families control containers",),
     (
         "common: context dtype engine seed convert printing indexing eager tensor initializer "
         "parameter cell containers",
     ),
     ("ops:", "numpy:", "nn:"),
-    ("plan", "frontend: source subset desugar values resolve * lower", "analysis:"),
+    (
+        "frontend: source subset make desugar values naming resolve expressions access texts "
+        "builtin_calls calls branches rolling loops statements lower",
+        "analysis:",
+    ),
     ("adjoint:", "passes: * runner"),
-    ("emit: literals templates unparse wrap lines names statements to_numpy",),
-    ("runtime: load guards cache invoke",),
+    ("emit: literals templates unparse wrap lines uses statements loops compose names to_numpy",),
+    ("runtime: load guards slots sensitivity cache invoke",),
     ("pipeline",),
     ("testing:", "api", "cli"),
     ("__init__", "__main__"),
