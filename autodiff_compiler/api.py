@@ -143,6 +143,8 @@ def jit(fn: Any = None, **options: Any) -> Any:
 
 
 def _running_compiled(fn: Callable[..., Any]) -> Any:
+    fn = unwrapped(fn)
+
     @functools.wraps(fn)
     def compiled(*args: Any, **kwargs: Any) -> Any:
         return RUNTIME.run_cell(fn, args, kwargs)
@@ -166,6 +168,7 @@ def differentiable(target: Any) -> Any:
         return target
     if not callable(target):
         raise TypeError(f"differentiable is for Cells and functions, not for {target!r}")
+    target = unwrapped(target)
     raise_all(check(read_source(target)))
     compiled = _running_compiled(target)
     compiled.gradient_source = functools.partial(gradient_source, target)

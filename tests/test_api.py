@@ -167,6 +167,39 @@ def test_jit_forms():
         ms.jit(3)
 
 
+def test_jit_inside_is_guarded_and_compiled_once():
+    class Net(nn.Cell):
+        factor = 2
+
+        def construct(self, x):
+            return self.scaled(x) + outer(x)
+
+        @ms.jit
+        def scaled(self, x):
+            return ops.mul(x, self.factor)
+
+    net = Net()
+    for _ in range(3):
+        assert ms.grad(net)(X).tolist() == [5, 5]
+    assert len(ms.compile_info()) == 1
+    net.factor = 4
+    assert ms.grad(net)(X).tolist() == [7, 7]
+    SLOPE[0] = 5
+    try:
+        assert ms.grad(net)(X).tolist() == [9, 9]
+    finally:
+        SLOPE[0] = 3
+    assert ms.jit(ms.differentiable(ms.jit(multiply)))(X, Y).tolist() == [3, 10]
+
+
+SLOPE = [3]
+
+
+@ms.jit
+def outer(x):
+    return ops.mul(x, SLOPE[0])
+
+
 def test_graph_mode_compiles_cells():
     class Plain(nn.Cell):
         def construct(self, x):

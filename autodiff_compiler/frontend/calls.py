@@ -64,7 +64,7 @@ class Calls(Texts):
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
-        callee = unwrapped(callee)
+        callee = self._below_jit(callee)
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
         if isinstance(callee, HeapMethod):
@@ -88,6 +88,18 @@ class Calls(Texts):
         if isinstance(callee, (types.FunctionType, types.MethodType)):
             return self._call_text(callee, args, kwargs)
         return self._call_now(callee, args, kwargs)
+
+    def _below_jit(self, callee: Any) -> Any:
+        """The function that jit or differentiable was put around: they change nothing here."""
+        inner = unwrapped(callee)
+        if inner is not callee:
+            path = self.world.path(callee)
+            owner = self.world.path(getattr(callee, "__self__", None))
+            if owner is not None:
+                path = f"{owner}.{callee.__name__}.__func__"
+            if path is not None:
+                self.world.know(getattr(inner, "__func__", inner), f"{path}.__wrapped__")
+        return inner
 
     @staticmethod
     def _is_known(callee: Any) -> bool:

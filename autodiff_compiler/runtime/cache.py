@@ -36,7 +36,7 @@ class Table:
     def __init__(self) -> None:
         self.units: dict[Hashable, tuple[Any, ...]] = {}
         #: Slots whose values the compiler turned out to need, by key.
-        self.needed: dict[Hashable, tuple[int, ...]] = {}
+        self.needed: dict[Hashable, frozenset[int]] = {}
         self.owners: list[Any] = []
 
     def all(self) -> Iterator[tuple[Hashable, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor, wrap
+from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ops.gradient import GradientFunction, unwrapped
 from autodiff_compiler.plan import Compiled, NeedValues, Request, TupleType
 from autodiff_compiler.runtime.cache import Cache
@@ -170,23 +171,35 @@ class Runtime:
             if unit is not None:
                 return unit
             reason = self._reason(fn, key, slots)
-            table = self.cache.table(fn)
-            known = frozenset(table.needed.get(key, ()))
-            while True:
-                try:
-                    compiled = self.compile_unit(fn, request, slots, keywords, known)
-                    break
-                except NeedValues as need:
-                    if known >= set(need.positions):
-                        raise
-                    known |= set(need.positions)
-                    table.needed[key] = tuple(known)
+            compiled = self._text(fn, key, slots, request, keywords)
             if request.aux:
                 _check_aux(compiled)
             title = compiled.title or getattr(fn, "__qualname__", type(fn).__name__)
             unit = Unit(compiled, request, slots, reason, title)
             self.cache.add(fn, key, unit)
         return unit
+
+    def _text(
+        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
+    ) -> Compiled:
+        """What the compiler makes of a call. Numbers are carried at run time where that can be;
+        where it cannot, they become known values, which a guard holds on to."""
+        table = self.cache.table(fn)
+        known = table.needed.get(key, frozenset())
+        while True:
+            try:
+                compiled = self.compile_unit(fn, request, slots, keywords, known)
+                table.needed[key] = known
+                return compiled
+            except NeedValues as need:
+                wanted = frozenset(need.positions)
+                if wanted <= known:
+                    raise
+            except CompileError:
+                wanted = frozenset(n for n, slot in enumerate(slots) if type(slot) in (int, float))
+                if wanted <= known:
+                    raise
+            known |= wanted
 
     def _reason(self, fn: Any, key: tuple, slots: Sequence[Any]) -> str:
         """Why a call has to be compiled, for ``compile_info``."""

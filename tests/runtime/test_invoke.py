@@ -9,6 +9,7 @@ import pytest
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Parameter, Tensor
+from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.types import array
 from autodiff_compiler.plan import Assumption, Compiled, Hoisted, NeedValues
 from autodiff_compiler.runtime.invoke import Runtime
@@ -175,6 +176,22 @@ def test_values_that_the_compiler_needs(runtime):
     assert run(runtime, gradient, X, 3) == 3
     assert run(runtime, gradient, X, 2) == 2
     assert asked == [frozenset(), {1}, {1}]
+
+
+def test_numbers_become_known_where_compiling_fails(runtime):
+    asked = []
+
+    def compile_unit(fn, request, slots, keywords, known):
+        asked.append(known)
+        if not known:
+            raise DTypeError("an axis cannot be a run-time value")
+        return product(request)
+
+    runtime.compile_unit = compile_unit
+    assert run(runtime, ops.GradOperation()(multiply), X, 2) == 2
+    assert asked == [frozenset(), {1}]
+    with pytest.raises(DTypeError):
+        run(runtime, ops.GradOperation()(lambda x, y: x), X, Y)
 
 
 def test_a_compiler_that_needs_a_value_twice_is_not_asked_for_ever(runtime):
