@@ -5,6 +5,7 @@ A record can be had by its name: ``from autodiff_compiler.operators import matmu
 
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.operators import (
+    activation,
     along,
     compare,
     containers,
@@ -20,10 +21,13 @@ from autodiff_compiler.operators import (
     ordering,
     placing,
     reduce,
+    running,
+    special,
     structure,
 )
 
 __all__ = [
+    "activation",
     "along",
     "compare",
     "containers",
@@ -39,6 +43,8 @@ __all__ = [
     "ordering",
     "placing",
     "reduce",
+    "running",
+    "special",
     "structure",
 ]
 

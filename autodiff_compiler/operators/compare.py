@@ -54,3 +54,12 @@ logical_not = _logical("logical_not", "x is zero.", ("x",), "not_{x}")
 isnan = _logical("isnan", "x is not a number.", ("x",), "{x}_is_nan")
 isinf = _logical("isinf", "x is plus or minus infinity.", ("x",), "{x}_is_inf")
 isfinite = _logical("isfinite", "x is neither infinite nor NaN.", ("x",), "{x}_is_finite")
+
+isclose = elementwise(
+    "isclose",
+    "|x - y| <= atol + rtol * |y|. Broadcasts; NaN is close to NaN if ``equal_nan``.",
+    operands=("x", "y"),
+    numpy=lambda types, *, rtol, atol, equal_nan: f"np.isclose({{x}}, {{y}}, {rtol!r}, {atol!r}"
+    + (", equal_nan=True)" if equal_nan else ")"),
+    dtype=boolean, promote=no_casts, label="{x}_close_to_{y}",
+)  # fmt: skip

@@ -247,6 +247,17 @@ def _bits(name: str, doc: str, mark: str) -> OpDef:
 bit_and = _bits("bit_and", "Bits set in both; integers or bools. Broadcasts.", "&")
 bit_or = _bits("bit_or", "Bits set in one or both; integers or bools. Broadcasts.", "|")
 bit_xor = _bits("bit_xor", "Bits set in exactly one; integers or bools. Broadcasts.", "^")
+shift_left = _bits("shift_left", "x times two to the y; integers. Broadcasts.", "<<")
+shift_right = _bits("shift_right", "x by two to the y, rounded down; integers. Broadcasts.", ">>")
+
+
+def _divisors(name: str, doc: str) -> OpDef:
+    text, label = f"np.{name}({{x}}, {{y}})", f"{name}_{{x}}_{{y}}"
+    return elementwise(name, doc, operands=XY, numpy=text, dtype=integral, label=label)
+
+
+gcd = _divisors("gcd", "The greatest common divisor; integers. Broadcasts.")
+lcm = _divisors("lcm", "The least common multiple; integers. Broadcasts.")
 
 invert = elementwise(
     "invert", "~x: not x, a bool also for integers.", dtype=boolean, label="not_{x}",

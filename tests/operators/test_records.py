@@ -355,7 +355,7 @@ def _shrunk(sample: Sample) -> Iterator[Sample]:
     """The sample with every array 0-d, and with every array empty."""
     for pick in (lambda x: np.array(x.ravel()[0]), lambda x: x.ravel()[:0].reshape(0, 3)):
         operands = (pick(x) if isinstance(x, np.ndarray) else x for x in sample.operands)
-        yield Sample(tuple(operands))
+        yield Sample(tuple(operands), sample.attrs)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

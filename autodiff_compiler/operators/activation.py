@@ -1,0 +1,38 @@
+"""Activation functions that would not read well, or not be right at the joint, as compositions.
+
+The rest (gelu, silu, mish, …) are written with other records, in ``ops/activations.py``.
+"""
+
+from __future__ import annotations
+
+from autodiff_compiler.operators.elementwise import abs, sign, where
+from autodiff_compiler.operators.families import elementwise, floating, real_function
+
+elu = elementwise(
+    "elu",
+    "x where x > 0, else alpha (exp(x) - 1). d_x = ct where x > 0, else ct * (out + alpha).",
+    numpy="np.maximum({x}, 0.0) + {alpha} * np.expm1(np.minimum({x}, 0.0))", dtype=floating,
+    label="elu_{x}",
+    partials={"x": lambda ct, x, out, alpha: where(x > 0, ct, ct * (out + alpha))},
+)  # fmt: skip
+
+leaky_relu = elementwise(
+    "leaky_relu",
+    "x where x > 0, else slope * x; the slope at 0 is the mean of both sides.",
+    numpy="np.where({x} > 0, {x}, {slope} * {x})", dtype=floating, label="leaky_relu_{x}",
+    partials={"x": lambda x, slope: (1.0 + slope) / 2 + (1.0 - slope) / 2 * sign(x)},
+)  # fmt: skip
+
+hardsigmoid = real_function(
+    "hardsigmoid",
+    "(x + 3) / 6, cut to [0, 1]; the slope at -3 and 3 is 0.",
+    "np.clip({x} / 6.0 + 0.5, 0.0, 1.0)",
+    lambda ct, x: where(abs(x) < 3.0, ct / 6.0, 0.0),
+)
+
+softsign = real_function(
+    "softsign",
+    "x / (1 + |x|). d_x = ct / (1 + |x|)².",
+    "{x} / (1.0 + np.abs({x}))",
+    lambda ct, x: ct / (1.0 + abs(x)) ** 2,
+)
