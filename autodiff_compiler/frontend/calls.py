@@ -85,7 +85,7 @@ class Calls(Texts):
             return self._make_gradient(callee, args, kwargs)
         if _is_macro(callee):
             return self._macro(callee, args, kwargs)
-        if isinstance(callee, (types.FunctionType, types.MethodType)):
+        if isinstance(callee, (types.FunctionType, types.MethodType)) and not _is_numpy(callee):
             return self._call_text(callee, args, kwargs)
         return self._call_now(callee, args, kwargs)
 
@@ -147,16 +147,17 @@ class Calls(Texts):
         """Calls something that is neither ours nor a text, on known arguments."""
         name = getattr(callee, "__name__", type(callee).__name__)
         if not callable(callee):
-            raise self.fail(DTypeError, f"a {type(callee).__name__} is not callable")
+            raise self.fail(
+                DTypeError, f"a {type(callee).__name__} is not callable",
+                "call a function, a Cell or an operator",
+            )  # fmt: skip
         values = [leaf for arg in (*args, *kwargs.values()) for leaf in leaves(self._plain(arg))]
         if any(isinstance(leaf, Value) for leaf in values):
-            module = getattr(callee, "__module__", None) or ""
-            numpy = module.partition(".")[0] == "numpy" or type(callee).__module__ == "numpy"
             raise self.fail(
                 UnsupportedSyntax,
                 f"'{name}' cannot be called with a run-time value",
                 f"use the operator of ops that does the same as np.{name}"
-                if numpy else "write it in Python, or with operators of ops",
+                if _is_numpy(callee) else "write it in Python, or with operators of ops",
             )  # fmt: skip
         return self._macro(callee, args, kwargs)
 
@@ -238,6 +239,11 @@ def _is_macro(callee: Any) -> bool:
         module = str(type(callee.__self__).__module__)
     parts = module.split(".")
     return parts[0] == PACKAGE and len(parts) > 1 and parts[1] in MACROS
+
+
+def _is_numpy(callee: Any) -> bool:
+    module = getattr(callee, "__module__", None) or ""
+    return module.partition(".")[0] == "numpy" or type(callee).__module__ == "numpy"
 
 
 def _makes_gradient(callee: Any) -> bool:
