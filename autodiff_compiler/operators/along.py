@@ -49,6 +49,8 @@ def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
     rank = shape_of_type(types[1])
     if rank is not None and len(rank) == 1:
         return f"{zeros_text(types, shape, 2)}\nnp.add.at({{out}}, {{i}}, {{v}})"
+    if rank is not None and rank[axis] == 1:  # no position is named twice
+        return f"{zeros_text(types, shape, 2)}\nnp.put_along_axis({{out}}, {{i}}, {{v}}, {axis})"
     grid = "np.indices({i}.shape, sparse=True)"
     before = f"*{grid}[:{axis}], " if axis else ""
     after = f", *{grid}[{axis + 1}:]" if rank is None or axis + 1 < len(rank) else ""

@@ -12,6 +12,7 @@ import numpy as np
 
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.testing.array_samples import ARRAY_SAMPLES
+from autodiff_compiler.testing.convolution_samples import CONVOLUTION_SAMPLES
 from autodiff_compiler.testing.function_samples import FUNCTION_SAMPLES
 from autodiff_compiler.testing.sampling import Sample, case, ints, real
 
@@ -164,6 +165,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "pad": (case(X, widths=((1, 0), (0, 2)), value=0), case(ROW, widths=((1, 1),), value=2.5)),
     "flip": (case(X, axes=None), case(X, axes=(1,))),
     **ARRAY_SAMPLES,
+    **CONVOLUTION_SAMPLES,
     **FUNCTION_SAMPLES,
     # parts
     "index": _INDEX,
