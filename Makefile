@@ -23,7 +23,7 @@ types: $(VENV)/installed-dev
 	$(RUN) -m mypy
 
 golden: $(VENV)/installed-test  ## writes the expected texts anew; read the diff
-	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden
+	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors
 
 bench: $(VENV)/installed-plain
 	$(RUN) -m benchmarks

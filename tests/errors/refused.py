@@ -1,0 +1,229 @@
+"""Programs that the compiler refuses. What it says of each stands in ``messages.txt``."""
+
+import math
+
+import numpy as np
+
+from autodiff_compiler import Parameter, Tensor, grad, nn, ops
+from tests.errors.cases import refused
+
+X = np.array([0.5, 1.5, -0.5], np.float32)
+M = np.ones((2, 3), np.float32)
+ONE = np.array([0.5], np.float32)
+
+
+# ---- syntax
+
+
+@refused(X)
+def generator(x):
+    y = x * 2
+    yield y
+
+
+@refused(X)
+def guarded(x):
+    try:
+        return x * x
+    except ValueError:
+        return x
+
+
+@refused(X)
+def context(x):
+    with np.errstate(all="ignore"):
+        return x * x
+
+
+@refused(X)
+def defines_a_class(x):
+    class Local:
+        pass
+
+    return x
+
+
+@refused(X)
+def changes_a_global(x):
+    global ONE
+    ONE = x
+    return x
+
+
+@refused(X)
+def deleting(x):
+    y = x * x
+    del y
+    return x
+
+
+@refused(X)
+def importing(x):
+    import math as m
+
+    return x * m.pi
+
+
+@refused(X, 1)
+def matching(x, n):
+    match n:
+        case 1:
+            return x
+        case _:
+            return x * x
+
+
+@refused(X)
+async def waiting(x):
+    return x
+
+
+@refused(X)
+class TwoKinds(nn.Cell):
+    """Everything that the fence refuses is told at once."""
+
+    def construct(self, x):
+        import math as m
+
+        with np.errstate(all="ignore"):
+            x = x * m.pi
+        del x
+        return self.nothing
+
+
+# ---- names
+
+
+@refused(X)
+def unknown_name(x):
+    return x * scael
+
+
+@refused(X)
+class UnknownAttribute(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(Tensor(X))
+
+    def construct(self, x):
+        return x * self.wieght
+
+
+@refused(X)
+def unknown_method(x):
+    return x.reshap(3, 1)
+
+
+@refused(X)
+def unknown_operator(x):
+    return ops.matmull(x, x)
+
+
+@refused(X)
+def may_be_unset(x):
+    if ops.sum(x) > 0:
+        y = x * x
+    return y
+
+
+@refused(X)
+def set_by_the_loop_only(x):
+    while ops.sum(x) > 2.0:
+        y = x * 2.0
+        x = y * 0.2
+    return y
+
+
+# ---- shapes, dtypes and kinds
+
+
+@refused(M, M)
+def matmul_shapes(x, y):
+    return ops.matmul(x, y)
+
+
+@refused(M, np.ones(2, np.float32))
+def broadcast_shapes(x, y):
+    return x + y
+
+
+@refused(M)
+def reshape_sizes(x):
+    return x.reshape(4, 2)
+
+
+@refused(M)
+def too_many_indices(x):
+    return x[0, 1, 2]
+
+
+@refused(X, X.astype(np.float64))
+def matmul_dtypes(x, y):
+    return ops.matmul(x, y)
+
+
+@refused(X)
+def adds_a_string(x):
+    return x + "one"
+
+
+@refused(X)
+def calls_a_number(x):
+    scale = 2.0
+    return scale(x)
+
+
+@refused(X)
+def several_elements(x):
+    if x > 0:
+        return x
+    return -x
+
+
+@refused(X)
+def unrollable_while(x):
+    pair = (x,)
+    while ops.sum(x) > 0.1:
+        x = x * 0.5
+        pair = (*pair, x)
+    return pair
+
+
+# ---- calls and derivatives
+
+
+def helper(a, b):
+    return a * b
+
+
+@refused(X)
+def too_few_arguments(x):
+    return helper(x)
+
+
+@refused(X)
+def unknown_keyword(x):
+    return helper(x, c=x)
+
+
+@refused(X)
+def math_on_a_tensor(x):
+    return math.sin(x)
+
+
+@refused(X)
+def gradient_of_nothing(x):
+    def inner(v):
+        return None
+
+    return grad(inner)(x)
+
+
+@refused(X)
+class TwoProblems(nn.Cell):
+    """A name and a shape, in one report."""
+
+    def construct(self, x):
+        a = x * scael
+        b = x + np.ones(2, np.float32)
+        return a + b
