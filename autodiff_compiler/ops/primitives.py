@@ -1,6 +1,6 @@
 """The operator classes: ``ops.MatMul(transpose_b=True)(x, y)``. Settings first, operands later.
 
-A class whose constructor takes no settings is made from its function by ``_plain``.
+Most are made from their function by ``primitive``.
 """
 
 from __future__ import annotations
@@ -12,109 +12,18 @@ from autodiff_compiler.common.dtype import int64
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import in_dtype, rank_of
+from autodiff_compiler.ops.primitive import Primitive, primitive
 
 
-class Primitive:
-    """An operator with its settings. Calling it applies it, to tensors or while compiling."""
-
-    name = ""
-
-    def __init__(self, name: str = ""):
-        self.name = name or type(self).__name__
-
-    def __call__(self, *args: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not say what it computes")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-
-def _plain(name: str, function: Callable[..., Any]) -> type[Primitive]:
-    """The class of an operator without settings."""
-
-    def __call__(self: Primitive, *args: Any) -> Any:
-        return function(*args)
-
-    def __init__(self: Primitive) -> None:
-        Primitive.__init__(self)
-
-    space = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__,
-             "__module__": __name__}  # fmt: skip
-    return type(name, (Primitive,), space)
-
-
-Add, Sub, Mul = (_plain(n, getattr(elementwise, n.lower())) for n in ("Add", "Sub", "Mul"))
-Div, RealDiv = _plain("Div", elementwise.div), _plain("RealDiv", elementwise.div)
-FloorDiv, FloorMod = (
-    _plain("FloorDiv", elementwise.floor_divide),
-    _plain("FloorMod", elementwise.floor_mod),
-)
-Mod, Pow = _plain("Mod", elementwise.floor_mod), _plain("Pow", elementwise.pow)
-Neg, Abs, Square = (_plain(n, getattr(elementwise, n.lower())) for n in ("Neg", "Abs", "Square"))
-Sqrt, Rsqrt = _plain("Sqrt", elementwise.sqrt), _plain("Rsqrt", elementwise.rsqrt)
-Reciprocal, Inv = (
-    _plain("Reciprocal", elementwise.reciprocal),
-    _plain("Inv", elementwise.reciprocal),
-)
-Exp, Expm1 = _plain("Exp", elementwise.exp), _plain("Expm1", elementwise.expm1)
-Log, Log1p = _plain("Log", elementwise.log), _plain("Log1p", elementwise.log1p)
-Sin, Cos, Tan = (_plain(n, getattr(elementwise, n.lower())) for n in ("Sin", "Cos", "Tan"))
-Asin, ACos, Atan = (
-    _plain("Asin", elementwise.asin),
-    _plain("ACos", elementwise.acos),
-    _plain("Atan", elementwise.atan),
-)
-Sinh, Cosh, Tanh = (_plain(n, getattr(elementwise, n.lower())) for n in ("Sinh", "Cosh", "Tanh"))
-Asinh, Acosh, Atanh = (
-    _plain(n, getattr(elementwise, n.lower())) for n in ("Asinh", "Acosh", "Atanh")
-)
-Atan2 = _plain("Atan2", elementwise.atan2)
-Sigmoid, ReLU = _plain("Sigmoid", elementwise.sigmoid), _plain("ReLU", elementwise.relu)
-Softplus = _plain("Softplus", elementwise.softplus)
-Sign, Floor, Ceil = (_plain(n, getattr(elementwise, n.lower())) for n in ("Sign", "Floor", "Ceil"))
-Round, Rint, Trunc = (
-    _plain("Round", elementwise.round),
-    _plain("Rint", elementwise.round),
-    _plain("Trunc", elementwise.trunc),
-)
-Maximum, Minimum = _plain("Maximum", elementwise.maximum), _plain("Minimum", elementwise.minimum)
-Select = _plain("Select", elementwise.where)
-MaskedFill = _plain("MaskedFill", elementwise.masked_fill)
-Equal, NotEqual = _plain("Equal", elementwise.equal), _plain("NotEqual", elementwise.not_equal)
-Less, LessEqual = _plain("Less", elementwise.less), _plain("LessEqual", elementwise.less_equal)
-Greater, GreaterEqual = (
-    _plain("Greater", elementwise.greater),
-    _plain("GreaterEqual", elementwise.greater_equal),
-)
-LogicalAnd, LogicalOr = (
-    _plain("LogicalAnd", elementwise.logical_and),
-    _plain("LogicalOr", elementwise.logical_or),
-)
-LogicalNot, LogicalXor = (
-    _plain("LogicalNot", elementwise.logical_not),
-    _plain("LogicalXor", elementwise.logical_xor),
-)
-IsNan, IsInf, IsFinite = (
-    _plain("IsNan", elementwise.isnan),
-    _plain("IsInf", elementwise.isinf),
-    _plain("IsFinite", elementwise.isfinite),
-)
-BitwiseAnd, BitwiseOr, BitwiseXor = (
-    _plain("BitwiseAnd", elementwise.bitwise_and),
-    _plain("BitwiseOr", elementwise.bitwise_or),
-    _plain("BitwiseXor", elementwise.bitwise_xor),
-)
-Cast = _plain("Cast", elementwise.cast)
-StopGradient = _plain("StopGradient", elementwise.stop_gradient)
-Reshape, Transpose = _plain("Reshape", arrays.reshape), _plain("Transpose", arrays.transpose)
-ExpandDims, Gather = _plain("ExpandDims", arrays.expand_dims), _plain("Gather", arrays.gather)
-GatherD = _plain("GatherD", arrays.gather_elements)
-Shape, Rank, Size = (_plain(n, getattr(arrays, n.lower())) for n in ("Shape", "Rank", "Size"))
+Reshape, Transpose = primitive("Reshape", arrays.reshape), primitive("Transpose", arrays.transpose)
+ExpandDims, Gather = primitive("ExpandDims", arrays.expand_dims), primitive("Gather", arrays.gather)
+GatherD = primitive("GatherD", arrays.gather_elements)
+Shape, Rank, Size = (primitive(n, getattr(arrays, n.lower())) for n in ("Shape", "Rank", "Size"))
 ZerosLike, OnesLike = (
-    _plain("ZerosLike", creation.zeros_like),
-    _plain("OnesLike", creation.ones_like),
+    primitive("ZerosLike", creation.zeros_like),
+    primitive("OnesLike", creation.ones_like),
 )
-Zeros, Ones, Eye = (_plain(n, getattr(creation, n.lower())) for n in ("Zeros", "Ones", "Eye"))
+Zeros, Ones, Eye = (primitive(n, getattr(creation, n.lower())) for n in ("Zeros", "Ones", "Eye"))
 
 
 class MatMul(Primitive):
@@ -352,16 +261,9 @@ class BiasAdd(Primitive):
         return elementwise.add(input_x, arrays.reshape(bias, (-1, *(1,) * (rank - 2))))
 
 __all__ = [
-    "ACos", "Abs", "Acosh", "Add", "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin",
-    "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BatchMatMul", "BiasAdd", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "BroadcastTo", "Cast", "Ceil", "Concat", "Cos", "Cosh", "CumSum", "Div", "Equal",
-    "Exp", "ExpandDims", "Expm1", "Eye", "Flatten", "Floor", "FloorDiv", "FloorMod", "Gather",
-    "GatherD", "Greater", "GreaterEqual", "Inv", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual",
-    "Log", "Log1p", "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor",
-    "MaskedFill", "MatMul", "Maximum", "Minimum", "Mod", "Mul", "Neg", "NotEqual", "Ones",
-    "OnesLike", "Pow", "Primitive", "Rank", "ReLU", "RealDiv", "Reciprocal", "ReduceAll",
-    "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape",
-    "Rint", "Round", "Rsqrt", "Select", "Shape", "Sigmoid", "Sign", "Sin", "Sinh", "Size",
-    "Softmax", "Softplus", "Split", "Sqrt", "Square", "Squeeze", "Stack", "StopGradient", "Sub",
-    "Tan", "Tanh", "Transpose", "Trunc", "Unstack", "Zeros", "ZerosLike",
+    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "BatchMatMul", "BiasAdd",
+    "BroadcastTo", "Concat", "CumSum", "ExpandDims", "Eye", "Flatten", "Gather", "GatherD",
+    "LogSoftmax", "MatMul", "Ones", "OnesLike", "Primitive", "Rank", "ReduceAll", "ReduceAny",
+    "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Shape",
+    "Size", "Softmax", "Split", "Squeeze", "Stack", "Transpose", "Unstack", "Zeros", "ZerosLike",
 ]  # fmt: skip
