@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.common.dtype import of_name
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import along, indexing, joining, linalg, structure
 from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.ops import creation
 from autodiff_compiler.ops._shapes import (
     axes_of,
     axis_of,
+    dtype_of,
     known_rank,
     rank_of,
     shape_and_operands,
@@ -151,11 +154,33 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
     """The items along an axis at the given positions."""
     if batch_dims:
-        raise ShapeError("gather with batch_dims cannot be compiled", "use gather_elements")
+        return _gather_batches(input_params, input_indices, axis, batch_dims)
     axis = axis_of(axis, rank_of(input_params))
     lead = (FULL,) * axis if axis >= 0 else ("...",)
     tail = (FULL,) * (-1 - axis) if axis < 0 else ()
     return indexing.index(input_params, input_indices, index=(*lead, ("op", 0), *tail))
+
+
+def _gather_batches(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
+    """``gather`` for each of the batches that the first axes of both operands count."""
+    rank, places = known_rank(x, "gather"), known_rank(indices, "gather")
+    axis, count = axis_of(axis, rank), axis_of(batch_dims, places + 1)
+    if axis < count:
+        raise ShapeError(f"axis {axis} is one of the {count} batch axes", "gather a later axis")
+    sizes = shape(indices)
+    batches = [
+        reshape(creation.arange(sizes[k]), (-1, *(1,) * (places - 1 - k))) for k in range(count)
+    ]
+    middle = range(count, axis)
+    if middle:
+        x = transpose(x, (*range(count), axis, *middle, *range(axis + 1, rank)))
+    index = tuple(("op", k) for k in range(count + 1))
+    taken = indexing.index(x, *batches, indices, index=index)
+    if not middle:
+        return taken
+    last = places + len(middle)
+    inner, tail = (*range(places, last), *range(count, places)), range(last, last + rank - axis - 1)
+    return transpose(taken, (*range(count), *inner, *tail))
 
 
 def gather_elements(input: Any, dim: int, index: Any) -> Any:
@@ -201,6 +226,11 @@ def rank(input_x: Any) -> int:
     return known_rank(input_x, "rank")
 
 
+def numel(input: Any) -> Any:
+    """How many elements there are."""
+    return size(input)
+
+
 def size(input_x: Any) -> Any:
     """How many elements there are."""
     if isinstance(input_x, Value):
@@ -208,12 +238,23 @@ def size(input_x: Any) -> Any:
     return input_x.size
 
 
+def identity(x: Any) -> Any:
+    """The tensor itself."""
+    return x
+
+
+def dtype(x: Any) -> Any:
+    """The dtype."""
+    name = dtype_of(x)
+    return None if name is None else of_name(name)
+
+
 permute, cat, unsqueeze, unstack = transpose, concat, expand_dims, unbind
 mm, bmm, mv = matmul, matmul, matmul
 
 __all__ = [
     "bmm", "broadcast_to", "cat", "chunk", "concat", "dot", "expand_dims", "flatten", "gather",
-    "gather_elements", "matmul", "mm", "mv", "outer", "permute", "rank", "ravel", "reshape",
-    "shape", "size", "split", "squeeze", "stack", "swapaxes", "t", "transpose", "unbind",
-    "unsqueeze", "unstack",
+    "gather_elements", "matmul", "mm", "mv", "numel", "outer", "permute", "rank", "ravel",
+    "reshape", "shape", "size", "split", "squeeze", "stack", "swapaxes", "t", "transpose",
+    "unbind", "unsqueeze", "unstack",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import INT
 from autodiff_compiler.operators import creation, structure
+from autodiff_compiler.operators.numbers import to_number
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, shape_and_operands
 
 
@@ -65,6 +66,31 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
     return wrap(creation.arange(*values, bounds=bounds, dtype=name))
 
 
+def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Any:
+    """Numbers from start up to end, in steps, given as numbers or as tensors of one element."""
+    return arange(*(_one_number(bound) for bound in (start, end, step)))
+
+
+def _one_number(bound: Any) -> Any:
+    if not hasattr(bound, "__apply_operator__"):
+        return bound
+    kind = "int" if "int" in (dtype_of(bound) or "int") else "float"
+    return bound if isinstance(bound, Value) and bound.type == INT else to_number(bound, kind=kind)
+
+
+def fill(type: Any, shape: Any, value: Any) -> Any:
+    """A tensor of one number, in a dtype."""
+    return full(shape, value, dtype=type)
+
+
+def filled(shape: Any, value: Any) -> Any:
+    """A tensor with one number, given as a tensor or plain, everywhere."""
+    if isinstance(value, Value):
+        known, operands = shape_and_operands(shape)
+        return structure.broadcast_to(value, *operands, shape=known)
+    return full(shape, value)
+
+
 def eye(n: int, m: int | None = None, dtype: Any = None) -> Any:
     """Ones on the diagonal, zeros elsewhere."""
     name = "float32" if dtype is None else to_numpy_name(dtype)
@@ -76,5 +102,6 @@ def linspace(start: Any, end: Any, steps: int) -> Any:
     return wrap(creation.linspace(start=float(start), stop=float(end), count=int(steps)))
 
 __all__ = [
-    "arange", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like",
+    "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "zeros",
+    "zeros_like",
 ]  # fmt: skip

@@ -1,6 +1,11 @@
 """``import autodiff_compiler.ops.functional as F``: the functions."""
 
 from autodiff_compiler.ops.arrays import *  # noqa: F403
+from autodiff_compiler.ops.contraction import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
+from autodiff_compiler.ops.layout import *  # noqa: F403
+from autodiff_compiler.ops.masks import *  # noqa: F403
+from autodiff_compiler.ops.ordering import *  # noqa: F403
+from autodiff_compiler.ops.parts import *  # noqa: F403
 from autodiff_compiler.ops.reductions import *  # noqa: F403

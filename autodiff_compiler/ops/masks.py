@@ -1,0 +1,148 @@
+"""Choosing elements by a condition, under MindSpore's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.dtype import int32, int64
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.operators import compare, elementwise, indexing, numbers, structure
+from autodiff_compiler.ops import arrays, creation, parts, reductions
+from autodiff_compiler.ops._shapes import (
+    axis_of,
+    dtype_of,
+    in_dtype,
+    known_rank,
+    rank_of,
+    shape_of,
+)
+
+
+def _together(input: Any, mask: Any) -> tuple[Any, Any]:
+    """A tensor and its mask, each stretched to the shape of both."""
+    have, want = shape_of(input), shape_of(mask)
+    if have == want or have is None or want is None:
+        return input, mask
+    both = structure.broadcast_shapes([have, want])
+    if both != have:
+        input = arrays.broadcast_to(input, both)
+    return input, mask if both == want else arrays.broadcast_to(mask, both)
+
+
+def masked_select(input: Any, mask: Any) -> Any:
+    """The elements for which the mask holds, in one row."""
+    input, mask = _together(input, mask)
+    return indexing.index(input, mask, index=(("op", 0),))
+
+
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """input with the first elements of source, one after another, where the mask holds."""
+    input, mask = _together(input, mask)
+    count = numbers.to_number(reductions.sum(mask), kind="int")
+    first = parts.item_at(arrays.ravel(source), slice(None, count))
+    return indexing.set_item(input, first, mask, index=(("op", 0),))
+
+
+def one_hot(
+    indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1
+) -> Any:
+    """on_value at each index along a new axis of size ``depth``, else off_value.
+
+    An index outside of the range is nowhere on. Plain numbers give int64, or float32.
+    """
+    rank = known_rank(indices, "one_hot")
+    place = axis_of(axis, rank + 1)
+    classes = arrays.reshape(creation.arange(depth), (-1, *(1,) * (rank - place)))
+    hit = compare.equal(arrays.expand_dims(indices, place), classes)
+    if dtype_of(on_value) is None and dtype_of(off_value) is None:
+        whole = isinstance(on_value, int) and isinstance(off_value, int)
+        hit = in_dtype(hit, int64 if whole else "float32")
+        return hit if (on_value, off_value) == (1, 0) else hit * (on_value - off_value) + off_value
+    return elementwise.where(hit, on_value, off_value)
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None) -> Any:
+    """For each length a row of bools: that many True, then False, ``maxlen`` in all."""
+    if maxlen is None:
+        maxlen = numbers.to_number(reductions.max(lengths)[0], kind="int")
+    return compare.less(creation.arange(maxlen), arrays.expand_dims(lengths, -1))
+
+
+def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+    """Numbers for NaN (0 by default) and the infinities (the ends of the dtype by default)."""
+    ends = np.finfo(dtype_of(input) or "float32")
+    high = ends.max.item() if posinf is None else posinf
+    low = ends.min.item() if neginf is None else neginf
+    x = elementwise.where(compare.isnan(input), 0.0 if nan is None else nan, input)
+    x = elementwise.where(compare.equal(x, float("inf")), high, x)
+    return elementwise.where(compare.equal(x, float("-inf")), low, x)
+
+
+def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over ``axis`` of all that is not NaN."""
+    numbers_only = elementwise.where(compare.isnan(input), 0.0, input)
+    return reductions.sum(numbers_only, axis, keepdims, dtype=dtype)
+
+
+def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+    """The mean over ``axis`` of all that is not NaN."""
+    known = compare.logical_not(compare.isnan(input))
+    count = in_dtype(reductions.sum(known, axis, keepdims), dtype_of(input))
+    return in_dtype(nansum(input, axis, keepdims) / count, dtype)
+
+
+def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = int32) -> Any:
+    """How many elements over ``axis`` are not zero."""
+    return in_dtype(reductions.sum(compare.not_equal(x, 0), axis, keep_dims), dtype)
+
+
+def heaviside(input: Any, values: Any) -> Any:
+    """0 below zero, 1 above zero, ``values`` at zero."""
+    step = in_dtype(compare.greater(input, 0), dtype_of(input))
+    return elementwise.where(compare.equal(input, 0), values, step)
+
+
+def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Any:
+    """The slices along an axis, scaled down to a p-norm of at most ``maxnorm``."""
+    rank = known_rank(input, "renorm")
+    axis = axis_of(axis, rank)
+    others = tuple(other for other in range(rank) if other != axis)
+    powers = elementwise.pow(elementwise.abs(input), p)
+    total = reductions.sum(powers, others, True)
+    over = compare.greater(total, float(maxnorm) ** p)
+    size = elementwise.pow(elementwise.where(over, total, 1.0), 1.0 / p)
+    return input * elementwise.where(over, maxnorm / (size + 1e-7), 1.0)
+
+
+def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Any:
+    """The first ``seq_lengths[b]`` items of each batch in reverse order, the others as they are."""
+    rank = known_rank(x, "reverse_sequence")
+    seq, batch = axis_of(seq_dim, rank), axis_of(batch_dim, rank)
+    order = (batch, seq, *(k for k in range(rank) if k not in (batch, seq)))
+    sizes = arrays.shape(x)
+    length = arrays.expand_dims(in_dtype(seq_lengths, int64), 1)
+    step = creation.arange(sizes[seq])
+    place = elementwise.where(compare.less(step, length), length - 1 - step, step)
+    rows = arrays.reshape(creation.arange(sizes[batch]), (-1, 1))
+    if order == tuple(range(rank)):
+        return indexing.index(x, rows, place, index=(("op", 0), ("op", 1)))
+    moved = indexing.index(arrays.transpose(x, order), rows, place, index=(("op", 0), ("op", 1)))
+    return arrays.transpose(moved, structure.inverse(order))
+
+
+def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """input with a number at the positions whose coordinates are all equal."""
+    dims = [dim for dim in shape_of(input) or () if isinstance(dim, int)]
+    if not dims or len(dims) != rank_of(input):
+        raise ShapeError("fill_diagonal needs the shape of its input", "give it as numbers")
+    if wrap and len(dims) == 2 and dims[0] > dims[1] + 1:
+        raise ShapeError("a diagonal that starts again below the first square is not supported")
+    place = creation.arange(min(dims))
+    return indexing.set_item(input, fill_value, place, index=(("op", 0),) * len(dims))
+
+__all__ = [
+    "count_nonzero", "heaviside", "masked_select", "nan_to_num", "nanmean", "nansum", "one_hot",
+    "renorm", "reverse_sequence", "sequence_mask",
+]  # fmt: skip
