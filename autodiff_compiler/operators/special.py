@@ -68,11 +68,6 @@ copysign: OpDef = elementwise(
     partials={"x": lambda x, y: sign(x) * copysign(1.0, y), "y": lambda ct: None},
 )  # fmt: skip
 
-heaviside = elementwise(
-    "heaviside", "0 where x < 0, y where x is 0, 1 where x > 0. Broadcasts; zero derivative.",
-    operands=XY, numpy="np.heaviside({x}, {y})", dtype=floating, label="step_{x}",
-)  # fmt: skip
-
 
 # ---- the error function
 

@@ -14,7 +14,6 @@ from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import in_dtype, rank_of
 from autodiff_compiler.ops.primitive import Primitive, primitive
 
-
 Reshape, Transpose = primitive("Reshape", arrays.reshape), primitive("Transpose", arrays.transpose)
 ExpandDims, Gather = primitive("ExpandDims", arrays.expand_dims), primitive("Gather", arrays.gather)
 GatherD = primitive("GatherD", arrays.gather_elements)

@@ -25,7 +25,6 @@ FUNCTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "xlogy": (case(_X, _POSITIVE), case(_ROW, _POSITIVE), case(0.7, _POSITIVE)),
     "fmod": _QUOTIENTS,
     "copysign": (case(_X, real(2, 3, seed=1)), case(_X, _ROW), case(0.7, _X)),
-    "heaviside": _PAIRS,
     "erf": (case(_X), case(real()), case(np.array([-30.0, -5.5, -4.0, 3.0, 4.5, 30.0]))),
     "erfc": (case(_X), case(real()), case(np.array([-30.0, -5.5, -4.0, 3.0, 4.5, 30.0]))),
     "polygamma": (case(_POSITIVE, n=0), case(_POSITIVE, n=1), case(real() + 4.0, n=2)),

@@ -1,0 +1,48 @@
+"""What an operator class is: ``ops.Elu(alpha=1.0)(x)``. Settings first, operands later."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class Primitive:
+    """An operator with its settings. Calling it applies it, to tensors or while compiling."""
+
+    name = ""
+
+    def __init__(self, name: str = ""):
+        self.name = name or type(self).__name__
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not say what it computes")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def primitive(name: str, function: Callable[..., Any], **settings: Any) -> type[Primitive]:
+    """The class of a function: ``settings`` are the constructor's arguments and their defaults.
+
+    >>> Round = primitive("Round", lambda x, digits: round(x, digits), digits=0)
+    >>> Round(1)(2.55), Round().digits
+    (2.5, 0)
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature(
+        [inspect.Parameter(key, kind, default=value) for key, value in settings.items()]
+    )
+
+    def __init__(self: Primitive, *args: Any, **kwargs: Any) -> None:
+        Primitive.__init__(self)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        vars(self).update(bound.arguments)
+
+    def __call__(self: Primitive, *args: Any) -> Any:
+        return function(*args, **{key: getattr(self, key) for key in settings})
+
+    space = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__,
+             "__module__": __name__}  # fmt: skip
+    return type(name, (Primitive,), space)

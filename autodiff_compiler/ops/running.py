@@ -1,0 +1,217 @@
+"""Running products and extremes, medians, norms and clipping by norm, under MindSpore's names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.operators import along, elementwise, indexing, joining, reduce, running
+from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.ops import arrays, reductions
+from autodiff_compiler.ops._shapes import (
+    axes_of,
+    axis_of,
+    dtype_of,
+    in_dtype,
+    known_rank,
+    rank_of,
+)
+
+# ---- along an axis
+
+
+def cumprod(input: Any, dim: int, dtype: Any = None) -> Any:
+    """Running products along an axis."""
+    return running.cumprod(in_dtype(input, dtype), axis=axis_of(dim, rank_of(input)))
+
+
+def shifted(x: Any, axis: int) -> Any:
+    """One before the first element along an axis, the last dropped."""
+    axis = axis_of(axis, known_rank(x, "an exclusive product"))
+    widths = tuple((int(axis == other), 0) for other in range(known_rank(x, "pad")))
+    kept = indexing.index(x, index=(*(FULL,) * axis, ("slice", None, -1, None)))
+    return joining.pad(kept, widths=widths, value=1)
+
+
+def logcumsumexp(input: Any, axis: int) -> Any:
+    """log(cumsum(exp(input))) along an axis."""
+    return running.logcumsumexp(input, axis=axis_of(axis, rank_of(input)))
+
+
+def cummax(input: Any, axis: int) -> tuple[Any, Any]:
+    """The largest elements so far along an axis, and their positions: of equals the last."""
+    axis = axis_of(axis, rank_of(input))
+    place = running.running_argmax(input, axis=axis)
+    return along.take_along(input, place, axis=axis), place
+
+
+def cummin(input: Any, axis: int) -> tuple[Any, Any]:
+    """The smallest elements so far along an axis, and their positions: of equals the last."""
+    axis = axis_of(axis, rank_of(input))
+    place = running.running_argmin(input, axis=axis)
+    return along.take_along(input, place, axis=axis), place
+
+
+def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+    """The medians along an axis, the lower of two, and their positions."""
+    axis = axis_of(axis, known_rank(input, "median"))
+    place = running.argmedian(input, axis=axis)
+    value = along.take_along(input, place, axis=axis)
+    if keepdims:
+        return value, place
+    return joining.squeeze(value, axes=(axis,)), joining.squeeze(place, axes=(axis,))
+
+
+# ---- two answers at once
+
+
+def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Any, Any]:
+    """The smallest and the largest elements over an axis (None: of all)."""
+    if axis is None:
+        return reductions.amin(input, None, keepdims), reductions.amax(input, None, keepdims)
+    return reductions.min(input, axis, keepdims)[0], reductions.max(input, axis, keepdims)[0]
+
+
+def var_mean(
+    input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False
+) -> tuple[Any, Any]:
+    """The variance and the mean over ``axis``."""
+    variance = reductions.var(input, axis, ddof, keepdims)
+    return variance, reductions.mean(input, axis, keepdims)
+
+
+def std_mean(
+    input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False
+) -> tuple[Any, Any]:
+    """The standard deviation and the mean over ``axis``."""
+    return reductions.std(input, axis, ddof, keepdims), reductions.mean(input, axis, keepdims)
+
+
+# ---- norms
+
+
+def norm(
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """A vector's norm over one axis, or of all elements; over two axes a matrix's, as NumPy's.
+
+    Without ``ord`` it is the root of the sum of squares, over any axes. Its slope at 0 is NaN.
+    """
+    A = in_dtype(A, dtype)
+    if ord is None:
+        return _power_norm(A, 2, axes_of(dim, A), keepdim)
+    if dim is None and rank_of(A) != 2:
+        flat = _vector_norm(arrays.ravel(A), ord, 0, False)
+        return flat if not keepdim else arrays.reshape(flat, (1,) * known_rank(A, "norm"))
+    axes = axes_of(dim, A) or (0, 1)
+    if len(axes) == 1:
+        return _vector_norm(A, ord, axes[0], keepdim)
+    return _matrix_norm(A, ord, axes, keepdim, dim)
+
+
+def _power_norm(x: Any, p: float, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+    if p == 2:
+        return elementwise.sqrt(reductions.sum(elementwise.square(x), axes, keepdims))
+    if p == 1:
+        return reductions.sum(elementwise.abs(x), axes, keepdims)
+    total = reductions.sum(elementwise.pow(elementwise.abs(x), p), axes, keepdims)
+    return elementwise.pow(total, 1.0 / p)
+
+
+def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+    if isinstance(ord, str):
+        raise ValueError(f"{ord!r} is a norm of matrices; name two axes in dim")
+    if ord == math.inf or ord == -math.inf:
+        extreme = reduce.max if ord > 0 else reduce.min
+        return extreme(elementwise.abs(x), axes=(axis,), keepdims=bool(keepdims), first=True)
+    if ord == 0:
+        count = reductions.sum(elementwise.sign(elementwise.abs(x)), axis, keepdims)
+        return in_dtype(count, dtype_of(x))
+    return _power_norm(x, ord, (axis,), keepdims)
+
+
+def _matrix_norm(x: Any, ord: Any, axes: Sequence[int], keepdims: bool, dim: Any) -> Any:
+    if len(axes) != 2:
+        raise ShapeError(f"a norm is taken over one or two axes, not {len(axes)}")
+    if ord == "fro":
+        return _power_norm(x, 2, tuple(axes), keepdims)
+    rows, columns = (axis_of(axis, rank_of(x)) for axis in (dim or (0, 1)))
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise ValueError(
+            f"the norm {ord!r} of a matrix needs singular values: take ops.svd and reduce those"
+        )
+    inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    extreme = reduce.max if ord > 0 else reduce.min
+    sums = reductions.sum(elementwise.abs(x), inner, True)
+    found = extreme(sums, axes=(outer,), keepdims=True, first=True)
+    return found if keepdims else joining.squeeze(found, axes=tuple(sorted((rows, columns))))
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
+    """The cosine of the angle between x1 and x2 along an axis."""
+    squares = [reductions.sum(elementwise.square(x), dim) for x in (x1, x2)]
+    sizes = elementwise.maximum(squares[0] * squares[1], eps * eps)
+    return reductions.sum(x1 * x2, dim) / elementwise.sqrt(sizes)
+
+
+def lp_norm(
+    x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12
+) -> Any:
+    """The p-norm over ``axis``, and at least epsilon, where its slope is 0."""
+    even = elementwise.square(x) if p == 2 else elementwise.pow(elementwise.abs(x), p)
+    total = reductions.sum(even, axes_of(axis, x), keep_dims)
+    total = elementwise.maximum(total, float(epsilon) ** p)
+    return elementwise.sqrt(total) if p == 2 else elementwise.pow(total, 1.0 / p)
+
+
+def l2_normalize(x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
+    """x / max(norm of x over ``axis``, epsilon)."""
+    return x / lp_norm(x, axis, 2, True, epsilon)
+
+
+# ---- clipping by norm
+
+
+def clip_by_norm(
+    x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Any:
+    """Tensors scaled down together so that the norm of all their elements is at most max_norm."""
+    if error_if_nonfinite:
+        raise ValueError(
+            "error_if_nonfinite asks for a value while compiling; check the norm outside"
+        )
+    parts = list(x) if isinstance(x, (tuple, list)) else [x]
+    if norm_type == math.inf:
+        sizes = [reductions.amax(elementwise.abs(part)) for part in parts]
+        total = arrays.stack(sizes)
+        total = reductions.amax(total)
+    else:
+        powers = [_power_norm(part, norm_type, None, False) for part in parts]
+        total = powers[0]
+        if len(powers) > 1:
+            total = _power_norm(arrays.stack(powers), norm_type, None, False)
+    scale = elementwise.minimum(max_norm / (total + 1e-6), 1.0)
+    clipped = [part * in_dtype(scale, dtype_of(part)) for part in parts]
+    return type(x)(clipped) if isinstance(x, (tuple, list)) else clipped[0]
+
+
+def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Any, ...]:
+    """Tensors times clip_norm / max(global norm, clip_norm), the norm of all their elements."""
+    if use_norm is not None:
+        raise ValueError("use_norm must be None")
+    if not clip_norm > 0:
+        raise ValueError(f"clip_norm is a positive number, not {clip_norm!r}")
+    total: Any = 0.0
+    for part in x:
+        total = total + in_dtype(reductions.sum(elementwise.square(part)), "float32")
+    size = elementwise.sqrt(total)
+    size = elementwise.where(size >= clip_norm, size, float(clip_norm))
+    return tuple(in_dtype(part * clip_norm / size, dtype_of(part)) for part in x)
+
+
+__all__ = [
+    "aminmax", "clip_by_global_norm", "clip_by_norm", "cosine_similarity", "cummax", "cummin",
+    "cumprod", "logcumsumexp", "median", "norm", "std_mean", "var_mean",
+]  # fmt: skip

@@ -1,0 +1,344 @@
+"""Elementwise functions beyond arithmetic, and sums of several tensors, under MindSpore's names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators import compare, elementwise, indexing, special, structure
+from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.ops import arrays, creation, reductions
+from autodiff_compiler.ops._shapes import axis_of, dtype_of, in_dtype, is_integral, known_rank
+
+
+def _is_tensor(x: Any) -> bool:
+    return hasattr(x, "__apply_operator__")
+
+
+def _tensor_like(x: Any, other: Any) -> Any:
+    """x as a tensor: a number in the shape of ``other``."""
+    return x if _is_tensor(x) else structure.full_like(other, value=float(x))
+
+
+def log2(input: Any) -> Any:
+    """The logarithm to base 2."""
+    return special.log2(input)
+
+
+def log10(input: Any) -> Any:
+    """The logarithm to base 10."""
+    return special.log10(input)
+
+
+def exp2(input: Any) -> Any:
+    """2 to the input."""
+    return elementwise.pow(2.0, input)
+
+
+def erf(input: Any) -> Any:
+    """The error function."""
+    return special.erf(input)
+
+
+def erfc(input: Any) -> Any:
+    """1 - erf(input), exact also where it is small."""
+    return special.erfc(input)
+
+
+def _mirrored(x: Any) -> tuple[Any, Any, Any]:
+    """Where x is positive; x there and 1 - x elsewhere; and x elsewhere, 1 / 4 there."""
+    positive = x > 0.0
+    right = elementwise.where(positive, x, 1.0 - x)
+    return positive, right, elementwise.where(positive, 0.25, x)
+
+
+def lgamma(input: Any) -> Any:
+    """log(abs(gamma(input))); left of 0 by the reflection formula."""
+    positive, right, left = _mirrored(input)
+    value = special.lgamma(right)
+    sine = elementwise.abs(elementwise.sin(math.pi * left))
+    return elementwise.where(positive, value, elementwise.log(math.pi / sine) - value)
+
+
+def digamma(input: Any) -> Any:
+    """The derivative of ``lgamma``; left of 0 by the reflection formula."""
+    positive, right, left = _mirrored(input)
+    reflected = elementwise.where(positive, 0.0, math.pi / elementwise.tan(math.pi * left))
+    return special.polygamma(right, n=0) - reflected
+
+
+def polygamma(n: int, input: Any) -> Any:
+    """The n-th derivative of ``digamma``, NaN left of 0 unless n is 0."""
+    if not isinstance(n, int) or n < 0:
+        raise ValueError(f"the order of polygamma is an int from 0 on, not {n!r}")
+    if n == 0:
+        return digamma(input)
+    return elementwise.where(input > 0.0, special.polygamma(input, n=n), math.nan)
+
+
+def sinc(input: Any) -> Any:
+    """sin(pi * input) / (pi * input), 1 at 0."""
+    return special.sinc(input)
+
+
+def hypot(input: Any, other: Any) -> Any:
+    """sqrt(input² + other²)."""
+    return special.hypot(input, other)
+
+
+def logaddexp(input: Any, other: Any) -> Any:
+    """log(exp(input) + exp(other))."""
+    return special.logaddexp(input, other)
+
+
+def logaddexp2(input: Any, other: Any) -> Any:
+    """log2(2 ** input + 2 ** other)."""
+    base = math.log(2.0)
+    return special.logaddexp(input * base, other * base) / base
+
+
+def logit(input: Any, eps: float | None = None) -> Any:
+    """log(input / (1 - input)), of the input limited to [eps, 1 - eps] if given."""
+    if eps is not None and eps >= 0:
+        input = elementwise.clip(input, float(eps), 1.0 - eps)
+    return elementwise.log(input / (1.0 - input))
+
+
+def xlogy(input: Any, other: Any) -> Any:
+    """input * log(other), and 0 where the input is 0."""
+    return special.xlogy(input, _tensor_like(other, input))
+
+
+def xdivy(x: Any, y: Any) -> Any:
+    """x / y, and 0 where both are 0."""
+    both = compare.logical_and(compare.equal(x, 0.0), compare.equal(y, 0.0))
+    return elementwise.where(both, 0.0, x / elementwise.where(both, 1.0, y))
+
+
+def div_no_nan(x: Any, y: Any) -> Any:
+    """x / y, and 0 where y is 0."""
+    zero = compare.equal(y, 0.0)
+    return elementwise.where(zero, 0.0, x / elementwise.where(zero, 1.0, y))
+
+
+def mul_no_nan(x: Any, y: Any) -> Any:
+    """x * y, and 0 where y is 0, whatever x is."""
+    lost = compare.logical_and(compare.equal(y, 0.0), compare.logical_not(compare.isfinite(x)))
+    return elementwise.where(lost, 0.0, x) * y
+
+
+def copysign(x: Any, other: Any) -> Any:
+    """The size of x with the sign of other."""
+    if not _is_tensor(other):
+        return elementwise.abs(x) * math.copysign(1.0, other)
+    return special.copysign(x, other)
+
+
+def fmod(input: Any, other: Any) -> Any:
+    """The remainder of input / other, with the sign of the input."""
+    return special.fmod(input, other)
+
+
+def truncate_div(x: Any, y: Any) -> Any:
+    """x / y rounded towards 0; whole numbers stay whole."""
+    if is_integral(x) and (is_integral(y) or isinstance(y, int)):
+        return elementwise.floor_div(x - special.fmod(x, y), y)
+    return elementwise.trunc(x / y)
+
+
+def fmax(input: Any, other: Any) -> Any:
+    """The larger of two, or the one that is not NaN; of equals the first."""
+    return elementwise.where((input >= other) | compare.isnan(other), input, other)
+
+
+def fmin(input: Any, other: Any) -> Any:
+    """The smaller of two, or the one that is not NaN; of equals the first."""
+    return elementwise.where((input <= other) | compare.isnan(other), input, other)
+
+
+def frac(x: Any) -> Any:
+    """x without its whole part."""
+    return x - elementwise.trunc(x)
+
+
+def sgn(input: Any) -> Any:
+    """-1, 0 or 1."""
+    return elementwise.sign(input)
+
+
+def positive(input: Any) -> Any:
+    """The input as it is."""
+    return input
+
+
+def deg2rad(x: Any) -> Any:
+    """Degrees in radians."""
+    return x * (math.pi / 180.0)
+
+
+def rad2deg(x: Any) -> Any:
+    """Radians in degrees."""
+    return x * (180.0 / math.pi)
+
+
+def float_power(input: Any, exponent: Any) -> Any:
+    """input ** exponent in float64."""
+    wide = [in_dtype(x, "float64") if _is_tensor(x) else float(x) for x in (input, exponent)]
+    return elementwise.pow(*wide)
+
+
+def ldexp(x: Any, other: Any) -> Any:
+    """x * 2 ** other."""
+    return x * elementwise.pow(2.0, other)
+
+
+def lerp(input: Any, end: Any, weight: Any) -> Any:
+    """input + weight * (end - input)."""
+    return input + weight * (end - input)
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    """input + value * tensor1 * tensor2."""
+    return input + _times(value, tensor1 * tensor2)
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    """input + value * tensor1 / tensor2."""
+    return input + _times(value, tensor1 / tensor2)
+
+
+def _times(value: Any, x: Any) -> Any:
+    return x if not _is_tensor(value) and value == 1 else value * x
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * input + alpha * mat @ vec."""
+    return _times(beta, input) + _times(alpha, arrays.matmul(mat, vec))
+
+
+def addn(x: Any) -> Any:
+    """The sum of several tensors of one shape."""
+    parts = list(x) if isinstance(x, (tuple, list)) else [x]
+    if not parts:
+        raise ValueError("addn adds at least one tensor")
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def squared_difference(x: Any, y: Any) -> Any:
+    """(x - y)²."""
+    return elementwise.square(x - y)
+
+
+def square_sum_all(x: Any, y: Any) -> tuple[Any, Any]:
+    """The sums of the squares of x and of y."""
+    return reductions.sum(elementwise.square(x)), reductions.sum(elementwise.square(y))
+
+
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """The differences of neighbours along an axis, n times over."""
+    axis = axis_of(axis, known_rank(x, "diff"))
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = arrays.concat(parts, axis) if len(parts) > 1 else x
+    for _ in range(n):
+        x = _part(x, axis, 1, None) - _part(x, axis, None, -1)
+    return x
+
+
+def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
+    """The integral along an axis by the trapezoidal rule, over steps of dx or between places x."""
+    axis = axis_of(dim, known_rank(y, "trapz"))
+    pairs = _part(y, axis, 1, None) + _part(y, axis, None, -1)
+    if x is None:
+        return reductions.sum(pairs, axis) * (0.5 * dx)
+    steps = diff(x, axis=-1 if known_rank(x, "trapz") == 1 else axis)
+    if known_rank(steps, "trapz") == 1:
+        steps = arrays.reshape(steps, (-1, *(1,) * (known_rank(y, "trapz") - 1 - axis)))
+    return reductions.sum(pairs * steps, axis) * 0.5
+
+
+def _part(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
+    return indexing.index(x, index=(*(FULL,) * axis, ("slice", start, stop, None)))
+
+
+def isclose(
+    input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Any:
+    """abs(input - other) <= atol + rtol * abs(other)."""
+    return compare.isclose(
+        input, other, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan)
+    )
+
+
+def isposinf(input: Any) -> Any:
+    """Plus infinity."""
+    return compare.equal(input, math.inf)
+
+
+def isneginf(input: Any) -> Any:
+    """Minus infinity."""
+    return compare.equal(input, -math.inf)
+
+
+def isreal(input: Any) -> Any:
+    """Without an imaginary part: true everywhere, for there are no complex tensors to compile."""
+    return creation.ones_like(input, dtype="bool")
+
+
+def is_floating_point(input: Any) -> bool:
+    """Whether the dtype is a float."""
+    return "float" in (dtype_of(input) or "")
+
+
+def bitwise_left_shift(input: Any, other: Any) -> Any:
+    """input << other."""
+    return elementwise.shift_left(input, other)
+
+
+def bitwise_right_shift(input: Any, other: Any) -> Any:
+    """input >> other."""
+    return elementwise.shift_right(input, other)
+
+
+def gcd(input: Any, other: Any) -> Any:
+    """The greatest common divisor."""
+    return elementwise.gcd(input, other)
+
+
+def lcm(input: Any, other: Any) -> Any:
+    """The least common multiple."""
+    return elementwise.lcm(input, other)
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether this is a Tensor."""
+    return isinstance(obj.type, ArrayType) if isinstance(obj, Value) else isinstance(obj, Tensor)
+
+
+def scalar_to_tensor(input_x: Any, dtype: Any = None) -> Any:
+    """A number as a tensor without axes: int64, bool, or float32 unless a dtype is given."""
+    return creation.full((), input_x, dtype=dtype)
+
+
+def tuple_to_array(input_x: Sequence[Any]) -> Any:
+    """A tuple of numbers as a tensor: int64, or float32 if one is a float."""
+    return Tensor(list(input_x))
+
+
+truncate_mod, accumulate_n, inv = fmod, addn, elementwise.reciprocal
+
+__all__ = [
+    "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bitwise_left_shift",
+    "bitwise_right_shift", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc", "exp2",
+    "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "inv", "is_floating_point",
+    "is_tensor", "isclose", "isneginf", "isposinf", "isreal", "lcm", "ldexp", "lerp", "lgamma",
+    "log10", "log2", "logaddexp", "logaddexp2", "logit", "polygamma", "positive", "rad2deg",
+    "scalar_to_tensor", "sgn", "sinc", "squared_difference", "trapz", "truncate_div",
+    "truncate_mod", "tuple_to_array", "xdivy", "xlogy",
+]  # fmt: skip
