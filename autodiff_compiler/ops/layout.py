@@ -9,7 +9,7 @@ from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import creation as made
 from autodiff_compiler.operators import indexing, joining, moving
-from autodiff_compiler.ops import arrays, reductions
+from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import (
     axis_of,
     in_dtype,
@@ -166,6 +166,21 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     if order != tuple(range(rank)):
         input = arrays.transpose(input, order)
     return moving.diagonal(input, offset=int(offset))
+
+
+def diagonal_scatter(
+    input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Any:
+    """The input with the diagonal of the plane of two axes replaced."""
+    rank = known_rank(input, "diagonal_scatter")
+    planes, last = (axis_of(dim1, rank), axis_of(dim2, rank)), (rank - 2, rank - 1)
+    moved = moveaxis_if_needed(input, planes, last)
+    rows, columns = arrays.shape(moved)[-2:]
+    count = min(rows, columns - offset) if offset > 0 else min(rows + offset, columns)
+    low, right = max(-offset, 0), max(offset, 0)
+    places = (creation.arange(low, low + count), creation.arange(right, right + count))
+    index = ("...", ("op", 0), ("op", 1))
+    return moveaxis_if_needed(indexing.set_item(moved, src, *places, index=index), last, planes)
 
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:

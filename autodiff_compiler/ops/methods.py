@@ -23,6 +23,7 @@ from autodiff_compiler.ops._shapes import (
     one_or_many,
     rank_of,
 )
+from autodiff_compiler.ops.array_methods import ARRAY_METHODS
 
 
 def sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -156,6 +157,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         "bmm chunk dot expand_dims flatten gather gather_elements matmul mm outer ravel split "
         "squeeze swapaxes t unbind unsqueeze",
     ),
+    **ARRAY_METHODS,
     **_of(reductions, "all amax amin any argmax argmin log_softmax logsumexp mean prod softmax"),
     **dict(
         astype=astype, broadcast_to=broadcast_to, copy=elementwise.deepcopy, cumsum=cumsum,
