@@ -36,8 +36,10 @@ from autodiff_compiler.ir.types import (
     type_of_literal,
 )
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
-from autodiff_compiler.plan import Compiled, Request, Static
+from autodiff_compiler.plan import Compiled, NeedValues, Request, Static
 from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.runtime.known import with_known_numbers
+from autodiff_compiler.runtime.slots import holds_tensor, is_numpy_call
 from autodiff_compiler.testing.numeric import Report, check_grads
 
 Decorated = TypeVar("Decorated")
@@ -209,9 +211,22 @@ def gradient_source(
     gradient = GradOperation(get_all, get_by_list, sens_param)(fn, weights)
     target = gradient.fn
     slots = tuple(map(slot_of, inputs)) or tuple(ArrayType() for _ in required(target))
-    tensors = [isinstance(slot, ArrayType) for slot in slots]
-    request = replace(gradient.request(tensors), opt_level=opt_level)
-    return pipeline.stage_text(target, request, slots, (), stage)
+    # A plain function with a float among its arguments is NumPy's: floats have gradients there.
+    floats = (FLOAT,) if not isinstance(target, Cell) and not holds_tensor(inputs) else ()
+    numpy = FLOAT in floats and (FLOAT in slots or is_numpy_call(target, inputs))
+    active = [isinstance(slot, ArrayType) or numpy and slot == FLOAT for slot in slots]
+    request = replace(gradient.request(active), numpy=numpy, opt_level=opt_level)
+
+    def text(known: frozenset[int]) -> str:
+        given = [Static(inputs[n]) if n in known else slot for n, slot in enumerate(slots)]
+        try:
+            return pipeline.stage_text(target, request, given, (), stage)
+        except NeedValues as need:
+            if all(n < len(inputs) and not isinstance(inputs[n], str) for n in need.positions):
+                raise
+            raise CallError(str(need), "give the number itself in place of its type") from None
+
+    return with_known_numbers(text, inputs)[0]
 
 
 def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:

@@ -23,6 +23,7 @@ from autodiff_compiler.ir.rewrite import map_regions, producers
 from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import Type, carries_cotangent
 from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.runner import run
 from autodiff_compiler.plan import Compiled, Request, Static
@@ -87,6 +88,16 @@ def build(
     keywords: Sequence[str] = (),
 ) -> Unit:
     """Runs every stage up to the source."""
+    with numpy_promotion(request.numpy):
+        return _build(fn, request, slots, keywords)
+
+
+def _build(
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Type | Static],
+    keywords: Sequence[str],
+) -> Unit:
     passes = LEVELS[request.opt_level]
 
     def clean(function: Function) -> Function:
@@ -164,7 +175,8 @@ def _usage(unit: Unit, request: Request) -> list[str]:
     found = ", ".join(f"d_{unit.primal.params[place].name}" for place in unit.wrt)
     given = ", ".join(["residuals", *(param.name for param in backward.params[1:])])
     value = "" if len(forward.returns) == 1 else "out, "
-    lines = [f"{value}residuals = {call}", f"{found or '()'} = {backward.name}({given})"]
+    target = f"{found} = " if found else ""
+    lines = [f"{value}residuals = {call}", f"{target}{backward.name}({given})"]
     return [piece for line in lines for piece in wrap(line, 4)]
 
 

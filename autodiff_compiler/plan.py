@@ -38,6 +38,7 @@ class Request:
     sens        'ones', 'given' (last input) or 'none' (forward only: no backward at all).
     value       whether forward returns the function's value.
     aux         whether only the first of several outputs is differentiated.
+    numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
     """
 
     positions: tuple[int, ...] = ()
@@ -45,6 +46,7 @@ class Request:
     sens: str = "none"
     value: bool = True
     aux: bool = False
+    numpy: bool = False
     opt_level: int = 1
 
     @property

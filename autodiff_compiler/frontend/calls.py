@@ -20,6 +20,7 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
 from autodiff_compiler.frontend.naming import hides_values
+from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.texts import Texts
 from autodiff_compiler.frontend.values import (
@@ -27,11 +28,10 @@ from autodiff_compiler.frontend.values import (
     Closure,
     HeapMethod,
     Ref,
-    leaves,
 )
 from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import FLOAT, ArrayType
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
 
 PACKAGE = "autodiff_compiler"
@@ -85,6 +85,8 @@ class Calls(Texts):
             return self._make_gradient(callee, args, kwargs)
         if _is_macro(callee):
             return self._macro(callee, args, kwargs)
+        if self._is_known(callee) and callee in NUMPY and self._meets_values(args, kwargs):
+            return self._macro(NUMPY[callee], args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not _is_numpy(callee):
             return self._call_text(callee, args, kwargs)
         return self._call_now(callee, args, kwargs)
@@ -143,6 +145,10 @@ class Calls(Texts):
             return tuple(self._adopt(item) for item in result)
         return self.lifted(result)
 
+    def _meets_values(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether an argument holds a run-time value."""
+        return any(_holds_value(self._plain(arg)) for arg in (*args, *kwargs.values()))
+
     def _call_now(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Calls something that is neither ours nor a text, on known arguments."""
         name = getattr(callee, "__name__", type(callee).__name__)
@@ -151,8 +157,7 @@ class Calls(Texts):
                 DTypeError, f"a {type(callee).__name__} is not callable",
                 "call a function, a Cell or an operator",
             )  # fmt: skip
-        values = [leaf for arg in (*args, *kwargs.values()) for leaf in leaves(self._plain(arg))]
-        if any(isinstance(leaf, Value) for leaf in values):
+        if self._meets_values(args, kwargs):
             raise self.fail(
                 UnsupportedSyntax,
                 f"'{name}' cannot be called with a run-time value",
@@ -185,6 +190,13 @@ class Calls(Texts):
 
     # ---- gradients inside a text
 
+    def _is_active(self, slot: Any) -> bool:
+        """Whether a gradient is due for this argument: a tensor; in plain NumPy code a float."""
+        floats = (FLOAT,) if self.world.numpy else ()
+        return isinstance(slot, Value) and (
+            isinstance(slot.type, ArrayType) or slot.type in floats
+        )
+
     def _make_gradient(self, maker: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Runs ``GradOperation()``, ``grad_op(net, weights)`` or ``grad(net)`` now."""
         raw = [self.original(arg) for arg in args]
@@ -206,7 +218,7 @@ class Calls(Texts):
         """A ``grad`` operation on the function that ``gradient`` differentiates."""
         given, named, sens = gradient.split_sens(list(args), dict(kwargs))
         slots = [*given, *named.values()]
-        request = gradient.request([_is_tensor(slot) for slot in slots])
+        request = gradient.request([self._is_active(slot) for slot in slots])
         made = self.outline(gradient.fn, given, named, request.aux, request.weights)
         if not isinstance(made.returned, (Value, int, float)):
             raise self.fail(DTypeError, "the differentiated function returns nothing to "
@@ -250,5 +262,9 @@ def _makes_gradient(callee: Any) -> bool:
     return bool(getattr(callee, "makes_gradient", False))
 
 
-def _is_tensor(slot: Any) -> bool:
-    return isinstance(slot, Value) and isinstance(slot.type, ArrayType)
+def _holds_value(thing: Any) -> bool:
+    if isinstance(thing, (tuple, list)):
+        return any(map(_holds_value, thing))
+    if isinstance(thing, dict):
+        return any(map(_holds_value, thing.values()))
+    return isinstance(thing, Value)

@@ -185,7 +185,7 @@ def lower(
     Raises a CompileError that tells every problem, or ``plan.NeedValues`` where a number must be
     known that ``slots`` gives as a type.
     """
-    world = World()
+    world = World(numpy=request.numpy)
     world.know(fn, "fn")
     root = Lowering(world)
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]

@@ -41,6 +41,7 @@ class World:
 
     assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    numpy: bool = False
     refs: Iterator[int] = field(default_factory=itertools.count)
     _paths: dict[int, str] = field(default_factory=dict)
     _alive: list[Any] = field(default_factory=list)

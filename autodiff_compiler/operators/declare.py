@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -69,6 +71,25 @@ def same_type(types: Sequence[Type], **attrs: Any) -> Type:
     return types[0]
 
 
+class _Promotion(threading.local):
+    """Whose rules promote dtypes in this thread: MindSpore's, or NumPy's for plain functions."""
+
+    numpy = False
+
+
+PROMOTION = _Promotion()
+
+
+@contextmanager
+def numpy_promotion(on: bool = True) -> Iterator[None]:
+    """Inside, dtypes promote as NumPy promotes them."""
+    before, PROMOTION.numpy = PROMOTION.numpy, on
+    try:
+        yield
+    finally:
+        PROMOTION.numpy = before
+
+
 def promote_dtypes(left: str | None, right: str | None) -> str | None:
     """The dtype of ``left + right`` for two tensors, by dtype alone (0-d tensors count fully).
 
@@ -107,6 +128,9 @@ def promote_scalar(dtype: str | None, kind: ScalarType) -> str | None:
 
 def arithmetic_dtype(types: Sequence[Type]) -> str | None:
     """The promoted dtype of operands of which at least one is an array."""
+    if PROMOTION.numpy and all(not isinstance(t, ArrayType) or t.dtype for t in types):
+        known = [np.dtype(t.dtype) if isinstance(t, ArrayType) else _SAMPLE[t] for t in types]
+        return np.result_type(*known).name
     arrays = [t.dtype for t in types if isinstance(t, ArrayType)]
     dtype = arrays[0]
     for other in arrays[1:]:

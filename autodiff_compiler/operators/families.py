@@ -14,6 +14,7 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef, call_rule, rule_names
 from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, is_floating
 from autodiff_compiler.operators.declare import (
+    PROMOTION,
     arithmetic_dtype,
     broadcast_shapes,
     casts_for,
@@ -30,9 +31,10 @@ def arithmetic(types: Sequence[Type]) -> str | None:
 
 
 def floating(types: Sequence[Type]) -> str | None:
-    """As ``arithmetic``, and float32 for integers and bools."""
+    """As ``arithmetic``, and float32 (NumPy's own rule: float64) for integers and bools."""
     dtype = arithmetic_dtype(types)
-    return "float32" if dtype is not None and ("int" in dtype or dtype == "bool") else dtype
+    wide = "float64" if PROMOTION.numpy else "float32"
+    return wide if dtype is not None and ("int" in dtype or dtype == "bool") else dtype
 
 
 def boolean(types: Sequence[Type]) -> str | None:

@@ -34,6 +34,7 @@ class GradientFunction:
     position    the slots to differentiate; ``"all"`` promises a tuple, whatever its length.
     optional    a missing slot 0 gives ``()`` instead of an error.
     by_list     whether ``weights`` are differentiated; None stands for all that take part.
+    numpy       whether arrays and floats count as tensors where no argument is a tensor.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class GradientFunction:
         value: bool = False,
         has_aux: bool = False,
         return_ids: bool = False,
+        numpy: bool = False,
     ):
+        self.numpy = numpy
         self.fn = unwrapped(fn)
         # A snapshot: what the caller does to the list later is another request.
         self.weights = _snapshot(weights) if by_list else None
@@ -281,6 +284,7 @@ def _asked(
         value=value,
         has_aux=has_aux,
         return_ids=return_ids,
+        numpy=True,
     )
 
 

@@ -7,22 +7,25 @@ so that this floor knows text and plain records only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor, wrap
-from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ops.gradient import GradientFunction, unwrapped
-from autodiff_compiler.plan import Compiled, NeedValues, Request, TupleType
+from autodiff_compiler.plan import Compiled, Request, TupleType
 from autodiff_compiler.runtime.cache import Cache
 from autodiff_compiler.runtime.guards import compile_guard, first_broken
+from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.load import load
 from autodiff_compiler.runtime.sensitivity import sensitivity_arrays
 from autodiff_compiler.runtime.slots import (
     check_arity,
+    check_numpy_positions,
     compile_reader,
     holds_tensor,
+    is_numpy_call,
     is_tensor,
     known_by_identity,
     signature,
@@ -52,8 +55,9 @@ class Unit:
         self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
         sources = [item.source for item in compiled.hoisted]
         self.read = compile_reader(slots, compiled.dynamic_slots, sources)
-        self.wraps = holds_tensor([*slots, *sources]) or not any(
-            isinstance(slot, np.ndarray) for slot in slots
+        self.wraps = not request.numpy and (
+            holds_tensor([*slots, *sources])
+            or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
         self.used = self.calls = 0
         # A sensitivity belongs to a value, so forward returns it then, too.
@@ -140,7 +144,8 @@ class Runtime:
         unit = self.cache.find(cell, key, slots)
         if unit is None:
             check_arity(cell, args, kwargs, False)
-            unit = self._compiled(cell, key, slots, FORWARD, tuple(kwargs))
+            request = replace(FORWARD, numpy=is_numpy_call(cell, slots))
+            unit = self._compiled(cell, key, slots, request, tuple(kwargs))
         unit.calls += 1
         return unit.run_forward(slots)
 
@@ -156,7 +161,11 @@ class Runtime:
         unit = self.cache.find(gradient.fn, key, slots)
         if unit is None:
             check_arity(gradient.fn, args, kwargs, gradient.sens_param)
-            request = gradient.request(list(map(is_tensor, slots)))
+            numpy = gradient.numpy and is_numpy_call(gradient.fn, slots)
+            request = gradient.request([numpy or is_tensor(slot) for slot in slots])
+            if numpy:
+                check_numpy_positions(slots, request.positions)
+                request = replace(request, numpy=True)
             unit = self._compiled(gradient.fn, key, slots, request, tuple(kwargs))
         unit.calls += 1
         value, inputs, weights = unit.run_pair(slots, sens)
@@ -185,21 +194,11 @@ class Runtime:
         """What the compiler makes of a call. Numbers are carried at run time where that can be;
         where it cannot, they become known values, which a guard holds on to."""
         table = self.cache.table(fn)
-        known = table.needed.get(key, frozenset())
-        while True:
-            try:
-                compiled = self.compile_unit(fn, request, slots, keywords, known)
-                table.needed[key] = known
-                return compiled
-            except NeedValues as need:
-                wanted = frozenset(need.positions)
-                if wanted <= known:
-                    raise
-            except CompileError:
-                wanted = frozenset(n for n, slot in enumerate(slots) if type(slot) in (int, float))
-                if wanted <= known:
-                    raise
-            known |= wanted
+        compiled, table.needed[key] = with_known_numbers(
+            lambda known: self.compile_unit(fn, request, slots, keywords, known),
+            slots, table.needed.get(key, frozenset()),
+        )  # fmt: skip
+        return compiled
 
     def _reason(self, fn: Any, key: tuple, slots: Sequence[Any]) -> str:
         """Why a call has to be compiled, for ``compile_info``."""

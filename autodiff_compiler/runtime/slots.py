@@ -67,6 +67,29 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
+def is_numpy_call(fn: Any, slots: Sequence[Any]) -> bool:
+    """Whether this is a plain function of arrays and floats, with no tensor among its arguments."""
+    return (
+        not isinstance(fn, Cell)
+        and any(isinstance(slot, (np.ndarray, float, np.floating)) for slot in slots)
+        and not any(map(holds_tensor, slots))
+    )
+
+
+def check_numpy_positions(slots: Sequence[Any], positions: Sequence[int]) -> None:
+    """Refuses a gradient with respect to whole numbers: it would be cut off to whole numbers."""
+    for place in positions:
+        slot = slots[place]
+        whole = isinstance(slot, (int, np.integer)) or (
+            isinstance(slot, np.ndarray) and slot.dtype.kind not in "fc"
+        )
+        if whole:
+            raise CallError(
+                f"argument {place} holds whole numbers, and a gradient needs real ones",
+                "pass a float, or array.astype(float)",
+            )
+
+
 def holds_tensor(value: Any) -> bool:
     """Whether there is a Tensor anywhere in ``value``."""
     if type(value) in (tuple, list):

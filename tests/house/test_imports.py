@@ -30,12 +30,12 @@ FLOORS = (
     ("ops:", "numpy:", "nn:"),
     (
         "frontend: source subset make desugar values naming resolve expressions access texts "
-        "builtin_calls calls branches rolling loops statements lower",
+        "builtin_calls numpy_calls calls branches rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),
     ("emit: literals templates unparse wrap lines uses statements loops compose names to_numpy",),
-    ("runtime: load guards slots sensitivity cache invoke",),
+    ("runtime: known load guards slots sensitivity cache invoke",),
     ("pipeline",),
     ("testing:", "api", "cli"),
     ("__init__", "__main__"),

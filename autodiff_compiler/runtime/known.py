@@ -1,0 +1,47 @@
+"""Which numbers of a call the compiler knows the values of: as few as it can do with.
+
+A number is an input of the generated source where that can be. Where the compiler needs its value
+(a length, the structure of a list), or refuses the text without it, the value becomes a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from autodiff_compiler.errors import CompileError
+from autodiff_compiler.plan import NeedValues
+
+Made = TypeVar("Made")
+
+
+def with_known_numbers(
+    attempt: Callable[[frozenset[int]], Made],
+    slots: Sequence[Any],
+    known: frozenset[int] = frozenset(),
+) -> tuple[Made, frozenset[int]]:
+    """``attempt(known)``, repeated with more known slots as long as that may help; and which.
+
+    >>> def attempt(known):
+    ...     if 1 not in known:
+    ...         raise NeedValues((1,), "the size must be known")
+    ...     return "done"
+    >>> with_known_numbers(attempt, ("x", 3))
+    ('done', frozenset({1}))
+    """
+    numbers = frozenset(n for n, slot in enumerate(slots) if type(slot) in (int, float))
+    while True:
+        try:
+            return attempt(known), known
+        except NeedValues as need:
+            wanted = frozenset(need.positions)
+            if wanted <= known:
+                raise
+        except CompileError:
+            wanted = numbers
+            if wanted <= known:
+                raise
+        known |= wanted
+
+
+__all__ = ["with_known_numbers"]

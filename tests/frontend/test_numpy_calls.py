@@ -1,0 +1,95 @@
+"""Plain functions of arrays and floats that call NumPy, against central differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(3, 3)) + 2.0
+V = RNG.normal(size=4)
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1.0 - x[:-1]) ** 2.0)
+
+
+def rows(x):
+    y = np.where(x > 2.0, np.sin(x), np.exp(-x))
+    return np.mean(np.dot(y, y.T)) + np.linalg.norm(x)
+
+
+def shapes(x):
+    y = np.concatenate([x, np.transpose(x)], axis=0)
+    z = np.reshape(y, (2, 9)).sum(axis=0)
+    return np.sum(np.stack([z, z * z]) * 0.5) + np.max(x) - np.min(x)
+
+
+def looped(x):
+    y = np.array([x[0], x[1], x[0] * x[2], 1.5 * x[3]])
+    for _ in range(3):
+        y = np.tanh(y) * np.maximum(y, 0.1)
+    return np.prod(np.cosh(y)) + np.std(x)
+
+
+def numeric(fn, x, step=1e-6):
+    found = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        shift = np.zeros_like(x)
+        shift[place] = step
+        found[place] = (fn(x + shift) - fn(x - shift)) / (2 * step)
+    return found
+
+
+@pytest.mark.parametrize(
+    "fn, x", [(rosenbrock, V), (rows, X), (shapes, X), (looped, V)], ids=lambda a: getattr(
+        a, "__name__", "x")
+)  # fmt: skip
+def test_gradient_is_an_array_and_agrees_with_differences(fn, x):
+    before = x.copy()
+    gradient = ms.grad(fn)(x)
+    assert type(gradient) is np.ndarray and gradient.dtype == np.float64
+    np.testing.assert_allclose(gradient, numeric(fn, x), rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(x, before)
+
+
+def cubic(a, k=2.0):
+    return k * a**3 + np.sin(a)
+
+
+def test_floats_in_floats_out():
+    value, slope = ms.value_and_grad(cubic)(1.5)
+    assert isinstance(value, float) and isinstance(slope, float)
+    assert value == pytest.approx(2.0 * 1.5**3 + np.sin(1.5))
+    assert slope == pytest.approx(6.0 * 1.5**2 + np.cos(1.5))
+    by_a, by_k = ms.grad(cubic, (0, 1))(1.5, 4.0)
+    assert (by_a, by_k) == pytest.approx((12.0 * 1.5**2 + np.cos(1.5), 1.5**3))
+
+
+def test_second_derivative_of_a_float():
+    assert ms.grad(ms.grad(cubic))(1.5) == pytest.approx(12.0 * 1.5 - np.sin(1.5))
+
+
+def scaled(counts, x):
+    return np.sum(counts * x * 2.5)
+
+
+def test_integer_arrays_promote_as_numpy_does_and_have_no_silent_gradient():
+    counts, x = np.array([1, 2], np.int64), np.array([1.0, 2.0], np.float32)
+    compiled = ms.jit(scaled)(counts, x)
+    assert compiled.dtype == scaled(counts, x).dtype == np.float64
+    np.testing.assert_allclose(ms.grad(scaled, 1)(counts, x), [2.5, 5.0])
+    assert ms.grad(scaled, 1)(counts, x).dtype == np.float32
+    with pytest.raises(TypeError, match="whole numbers"):
+        ms.grad(scaled)(counts, x)
+
+
+def unknown(x):
+    return np.partition(x, 1)
+
+
+def test_a_callable_outside_the_table_is_refused_by_name():
+    with pytest.raises(ms.errors.UnsupportedSyntax, match="'partition' cannot be called"):
+        ms.grad(unknown)(V)
