@@ -1,5 +1,6 @@
 """``import autodiff_compiler.ops.functional as F``: the functions."""
 
+from autodiff_compiler.ops.activations import *  # noqa: F403
 from autodiff_compiler.ops.arrays import *  # noqa: F403
 from autodiff_compiler.ops.contraction import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
@@ -9,3 +10,5 @@ from autodiff_compiler.ops.masks import *  # noqa: F403
 from autodiff_compiler.ops.ordering import *  # noqa: F403
 from autodiff_compiler.ops.parts import *  # noqa: F403
 from autodiff_compiler.ops.reductions import *  # noqa: F403
+from autodiff_compiler.ops.running import *  # noqa: F403
+from autodiff_compiler.ops.special import *  # noqa: F403
