@@ -10,7 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.common.dtype import bool_ as bool_type
-from autodiff_compiler.common.dtype import float16, float32, float64, int32, int64, of_name
+from autodiff_compiler.common.dtype import (
+    float16,
+    float32,
+    float64,
+    int16,
+    int32,
+    int64,
+    of_name,
+    uint8,
+)
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import reduce, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
@@ -24,6 +33,7 @@ from autodiff_compiler.ops._shapes import (
     rank_of,
 )
 from autodiff_compiler.ops.array_methods import ARRAY_METHODS
+from autodiff_compiler.ops.function_methods import FUNCTION_METHODS
 
 
 def sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -158,6 +168,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         "squeeze swapaxes t unbind unsqueeze",
     ),
     **ARRAY_METHODS,
+    **FUNCTION_METHODS,
     **_of(reductions, "all amax amin any argmax argmin log_softmax logsumexp mean prod softmax"),
     **dict(
         astype=astype, broadcast_to=broadcast_to, copy=elementwise.deepcopy, cumsum=cumsum,
@@ -168,7 +179,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         new_zeros=lambda self, size, dtype=None: creation.zeros(size, dtype or dtype_of(self)),
         new_ones=lambda self, size, dtype=None: creation.ones(size, dtype or dtype_of(self)),
         float=_to(float32), half=_to(float16), double=_to(float64), int=_to(int32),
-        long=_to(int64), bool=_to(bool_type),
+        long=_to(int64), short=_to(int16), byte=_to(uint8), bool=_to(bool_type),
     ),
 }  # fmt: skip
 

@@ -175,6 +175,11 @@ def positive(input: Any) -> Any:
     return input
 
 
+def conj(input: Any) -> Any:
+    """The input as it is: compiled tensors are real."""
+    return input
+
+
 def deg2rad(x: Any) -> Any:
     """Degrees in radians."""
     return x * (math.pi / 180.0)
@@ -335,7 +340,7 @@ truncate_mod, accumulate_n, inv = fmod, addn, elementwise.reciprocal
 
 __all__ = [
     "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bitwise_left_shift",
-    "bitwise_right_shift", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc", "exp2",
+    "bitwise_right_shift", "conj", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc", "exp2",
     "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "inv", "is_floating_point",
     "is_tensor", "isclose", "isneginf", "isposinf", "isreal", "lcm", "ldexp", "lerp", "lgamma",
     "log10", "log2", "logaddexp", "logaddexp2", "logit", "polygamma", "positive", "rad2deg",
