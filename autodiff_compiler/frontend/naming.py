@@ -27,7 +27,7 @@ def names_of(callee: Any) -> tuple[str, str]:
         return names_of(owner)
     if owner is not None and not isinstance(owner, types.ModuleType):
         kind = owner if isinstance(owner, type) else type(owner)
-        return f"{snake(kind.__name__)}_{own}", f"{kind.__name__}.{own}"
+        return f"{snake(kind.__name__)}_{snake(own)}", f"{kind.__name__}.{own}"
     return snake(own), own
 
 

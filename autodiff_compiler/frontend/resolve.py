@@ -85,8 +85,10 @@ class World:
                 span,
             )
         if path is not None and not _is_fixed(owner):
-            bound = isinstance(value, types.MethodType) and value.__self__ is owner
-            if not bound:  # a bound method is a new object at every look
+            if isinstance(value, types.MethodType) and value.__self__ is owner:
+                # A bound method is a new object at every look; its function is not.
+                self.assume(f"{path}.{name}.__func__", value.__func__)
+            else:
                 self.assume(f"{path}.{name}", value)
         return value
 

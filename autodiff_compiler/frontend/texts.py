@@ -95,7 +95,9 @@ class Texts(Access):
             raise self.fail(
                 CallError, f"{name}(): {error}", "give the arguments that its signature names"
             ) from None
+        given = set(bound.arguments)
         bound.apply_defaults()
+        self._assume_defaults(callee, signature, given)
         names: dict[str, Any] = {}
         owner = getattr(callee, "__self__", None)
         if owner is not None:
@@ -106,6 +108,20 @@ class Texts(Access):
             else:
                 names[name] = self.lifted(value)
         return names
+
+    def _assume_defaults(self, callee: Any, signature: inspect.Signature, given: set[str]) -> None:
+        """Records the defaults that arguments which were not given take."""
+        path = self.world.path(getattr(callee, "__func__", callee))
+        having = [p for p in signature.parameters.values() if p.default is not p.empty]
+        positional = [p for p in having if p.kind is not p.KEYWORD_ONLY]
+        for parameter in having if path is not None else ():
+            if parameter.name in given:
+                continue
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                place = f"__kwdefaults__[{parameter.name!r}]"
+            else:
+                place = f"__defaults__[{positional.index(parameter)}]"
+            self.world.assume(f"{path}.{place}", parameter.default)
 
     def inline_closure(
         self, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
