@@ -94,7 +94,7 @@ def _inside(text: str, indent: int, width: int) -> list[str]:
     if text[cuts[0][0]] != ",":
         return [line for piece in pieces for line in _inside(piece, indent, width)]
     pieces[-1] = pieces[-1].removesuffix(",")
-    if all(re.fullmatch(r"-?[\w.]+", piece) for piece in pieces):
+    if all(re.fullmatch(r"-?(?:[\w.]+|[\d.]+e[-+]\d+)", piece) for piece in pieces):
         return _packed(pieces, indent, width)
     lines = []
     for piece in pieces:
