@@ -73,7 +73,8 @@ FUNCTION_METHODS: dict[str, Callable[..., Any]] = {
     **_of(elementwise, "bitwise_not floor_div floor_mod"),
     **dict(
         angle=angle, argmax_with_value=argmax_with_value, argmin_with_value=argmin_with_value,
-        clone=elementwise.deepcopy, cov=cov, hardshrink=activations.hardshrink, soft_shrink=activations.softshrink,
+        clone=elementwise.deepcopy, cov=cov, hardshrink=activations.hardshrink,
+        soft_shrink=activations.softshrink,
         imag=imag, real=real,
     ),
 }  # fmt: skip
