@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import ArrayType, Dim, Type
+from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.declare import (
     arithmetic_dtype,
     broadcast_shapes,
@@ -27,6 +27,7 @@ from autodiff_compiler.operators.structure import (
     cast_like,
     expand_dims,
     unbroadcast,
+    zeros_like,
 )
 
 
@@ -63,6 +64,10 @@ def _einsum_numpy(types: Sequence[Type], *, equation: str) -> str:
     return f"np.einsum({equation!r}, {slots}" + (", optimize=True)" if len(types) > 1 else ")")
 
 
+def _unsized(letter: str, term: str, shape: Shape) -> bool:
+    return letter in term and (shape is None or shape[term.index(letter)] is None)
+
+
 def _einsum_back(position: int) -> Callable[..., Any]:
     """``ct`` summed with the other operands; letters that only this one has are stretched."""
 
@@ -70,13 +75,20 @@ def _einsum_back(position: int) -> Callable[..., Any]:
         terms, out = split_equation(equation)
         wanted = terms.pop(position)
         others = [*rest[:position], *rest[position + 1 :]]
+        shapes = [
+            (term, shape_of_type(type_of(value)))
+            for term, value in zip([wanted, *terms], [rest[position], *others])
+        ]
         found = {*out, *"".join(terms)}
         kept = "".join(letter for letter in wanted if letter in found)
         part = einsum(ct, *others, equation=f"{','.join([out, *terms])}->{kept}")
         missing = tuple(axis for axis, letter in enumerate(wanted) if letter not in found)
-        if missing:
-            part = broadcast_like(expand_dims(part, axes=missing), rest[position])
-        return cast_like(part, rest[position])
+        x = rest[position]
+        part = expand_dims(part, axes=missing) if missing else part
+        if any(_unsized(letter, term, shape) for letter in kept for term, shape in shapes):
+            # A size that is not known may be 1 and broadcast, here or in another operand.
+            return unbroadcast(part + zeros_like(x), x)
+        return cast_like(broadcast_like(part, x) if missing else part, x)
 
     return rule
 

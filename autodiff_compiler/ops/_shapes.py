@@ -42,6 +42,18 @@ def known_rank(x: Any, what: str) -> int:
     return rank
 
 
+def known_sizes(x: Any, what: str) -> tuple[int, ...]:
+    """The shape as numbers, which ``what`` cannot do without."""
+    shape = shape_of(x)
+    sizes = tuple(dim for dim in shape or () if isinstance(dim, int))
+    if shape is None or len(sizes) != len(shape):
+        raise ShapeError(
+            f"{what} needs to know the shape of its input",
+            "give it as numbers, for example x=f32[2,3]",
+        )
+    return sizes
+
+
 def dtype_of(x: Any) -> str | None:
     """NumPy's name of the dtype; None for numbers and where it is unknown."""
     if isinstance(x, Value):

@@ -5,9 +5,11 @@ Those that a function of ``ops`` is as it stands are only named in the table.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import indexing, joining
 from autodiff_compiler.ops import (
     arrays,
@@ -20,7 +22,15 @@ from autodiff_compiler.ops import (
     parts,
     reductions,
 )
-from autodiff_compiler.ops._shapes import axis_of, dtype_of, known_rank, one_or_many, rank_of
+from autodiff_compiler.ops._shapes import (
+    axis_of,
+    dtype_of,
+    known_rank,
+    known_sizes,
+    one_or_many,
+    rank_of,
+    shape_of,
+)
 
 
 def select(self: Any, first: Any, second: Any) -> Any:
@@ -100,11 +110,8 @@ def choose(self: Any, choices: Any, mode: str = "clip") -> Any:
 def resize(self: Any, *new_shape: Any) -> Any:
     """In another shape: what is too much at the end is cut off, what is missing is zero."""
     shape = tuple(one_or_many(new_shape))
-    size = 1
-    for dim in shape:
-        size *= dim
+    size, have = math.prod(shape), math.prod(known_sizes(self, "resize"))
     flat = arrays.ravel(self)
-    have = arrays.size(self)
     if size < have:
         flat = parts.item_at(flat, slice(None, size))
     elif size > have:
@@ -124,8 +131,10 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
 
 def sum_to_size(self: Any, *size: Any) -> Any:
     """Summed over the axes along which a tensor of that size would be stretched to this one."""
-    want, have = tuple(one_or_many(size)), arrays.shape(self)
+    want, have = tuple(one_or_many(size)), shape_of(self) or ()
     lead = len(have) - len(want)
+    if lead < 0 or rank_of(self) is None:
+        raise ShapeError(f"a tensor of shape {shape_of(self)} cannot be summed to {want}")
     axes = tuple(k + lead for k, dim in enumerate(want) if dim == 1 and have[k + lead] != 1)
     total = reductions.sum(self, axes, True) if axes else self
     return reductions.sum(total, tuple(range(lead)), False) if lead else total

@@ -14,6 +14,7 @@ from autodiff_compiler.ops._shapes import (
     axis_of,
     in_dtype,
     known_rank,
+    known_sizes,
     rank_of,
     shape_and_operands,
     shape_of,
@@ -175,7 +176,7 @@ def diagonal_scatter(
     rank = known_rank(input, "diagonal_scatter")
     planes, last = (axis_of(dim1, rank), axis_of(dim2, rank)), (rank - 2, rank - 1)
     moved = moveaxis_if_needed(input, planes, last)
-    rows, columns = arrays.shape(moved)[-2:]
+    rows, columns = known_sizes(moved, "diagonal_scatter")[-2:]
     count = min(rows, columns - offset) if offset > 0 else min(rows + offset, columns)
     low, right = max(-offset, 0), max(offset, 0)
     places = (creation.arange(low, low + count), creation.arange(right, right + count))
@@ -214,7 +215,7 @@ def diag(input: Any) -> Any:
 def block_diag(*inputs: Any) -> Any:
     """The matrices one after another along the diagonal."""
     matrices = [atleast_2d(x) for x in inputs]
-    widths = [arrays.shape(x)[1] for x in matrices]
+    widths = [known_sizes(x, "block_diag")[1] for x in matrices]
     rows = [
         pad_by(x, ((0, 0), (sum(widths[:k]), sum(widths[k + 1 :])))) for k, x in enumerate(matrices)
     ]

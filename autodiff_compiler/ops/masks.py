@@ -15,15 +15,20 @@ from autodiff_compiler.ops._shapes import (
     dtype_of,
     in_dtype,
     known_rank,
-    rank_of,
+    known_sizes,
     shape_of,
 )
 
 
 def _together(input: Any, mask: Any) -> tuple[Any, Any]:
-    """A tensor and its mask, each stretched to the shape of both."""
+    """A tensor and its mask, each stretched to the shape of both.
+
+    Where sizes are not known it is the mask that is stretched.
+    """
     have, want = shape_of(input), shape_of(mask)
-    if have == want or have is None or want is None:
+    if have is None or want is None or None in (*have, *want):
+        return input, arrays.broadcast_to(mask, arrays.shape(input))
+    if have == want:
         return input, mask
     both = structure.broadcast_shapes([have, want])
     if both != have:
@@ -134,9 +139,7 @@ def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0)
 
 def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Any:
     """input with a number at the positions whose coordinates are all equal."""
-    dims = [dim for dim in shape_of(input) or () if isinstance(dim, int)]
-    if not dims or len(dims) != rank_of(input):
-        raise ShapeError("fill_diagonal needs the shape of its input", "give it as numbers")
+    dims = known_sizes(input, "fill_diagonal")
     if wrap and len(dims) == 2 and dims[0] > dims[1] + 1:
         raise ShapeError("a diagonal that starts again below the first square is not supported")
     place = creation.arange(min(dims))

@@ -252,7 +252,7 @@ def scatter_add_elements(input: Any, axis: int, index: Any, src: Any) -> Any:
 def _cut(src: Any, index: Any) -> Any:
     """As much of src as there are positions."""
     have, want = shape_of(src), shape_of(index)
-    if have == want or not have or want is None:
+    if not have or want is None or have == want and None not in have:
         return src
     return item_at(src, tuple(_slice(None, size) for size in arrays.shape(index)))
 
