@@ -200,6 +200,12 @@ def recursion_on_a_constant(x):
     return recursive(x, 3)
 
 
+@case(t(3), 3)
+def recursion_on_an_int(x, n):
+    """The depth must be known: ``n`` becomes a constant."""
+    return x if n <= 0 else recursion_on_an_int(ops.sin(x), n - 1)
+
+
 @case(of(0.5, 0.25), 2)
 class Configured(nn.Cell):
     """What is read from a configuration is known while compiling."""

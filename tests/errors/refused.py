@@ -212,6 +212,13 @@ def math_on_a_tensor(x):
 
 
 @refused(X)
+def endless(x):
+    if ops.sum(x) > 0:
+        return endless(x - 0.5) + endless(x - 0.6)
+    return x
+
+
+@refused(X)
 def gradient_of_nothing(x):
     def inner(v):
         return None
