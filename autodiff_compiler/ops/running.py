@@ -205,7 +205,8 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
         raise ValueError(f"clip_norm is a positive number, not {clip_norm!r}")
     total: Any = 0.0
     for part in x:
-        total = total + in_dtype(reductions.sum(elementwise.square(part)), "float32")
+        part = in_dtype(part, "float32") if dtype_of(part) == "float16" else part
+        total = total + reductions.sum(elementwise.square(part))
     size = elementwise.sqrt(total)
     size = elementwise.where(size >= clip_norm, size, float(clip_norm))
     return tuple(in_dtype(part * clip_norm / size, dtype_of(part)) for part in x)
