@@ -76,6 +76,7 @@ def compile_unit(
         weights=unit.lowered.weights,
         sens_type=output if request.sens == "given" else None,
         structure=unit.lowered.structure,
+        writes=unit.lowered.writes,
         title=primal.title,
         line_map=emitted.line_map,
     )
@@ -120,10 +121,9 @@ def _build(
             )
         if request.aux and request.sens == "given":
             raise CallError("has_aux and sens_param do not go together", "seed the one output")
-        halves = split(
-            primal, wrt, request.sens == "given", request.value or request.sens == "given",
-            clean=clean,
-        )  # fmt: skip
+        wanted = [0] if request.value or request.sens == "given" else []
+        values = [*wanted, *range(1, len(primal.returns))]
+        halves = split(primal, wrt, request.sens == "given", values, (0,), clean=clean)
     for half in halves:
         _verify(half, "differentiated: split")
     finished = [clean(half) for half in halves]
@@ -169,14 +169,18 @@ def _usage(unit: Unit, request: Request) -> list[str]:
     """How the generated functions are called."""
     forward, names = unit.finished[0], [param.name for param in unit.primal.params]
     call = f"{forward.name}({', '.join(names)})"
+    written = [
+        f"new_{write.name or write.target.name}".replace(".", "_") for write in unit.lowered.writes
+    ]
     if not request.differentiates:
-        return wrap(f"out = {call}", 4)
+        return wrap(f"{', '.join(['out', *written])} = {call}", 4)
     backward = unit.finished[1]
     found = ", ".join(f"d_{unit.primal.params[place].name}" for place in unit.wrt)
     given = ", ".join(["residuals", *(param.name for param in backward.params[1:])])
-    value = "" if len(forward.returns) == 1 else "out, "
+    has_value = len(forward.returns) > len(written) + 1
+    parts = [*(["out"] if has_value else []), *written, "residuals"]
     target = f"{found} = " if found else ""
-    lines = [f"{value}residuals = {call}", f"{target}{backward.name}({given})"]
+    lines = [f"{', '.join(parts)} = {call}", f"{target}{backward.name}({given})"]
     return [piece for line in lines for piece in wrap(line, 4)]
 
 

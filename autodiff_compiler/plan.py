@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType, Type
+from autodiff_compiler.ir.types import ArrayType, DictType, ListType, ScalarType, TupleType, Type
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,27 @@ class Hoisted:
     type: Type
 
 
+@dataclass(frozen=True, eq=False)
+class AttributeInput:
+    """An attribute that the text writes: read at every call, not assumed to stay as it was."""
+
+    owner: Any
+    name: str
+
+    @property
+    def _data(self) -> Any:
+        value = getattr(self.owner, self.name)
+        return getattr(value, "_data", value)
+
+
+@dataclass(frozen=True)
+class Write:
+    """Where a new value goes after forward has run: a Parameter, or an attribute of an object."""
+
+    target: Any
+    name: str | None = None
+
+
 @dataclass(frozen=True)
 class Compiled:
     """A finished piece of source and how to call it. ``stages`` holds the printed IR by stage.
@@ -86,6 +107,9 @@ class Compiled:
     With a value wanted, forward returns ``(out, residuals)``, else ``residuals``; a forward-only
     unit returns ``out``. Backward returns the cotangents of ``positions`` and then of ``weights``,
     a bare one if there is one.
+    structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
+               None where nothing is to be done.
+    writes     forward returns one more value for each, right before the residuals.
     """
 
     source: str
@@ -99,11 +123,12 @@ class Compiled:
     weights: tuple[Any, ...] = ()
     sens_type: Type | None = None
     structure: Any = None
+    writes: tuple[Write, ...] = ()
     title: str = ""
     line_map: dict[int, Any] = field(default_factory=dict)
 
 
 __all__ = [
-    "ArrayType", "Assumption", "Compiled", "DictType", "Hoisted", "ListType", "NeedValues",
-    "Request", "Static", "TupleType", "Type",
+    "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "ListType",
+    "NeedValues", "Request", "ScalarType", "Static", "TupleType", "Type", "Write",
 ]  # fmt: skip

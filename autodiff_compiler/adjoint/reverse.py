@@ -48,12 +48,13 @@ def split(
     function: Function,
     wrt: Sequence[int],
     sens: bool = False,
-    value: bool = False,
+    value: bool | Sequence[int] = False,
     outputs: Sequence[int] | None = None,
     clean: Clean | None = None,
 ) -> tuple[Function, Function]:
     """The gradient as two functions: forward returns (the returns, if ``value``, and) the tuple of
-    residuals; backward takes that, and the cotangents of the returns if ``sens``.
+    residuals; backward takes that, and the cotangents of the returns if ``sens``. ``value`` may also
+    name the returns that forward returns, by position.
 
     ``clean`` is applied to the halves before the residuals are read off.
     """
@@ -93,14 +94,16 @@ class Adjoint:
         function: Function,
         wrt: Sequence[int],
         sens: bool = False,
-        value: bool = False,
+        value: bool | Sequence[int] = False,
         outputs: Sequence[int] | None = None,
     ) -> tuple[Function, Function]:
         """As the function ``split``."""
         self.reserve_names(function)
         sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
-        return self._cut(sweep, function.returns if value else ())
+        if isinstance(value, bool):
+            return self._cut(sweep, function.returns if value else ())
+        return self._cut(sweep, [function.returns[position] for position in value])
 
     def reserve_names(self, function: Function) -> None:
         """Gives no new function the name of one that is there already."""

@@ -111,8 +111,10 @@ class Access(Expressions):
             return self._value_attribute(owner, name)
         if isinstance(owner, Closure) and name == "__name__":
             return owner.name
-        value = self.world.attribute(owner, name, self.builder.span)
-        return self.lifted(value)
+        cell = self.world.cell_of(owner, name)
+        if cell is not None:
+            return self.state.heap[cell]
+        return self.lifted(self.world.attribute(owner, name, self.builder.span))
 
     def _value_attribute(self, owner: Value, name: str) -> Any:
         if name == "shape":

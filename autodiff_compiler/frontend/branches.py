@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.calls import Calls
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
     NUMBERS,
@@ -22,6 +21,7 @@ from autodiff_compiler.frontend.values import (
     rebuild,
     same,
 )
+from autodiff_compiler.frontend.writes import Writes
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import Type
 from autodiff_compiler.operators.control import undefined
@@ -111,8 +111,8 @@ class Merger:
         return merged
 
 
-class Branches(Calls):
-    """Adds branches to ``Calls``."""
+class Branches(Writes):
+    """Adds branches to ``Writes``."""
 
     def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""

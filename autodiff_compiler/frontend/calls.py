@@ -37,7 +37,6 @@ from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwr
 PACKAGE = "autodiff_compiler"
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common")
-DEPTH_LIMIT = 200
 
 
 class Calls(Texts):
@@ -170,13 +169,6 @@ class Calls(Texts):
 
     def _call_text(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Calls a Cell, a method or a function that has a text."""
-        if self.depth > DEPTH_LIMIT:
-            raise self.fail(
-                UnsupportedSyntax,
-                f"'{getattr(callee, '__name__', callee)}' calls itself without an end that is "
-                "known while compiling",
-                "write the recursion as a loop",
-            )
         if any(hides_values(value) for value in (*args, *kwargs.values())):
             return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs)
@@ -193,9 +185,7 @@ class Calls(Texts):
     def _is_active(self, slot: Any) -> bool:
         """Whether a gradient is due for this argument: a tensor; in plain NumPy code a float."""
         floats = (FLOAT,) if self.world.numpy else ()
-        return isinstance(slot, Value) and (
-            isinstance(slot.type, ArrayType) or slot.type in floats
-        )
+        return isinstance(slot, Value) and (isinstance(slot.type, ArrayType) or slot.type in floats)
 
     def _make_gradient(self, maker: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Runs ``GradOperation()``, ``grad_op(net, weights)`` or ``grad(net)`` now."""
@@ -219,6 +209,12 @@ class Calls(Texts):
         given, named, sens = gradient.split_sens(list(args), dict(kwargs))
         slots = [*given, *named.values()]
         request = gradient.request([self._is_active(slot) for slot in slots])
+        if any(self.world.cell_of(weight) for weight in request.weights or ()):
+            raise self.fail(
+                UnsupportedSyntax,
+                "a Parameter that this text assigns cannot be differentiated inside it",
+                "assign it outside, or take the gradient outside",
+            )
         made = self.outline(gradient.fn, given, named, request.aux, request.weights)
         if not isinstance(made.returned, (Value, int, float)):
             raise self.fail(DTypeError, "the differentiated function returns nothing to "

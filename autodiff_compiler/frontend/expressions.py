@@ -130,7 +130,8 @@ class Expressions:
     def lifted(self, thing: Any) -> Any:
         """``thing`` with every outside array in it made a value."""
         if is_array(thing):
-            return self.lift(thing)
+            cell = self.world.cell_of(thing)
+            return self.lift(thing) if cell is None else self.state.heap[cell]
         if isinstance(thing, (tuple, list)) and _holds_array(thing):
             return type(thing)(self.lifted(item) for item in thing)
         if isinstance(thing, dict) and _holds_array(thing):

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import (
-    DTypeError,
-    raise_all,
-)
-from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
+from autodiff_compiler.errors import DTypeError, UnsupportedSyntax, raise_all
+from autodiff_compiler.frontend.resolve import MISSING, PLAIN, BeginAgain, World
+from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.statements import Statements
 from autodiff_compiler.frontend.values import (
     Frame,
@@ -28,16 +29,17 @@ from autodiff_compiler.frontend.values import (
     leaves,
 )
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value, type_of
+from autodiff_compiler.ir.opdef import value_type
 from autodiff_compiler.ir.rewrite import free_values, users
 from autodiff_compiler.ir.types import (
     ScalarType,
     Type,
-    type_of_array,
 )
 from autodiff_compiler.operators import containers
-from autodiff_compiler.plan import Assumption, Hoisted, NeedValues, Request, Static
-from autodiff_compiler.span import NOWHERE
+from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.plan import Assumption, Hoisted, NeedValues, Request, Static, Write
+from autodiff_compiler.span import NOWHERE, Span
 
 
 class Lowering(Statements):
@@ -45,7 +47,6 @@ class Lowering(Statements):
 
     def __init__(self, world: World, parent: Lowering | None = None, label: str = ""):
         self.world, self.parent, self.label = world, parent, label
-        self.depth = parent.depth + 1 if parent else 0
         self.builder = Builder(self.lift)
         if parent:
             self.builder.span = parent.builder.span
@@ -95,8 +96,8 @@ class Lowering(Statements):
     def lift(self, thing: Any, name: str = "") -> Value:
         """An outside array as a parameter of this function, once however often it is read."""
         if id(thing) not in self.hoisted:
-            array = thing._data if isinstance(thing, Tensor) else thing
-            value = Value(type_of_array(array), name or self._name_of(thing), True)
+            array = thing if isinstance(thing, (np.ndarray, np.generic)) else thing._data
+            value = Value(value_type(array), name or self._name_of(thing), True)
             self.hoisted[id(thing)] = (thing, value)
         return self.hoisted[id(thing)][1]
 
@@ -135,12 +136,33 @@ class Lowering(Statements):
     def child(self, label: str) -> Lowering:
         return Lowering(self.world, self, label)
 
+    def begin_cells(self) -> None:
+        """Gives every cell of the outside world that the text writes its value before the call."""
+        for key, write in self.world.written.items():
+            name = write.name or write.target.name.replace(".", "_")
+            cell = self.world.cells[key] = Ref(name, next(self.world.refs))
+            if write.name is None:
+                self.state.heap[cell] = self.lift(write.target, name)
+                continue
+            held = getattr(write.target, write.name, None)
+            if isinstance(held, (Tensor, int, float)) and not isinstance(held, bool):
+                source = self.world.attribute_input(write)
+                self.state.heap[cell] = self.lift(source, write.name)
+            else:
+                span = self.builder.span
+                self.state.heap[cell] = self.world.attribute(write.target, write.name, span)
+
     def finish(
-        self, returned: Any, name: str, title: str, keep: Sequence[Any] = ()
+        self,
+        returned: Any,
+        name: str,
+        title: str,
+        keep: Sequence[Any] = (),
+        written: Sequence[AnyOperand] = (),
     ) -> tuple[Function, list[Any]]:
         """The finished function, and what its parameters after the arguments are: values of the
         function around it, then outside arrays."""
-        yields = () if returned is MISSING else (returned,)
+        yields = () if returned is MISSING else (returned, *written)
         if isinstance(returned, Value) and not returned.given and self.builder.producer(returned):
             returned.name, returned.given = "out", True
         body = Region((), tuple(self.builder.ops), yields)
@@ -172,6 +194,7 @@ class Lowered:
     weight_places: tuple[int, ...]
     structure: Any
     assumptions: tuple[Assumption, ...]
+    writes: tuple[Write, ...]
 
 
 def lower(
@@ -185,7 +208,21 @@ def lower(
     Raises a CompileError that tells every problem, or ``plan.NeedValues`` where a number must be
     known that ``slots`` gives as a type.
     """
-    world = World(numpy=request.numpy)
+    written: dict[Any, Write] = {}
+    while True:
+        try:
+            return _lower(World(numpy=request.numpy, written=written), fn, request, slots, keywords)
+        except BeginAgain as new:
+            written = {**written, new.key: new.write}
+
+
+def _lower(
+    world: World,
+    fn: Callable[..., Any],
+    request: Request,
+    slots: Sequence[Type | Static],
+    keywords: Sequence[str],
+) -> Lowered:
     world.know(fn, "fn")
     root = Lowering(world)
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
@@ -195,7 +232,12 @@ def lower(
         count = len(values) - len(keywords)
         try:
             made = root.outline(
-                fn, given[:count], dict(zip(keywords, given[count:])), request.aux, request.weights
+                fn,
+                given[:count],
+                dict(zip(keywords, given[count:])),
+                request.aux,
+                request.weights,
+                root=True,
             )
         except NeedStatic as need:
             roots = root.roots(need.value)
@@ -209,6 +251,13 @@ def lower(
             raise NeedValues(wanted, need.purpose) from None
         except PoisonTouched:
             pass
+        except RecursionError:
+            raise UnsupportedSyntax(
+                "its calls go too deep: one of them calls itself without an end that is known "
+                "while compiling",
+                "write the recursion as a loop",
+                _span_of(fn),
+            ) from None
         raise_all(world.problems)
     if made.returned is MISSING:
         raise DTypeError(
@@ -226,8 +275,16 @@ def lower(
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
     return Lowered(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
-        _structure(made.outcome, made.heap), tuple(world.assumptions.values()),
+        _structure(made.outcome, made.heap), tuple(world.assumptions.values()), made.writes,
     )  # fmt: skip
+
+
+def _span_of(fn: Any) -> Span:
+    """Where the text of ``fn`` begins."""
+    while isinstance(fn, GradientFunction):
+        fn = fn.fn
+    source = read_source(fn.construct if isinstance(fn, Cell) else fn)
+    return source.span(source.tree)
 
 
 def _structure(value: Any, heap: Mapping[Ref, Any]) -> Any:

@@ -21,18 +21,27 @@ import numpy as np
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName
+from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import print_function
-from autodiff_compiler.plan import Assumption
+from autodiff_compiler.plan import Assumption, AttributeInput, Write
 from autodiff_compiler.span import Span
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 MISSING = object()
 
 
+class BeginAgain(Exception):
+    """Something outside is written that the lowering did not know of when it began."""
+
+    def __init__(self, key: Any, write: Write):
+        super().__init__("begin again")
+        self.key, self.write = key, write
+
+
 def is_array(thing: Any) -> bool:
     """Whether ``thing`` holds numbers that may change without its identity changing."""
-    return isinstance(thing, (Tensor, np.ndarray))
+    return isinstance(thing, (Tensor, np.ndarray, AttributeInput))
 
 
 @dataclass
@@ -42,6 +51,10 @@ class World:
     assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     numpy: bool = False
+    #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
+    written: dict[Any, Write] = field(default_factory=dict)
+    cells: dict[Any, Ref] = field(default_factory=dict)
+    inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     _paths: dict[int, str] = field(default_factory=dict)
     _alive: list[Any] = field(default_factory=list)
@@ -130,6 +143,25 @@ class World:
             nearest(name, known) or f"define '{name}', or pass it as an argument",
             span,
         )
+
+    def cell_of(self, thing: Any, name: str | None = None) -> Ref | None:
+        """The cell of the heap that stands for a written Parameter or attribute."""
+        return self.cells.get((id(thing), name))
+
+    def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
+        """As ``cell_of``; where there is none yet, the lowering begins again and makes it first,
+        so that every branch and loop has it."""
+        found = self.cell_of(thing, name)
+        if found is None:
+            raise BeginAgain((id(thing), name), Write(thing, name))
+        return found
+
+    def attribute_input(self, write: Write) -> AttributeInput:
+        """The one input that stands for a written attribute."""
+        key = (id(write.target), write.name)
+        if key not in self.inputs:
+            self.inputs[key] = AttributeInput(write.target, str(write.name))
+        return self.inputs[key]
 
     def report(self, problem: Problem) -> None:
         """Keeps a problem to be told with all others."""

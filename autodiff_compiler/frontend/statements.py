@@ -114,6 +114,14 @@ class Statements(Loops):
             self.assign(target, value)
 
     def exec_AugAssign(self, node: Any) -> None:
+        if isinstance(node.target, gast.Attribute):
+            owner, name = self.evaluate(node.target.value), node.target.attr
+            with self.builder.at(self.source.span(node)):
+                new = self.binary(
+                    type(node.op).__name__, self.attribute(owner, name), self.evaluate(node.value)
+                )
+                self.store_attribute(owner, name, new)
+            return
         owner, key = self.evaluate(node.target.value), self.evaluate(node.target.slice)
         with self.builder.at(self.source.span(node)):
             new = self.binary(
@@ -131,11 +139,8 @@ class Statements(Loops):
         elif isinstance(target, gast.Starred):
             self.assign(target.value, value)
         else:
-            raise UnsupportedSyntax(
-                "an attribute cannot be assigned inside compiled text yet",
-                "keep it in a variable, and return it",
-                self.source.span(target),
-            )
+            with self.builder.at(self.source.span(target)):
+                self.store_attribute(self.evaluate(target.value), target.attr, value)
 
     def _unpack(self, target: Any, value: Any) -> None:
         items = self.sequence(value)

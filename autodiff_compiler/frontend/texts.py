@@ -35,6 +35,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import DictType, TupleType
 from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
+from autodiff_compiler.plan import Write
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,11 @@ class Outlined:
     returned: Any
     outcome: Any
     heap: Mapping[Ref, Any]
+    writes: tuple[Write, ...] = ()
 
 
 class Texts(Access):
     """Adds user's texts to ``Access``."""
-
-    #: How many calls are being lowered around this text.
-    depth: int
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
@@ -135,11 +134,9 @@ class Texts(Access):
         waiting = self.frame
         waiting.names = self.state.names
         self.frame, self.state.names = frame, names
-        self.depth += 1
         try:
             return self.run_body(tree)
         finally:
-            self.depth -= 1
             self.frame, self.state.names = waiting, waiting.names
 
     def run_body(self, tree: Any) -> Any:
@@ -157,12 +154,14 @@ class Texts(Access):
         kwargs: Mapping[str, Any],
         aux: bool = False,
         keep: Sequence[Any] | None = (),
+        root: bool = False,
     ) -> Outlined:
         """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
         call of it takes. Outside arrays that it reads, and values of this text that it sees as a
         closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
         any case (None: every trainable one that is read). With ``aux`` the outputs after the first
-        are not differentiated.
+        are not differentiated. A ``root`` returns what it writes after its outcome; no other
+        function may change the heap of its caller.
         """  # fmt: skip
         self.frame.names = self.state.names
         child = self.child(label_of(self.world.path(owner_of(callee))))
@@ -177,6 +176,8 @@ class Texts(Access):
                 given.append(child.parameter_of(name, value))
                 if len(child.parameters) > before:
                     places[slot] = before
+            if root:
+                child.begin_cells()
             heap = dict(child.state.heap)
             outcome = child.enter(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])))
             if len(self.world.problems) > told:
@@ -192,21 +193,30 @@ class Texts(Access):
             kept = child.trainable() if keep is None else tuple(keep)
             for thing in kept:
                 child.lift(thing)
-            clean = all(child.state.heap.get(ref) is was for ref, was in heap.items())
+            now = child.state.heap
+            clean = root or all(now.get(ref) is was for ref, was in heap.items())
             try:
                 returned = child.packed(outcome) if clean else MISSING
             except DTypeError:
                 returned = MISSING
+            writes = [
+                (write, child.packed(now[child.world.cells[key]]))
+                for key, write in child.world.written.items()
+                if root and now[child.world.cells[key]] is not heap[child.world.cells[key]]
+            ]
         for slot, value in enumerate((*args, *kwargs.values())):
             if slot in places:
                 operands.append(self.packed(value))
         wish, title = names_of(callee)
-        function, extra = child.finish(returned, wish, title, kept)
+        function, extra = child.finish(returned, wish, title, kept, [new for _, new in writes])
         for thing in extra:
             operands.append(thing if isinstance(thing, Value) else
                             self.lift(thing, child.name_outside(thing)))  # fmt: skip
         weights = [len(operands) - len(extra) + _index_of(thing, extra) for thing in kept]
-        return Outlined(function, operands, places, weights, returned, outcome, child.state.heap)
+        return Outlined(
+            function, operands, places, weights, returned, outcome, child.state.heap,
+            tuple(write for write, _ in writes),
+        )  # fmt: skip
 
     def stopped(self, value: Any) -> Any:
         """``value`` with no gradient through any part of it."""

@@ -2,6 +2,7 @@
 
 from autodiff_compiler.ops.activations import *  # noqa: F403
 from autodiff_compiler.ops.arrays import *  # noqa: F403
+from autodiff_compiler.ops.assign import assign, assign_add, assign_sub  # noqa: F401
 from autodiff_compiler.ops.contraction import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403

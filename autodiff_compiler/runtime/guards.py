@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.plan import Assumption, Hoisted
+from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType
 
 Guard = Callable[[Any, Sequence[Any]], bool]
 
@@ -120,6 +120,11 @@ class _Writer:
     def same_signature(self, item: Hoisted) -> None:
         source, type_ = self.constant(item.source), item.type
         self.lines.append(f"v = {source if _is_array(item.source) else source + '._data'}")
+        if isinstance(type_, ScalarType):
+            kind = {"int": int, "float": float, "bool": bool}[type_.kind]
+            self.refuse_if(f"v.__class__ is not {self.constant(kind)}")
+        elif isinstance(item.source, AttributeInput):
+            self.refuse_if("not hasattr(v, 'dtype')")
         if getattr(type_, "dtype", None) is not None:
             dtype = np.dtype(type_.dtype)  # type: ignore[attr-defined]
             self.refuse_if(f"v.dtype != {self.constant(dtype)}")

@@ -78,6 +78,9 @@ class Unit:
         except Exception as error:
             self.loaded.explain(error)
             raise
+        if self.compiled.writes:
+            out, *written = out
+            self.write(written, arrays)
         (value,) = self.results((out,), arrays)
         return _relisted(value, self.compiled.structure)
 
@@ -87,7 +90,12 @@ class Unit:
         given = () if self.sens is None else (sensitivity_arrays(sens, self.sens),)
         try:
             out = self.forward(*arrays)
-            value, residuals = out if self.has_value else (None, out)
+            if self.compiled.writes:
+                *out, residuals = out
+                self.write(out[self.has_value :], arrays)
+                value = out[0] if self.has_value else None
+            else:
+                value, residuals = out if self.has_value else (None, out)
             found = self.backward(residuals, *given)  # type: ignore[misc]
         except Exception as error:
             self.loaded.explain(error)
@@ -102,6 +110,16 @@ class Unit:
         (value,) = self.results((_own(value, _memory(arrays)),), arrays)
         value = _relisted(value, self.compiled.structure)
         return value, gradients[:inputs], gradients[inputs:]
+
+    def write(self, values: Sequence[Any], arrays: Sequence[Any]) -> None:
+        """Puts what the text writes in place, in memory of its own."""
+        held = _memory(arrays)
+        for write, value in zip(self.compiled.writes, values):
+            value = _own(value, held)
+            if write.name is None:
+                write.target._data = np.asarray(value)
+            else:
+                setattr(write.target, write.name, wrap(value))
 
     def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
         """What generated code returned, as tensors. Arrays own their memory already; inside a

@@ -18,6 +18,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.plan import AttributeInput
 
 _NUMBERS = (int, float, complex)
 _CONSTANTS = (bool, str, bytes, type(None))
@@ -115,7 +116,7 @@ def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequenc
 
 
 def _expression(value: Any, path: str) -> str:
-    if isinstance(value, Tensor):
+    if isinstance(value, (Tensor, AttributeInput)):
         return f"{path}._data"
     if not holds_tensor(value):
         return path

@@ -30,7 +30,7 @@ FLOORS = (
     ("ops:", "numpy:", "nn:"),
     (
         "frontend: source subset make desugar values naming resolve expressions access texts "
-        "builtin_calls numpy_calls calls branches rolling loops statements lower",
+        "builtin_calls numpy_calls calls writes branches rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),

@@ -1,0 +1,162 @@
+"""Parameters and attributes that a text writes: once per call, in order, with the right gradient.
+
+Eager Python is the oracle for what is written; central differences for the gradients.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Parameter, Tensor, nn, ops
+from autodiff_compiler.testing import check_grads
+
+X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+
+
+class Moving(nn.Cell):
+    """A moving mean, as normalisation layers keep it."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = Parameter(np.zeros(2, np.float32), name="mean", requires_grad=False)
+
+    def construct(self, x):
+        if self.training:
+            self.mean = self.mean * 0.75 + x.mean(0) * 0.25
+        return x - self.mean
+
+
+class Counting(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.count = Parameter(Tensor(0.0, ms.float32), name="count", requires_grad=False)
+        self.calls = 0
+        self.last = Tensor([0.0, 0.0], ms.float32)
+        self.moving = Moving()
+        self.weight = Parameter(np.array([1.0, 2.0], np.float32), name="weight")
+
+    def construct(self, x, n):
+        self.count = self.count + 1
+        self.calls += 1
+        y = self.moving(x)
+        for i in range(n):
+            self.count += 1
+            if (y * i).sum() > 0:
+                self.calls = self.calls + 10
+        self.last = y.sum(0) * self.weight
+        return (self.last * self.weight * self.calls).sum()
+
+
+class Assigning(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.total = Parameter(np.zeros(2, np.float32), name="total")
+        self.add = ops.AssignAdd()
+
+    def construct(self, x):
+        ops.assign(self.total, x[0])
+        seen = self.add(self.total, x[1] * 2.0)
+        ops.assign_sub(self.total, 1.0 * x[0])
+        return (seen * self.total).sum()
+
+
+def made(cls):
+    cell = cls()
+    cell.set_train()
+    return cell
+
+
+def held(cell):
+    """Everything that the cells above keep."""
+    kept = {p.name: p.asnumpy().copy() for p in cell.get_parameters()}
+    for name in ("calls", "last"):
+        if hasattr(cell, name):
+            value = getattr(cell, name)
+            kept[name] = value.asnumpy().copy() if isinstance(value, Tensor) else value
+    return kept
+
+
+def same(left, right):
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_allclose(left[name], right[name], rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("cls, args", [(Moving, ()), (Counting, (3,)), (Assigning, ())])
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_gradient_call_writes_what_one_eager_call_writes(cls, args, calls):
+    eager, compiled, forward = made(cls), made(cls), made(cls)
+    gradient = ops.GradOperation(get_all=True)(compiled)
+    run = ms.jit(forward)
+    for _ in range(calls):
+        expected = eager(Tensor(X), *args)
+        gradient(Tensor(X), *args)
+        np.testing.assert_allclose(run(Tensor(X), *args).asnumpy(), expected.asnumpy(), rtol=1e-6)
+    same(held(compiled), held(eager))
+    same(held(forward), held(eager))
+
+
+def test_what_is_written_does_not_recompile():
+    cell = made(Counting)
+    gradient = ops.GradOperation()(cell)
+    for _ in range(4):
+        gradient(Tensor(X), 2)
+    units = [unit for unit in ms.compile_info().units if unit.title.startswith("Counting.")]
+    assert units and units[-1].calls >= 4
+
+
+def test_nothing_is_written_in_evaluation():
+    cell = Moving()
+    ops.GradOperation()(cell)(Tensor(X))
+    np.testing.assert_array_equal(cell.mean.asnumpy(), [0.0, 0.0])
+
+
+def moving_loss(x):
+    mean = np.zeros(2) * 0.75 + x.mean(0) * 0.25
+    return float(((x - mean) * (x - mean)).sum())
+
+
+def test_the_gradient_goes_through_what_was_written():
+    cell = made(Moving)
+
+    def loss(x):
+        y = cell(x)
+        return (y * y).sum()
+
+    got = ms.grad(loss)(Tensor(X.astype(np.float64))).asnumpy()
+    step, expected = 1e-6, np.zeros_like(X, np.float64)
+    for place in np.ndindex(X.shape):
+        shift = np.zeros_like(expected)
+        shift[place] = step
+        up, down = moving_loss(X + shift), moving_loss(X - shift)
+        expected[place] = (up - down) / (2 * step)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_the_user_s_array_is_not_the_parameter_s():
+    cell = made(Assigning)
+    x = Tensor(X)
+    ops.GradOperation()(cell)(x)
+    assert not np.shares_memory(cell.total.asnumpy(), x.asnumpy())
+    np.testing.assert_array_equal(x.asnumpy(), X)
+
+
+class Wrong(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.total = Parameter(np.zeros(3, np.float32), name="total")
+
+    def construct(self, x):
+        self.total = x
+        return x
+
+
+def test_another_shape_is_refused():
+    with pytest.raises(ms.errors.ShapeError, match=r"'total' is f32\[3\] and is given f32\[2,2\]"):
+        ms.jit(made(Wrong))(Tensor(X))
+
+
+def test_check_grads_of_a_cell_that_writes_nothing_here():
+    check_grads(Moving(), [Tensor(X)])
