@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import indexing, joining
 from autodiff_compiler.ops import (
@@ -75,6 +76,19 @@ def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) ->
     return record(self, values, *rest, index=items)
 
 
+def itemset(self: Any, *args: Any) -> Any:
+    """With one element replaced: ``itemset(value)`` of the only one, ``itemset(index, value)``.
+
+    An int counts through all elements, row by row.
+    """
+    *index, value = args
+    place = index[0] if index else 0
+    if isinstance(place, int):
+        flat = indexing.set_item(arrays.ravel(self), value, index=(place,))
+        return arrays.reshape(flat, arrays.shape(self))
+    return indexing.set_item(self, value, index=tuple(place))
+
+
 def take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
     """The items along an axis (None: of all in one row); positions outside go to the nearest end.
 
@@ -99,7 +113,8 @@ def _inside(indices: Any, size: Any, mode: str) -> Any:
 def choose(self: Any, choices: Any, mode: str = "clip") -> Any:
     """From each place the element of the choice that the int there names."""
     if isinstance(choices, (tuple, list)):
-        choices = arrays.stack(choices)
+        made = (c if hasattr(c, "__apply_operator__") else Tensor(c) for c in choices)
+        choices = arrays.stack(tuple(made))
     count, *sizes = arrays.shape(choices)
     places = _inside(arrays.broadcast_to(self, sizes), count, mode)
     return joining.squeeze(
@@ -189,8 +204,8 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     **dict(
         choose=choose, contiguous=arrays.identity, cross=contraction.cross, diag=diag, fill=fill,
         index_add=index_add, index_put=index_put, ndimension=rank_of, nelement=arrays.size,
-        new_empty=new_empty, new_full=new_full, repeat=repeat, reshape_as=reshape_as,
-        resize=resize, scatter_add=parts.scatter_add_elements,
+        itemset=itemset, new_empty=new_empty, new_full=new_full, repeat=repeat,
+        reshape_as=reshape_as, resize=resize, scatter_add=parts.scatter_add_elements,
         scatter_div=parts.tensor_scatter_div, scatter_max=parts.tensor_scatter_max,
         scatter_min=parts.tensor_scatter_min, scatter_mul=parts.tensor_scatter_mul,
         scatter_sub=parts.tensor_scatter_sub, searchsorted=searchsorted, select=select,

@@ -57,6 +57,7 @@ _PLACES: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...] = (
     ((("op", 0), FULL, ("op", 1)), (ints(3, below=2), ints(3, below=4))),
     ((FULL, ("op", 0)), (np.array([2, 0, 2]),)), ((("op", 0),), (MASK,)),
     ((FULL, 1, ("op", 0)), (np.array([3, 0]),)), ((("op", 0),), (np.array(1),)),
+    ((True, 0), ()), ((FULL, ("op", 0)), (np.array(True),)),
 )  # fmt: skip
 
 
@@ -78,12 +79,7 @@ _SCATTER = tuple(
     case(_place(index, rest), *rest, index=index, shape=(2, 3, 4)) for index, rest in _PLACES
 )
 _ADD_AT = tuple(case(CUBE, _place(index, rest), *rest, index=index) for index, rest in _PLACES)
-_SET_ITEM = tuple(
-    case(CUBE, _place(index, rest), *rest, index=index)
-    for index, rest in _PLACES
-    if not any(isinstance(r, np.ndarray) and r.dtype.kind == "i" and r.ndim > 1 for r in rest)
-    and index != (FULL, ("op", 0)) and index != (("op", 0), FULL, ("op", 1))
-)  # fmt: skip
+_SET_ITEM = tuple(case(CUBE, _place(index, rest), *rest, index=index) for index, rest in _PLACES)
 
 
 def _all(names: str, samples: tuple[Sample, ...]) -> dict[str, tuple[Sample, ...]]:
