@@ -136,6 +136,41 @@ erfc = real_function(
     lambda x: -2.0 / math.sqrt(math.pi) * exp(-x * x),
 )
 
+#: Q in erfinv(x) = x sqrt(w + 2) Q(u), w = -log(1 - x²), u = (27 - 368 / (w + 8)) / 19: falling
+#: powers; the relative error is below 1e-14 for all x in (-1, 1) that float64 can tell from 1.
+_INVERSE = (
+    2.906152502101295e-07, -1.6990156265128925e-06, 8.192480199109614e-06,
+    2.1451725812082055e-05, -9.315239300198236e-05, -0.00013910010231733334,
+    0.0004289951578045531, 0.000568433583836849, -0.0011608937711860218,
+    -0.0015621484587346596, 0.00214157546941679, 0.0029834833141313393,
+    -0.003150771581159026, -0.004069219402531711, 0.004789316227770162,
+    0.004226426006941538, -0.008662184051158305, -0.004332943930718712,
+    0.016028982865899218, 0.006071312783151765, -0.025880597127432056,
+    -0.01016314193232698, 0.03747367287281904, 0.011621034115471336,
+    -0.04736733826036585, -0.008895846038197848, 0.07108859485330662,
+    -0.0409992006348738, -0.05657309474819846, 0.20773132617092213,
+    0.8006456482327289,
+)  # fmt: skip
+
+
+def _erfinv_numpy(types: Sequence[Type]) -> str:
+    wide = "{x}" if _dtype_of(types[0]) == "float64" else "{x}.astype(np.float64)"
+    last = (
+        f"({{x}} * np.sqrt({{out}} + 2.0) * np.polyval({list(_INVERSE)}, "
+        "(27.0 - 368.0 / ({out} + 8.0)) / 19.0))"
+    )
+    return (
+        f"{{out}} = {wide}\n{{out}} = -np.log((1.0 - {{out}}) * (1.0 + {{out}}))\n"
+        f"{{out}} = {_in_dtype(types, last)}"
+    )
+
+
+erfinv = real_function(
+    "erfinv",
+    "The inverse of erf: infinite at -1 and 1, NaN beyond. d_x = ct * sqrt(pi) / 2 * exp(out²).",
+    _erfinv_numpy, lambda out: math.sqrt(math.pi) / 2.0 * exp(out * out),
+)  # fmt: skip
+
 
 # ---- the gamma function
 
@@ -196,4 +231,29 @@ polygamma: OpDef = elementwise(
 lgamma = real_function(
     "lgamma", "log(gamma(x)) for x > 0. d_x = ct * digamma(x).",
     _lgamma_numpy, lambda x: polygamma(x, n=0),
+)  # fmt: skip
+
+
+# ---- Bessel functions
+
+#: The middles of 128 equal pieces of [0, pi].
+_ANGLES = "np.pi * (np.arange(128) + 0.5) / 128"
+
+
+def _bessel_numpy(types: Sequence[Type], *, n: int) -> str:
+    harmonic = f" * np.cos({n} * {{out}})" if n else ""
+    text = f"np.mean(np.exp(np.expand_dims({{x}}, -1) * np.cos({{out}})){harmonic}, axis=-1)"
+    return f"{{out}} = {_ANGLES}\n{{out}} = {_in_dtype(types, text)}"
+
+
+bessel_i: OpDef = elementwise(
+    "bessel_i",
+    "The modified Bessel function of the first kind and of order n: the mean of "
+    "exp(x cos t) cos(n t) over [0, pi] (NIST DLMF 10.32.3), exact for |x| < 400. "
+    "d_x = ct * (bessel_i(n - 1) + bessel_i(n + 1)) / 2.",
+    numpy=_bessel_numpy, dtype=floating, label="bessel_{x}",
+    partials={
+        "x": lambda x, n: bessel_i(x, n=1) if n == 0
+        else 0.5 * (bessel_i(x, n=n - 1) + bessel_i(x, n=n + 1))
+    },
 )  # fmt: skip

@@ -84,6 +84,7 @@ Digamma = primitive("Digamma", special.digamma)
 DivNoNan = primitive("DivNoNan", special.div_no_nan)
 Erf = primitive("Erf", special.erf)
 Erfc = primitive("Erfc", special.erfc)
+Erfinv = primitive("Erfinv", special.erfinv)
 Fmax = primitive("Fmax", special.fmax)
 Gcd = primitive("Gcd", special.gcd)
 Hypot = primitive("Hypot", special.hypot)
@@ -165,14 +166,14 @@ __all__ = [
     "ACos", "Abs", "AccumulateNV2", "Acosh", "Add", "AddN", "Addcdiv", "Addcmul", "Asin",
     "Asinh", "Atan", "Atan2", "Atanh", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CeLU",
     "Ceil", "Cos", "Cosh", "CumProd", "Cummax", "Cummin", "Digamma", "Div", "DivNoNan", "Elu",
-    "Equal", "Erf", "Erfc", "Exp", "Expm1", "FastGeLU", "Floor", "FloorDiv", "FloorMod", "Fmax",
-    "GLU", "Gcd", "GeLU", "Greater", "GreaterEqual", "HShrink", "HSigmoid", "HSwish", "Hypot",
-    "Inv", "IsClose", "IsFinite", "IsInf", "IsNan", "L2Normalize", "Lcm", "Lerp", "Less",
-    "LessEqual", "Lgamma", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr",
-    "LogicalXor", "Logit", "LpNorm", "MaskedFill", "Maximum", "Median", "Minimum", "Mish",
-    "Mod", "Mul", "MulNoNan", "Neg", "NotEqual", "PReLU", "Pow", "ReLU", "ReLU6", "RealDiv",
-    "Reciprocal", "Rint", "Round", "Rsqrt", "ScalarToTensor", "SeLU", "Select", "Sigmoid",
-    "Sign", "Sin", "Sinc", "Sinh", "SoftShrink", "Softplus", "Softsign", "Sqrt", "Square",
-    "SquareSumAll", "SquaredDifference", "StopGradient", "Sub", "Tan", "Tanh", "Trunc",
-    "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
+    "Equal", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "FastGeLU", "Floor", "FloorDiv",
+    "FloorMod", "Fmax", "GLU", "Gcd", "GeLU", "Greater", "GreaterEqual", "HShrink", "HSigmoid",
+    "HSwish", "Hypot", "Inv", "IsClose", "IsFinite", "IsInf", "IsNan", "L2Normalize", "Lcm",
+    "Lerp", "Less", "LessEqual", "Lgamma", "Log", "Log1p", "LogicalAnd", "LogicalNot",
+    "LogicalOr", "LogicalXor", "Logit", "LpNorm", "MaskedFill", "Maximum", "Median", "Minimum",
+    "Mish", "Mod", "Mul", "MulNoNan", "Neg", "NotEqual", "PReLU", "Pow", "ReLU", "ReLU6",
+    "RealDiv", "Reciprocal", "Rint", "Round", "Rsqrt", "ScalarToTensor", "SeLU", "Select",
+    "Sigmoid", "Sign", "Sin", "Sinc", "Sinh", "SoftShrink", "Softplus", "Softsign", "Sqrt",
+    "Square", "SquareSumAll", "SquaredDifference", "StopGradient", "Sub", "Tan", "Tanh",
+    "Trunc", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
 ]  # fmt: skip

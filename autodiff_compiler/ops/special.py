@@ -49,6 +49,16 @@ def erfc(input: Any) -> Any:
     return special.erfc(input)
 
 
+def erfinv(input: Any) -> Any:
+    """The inverse of ``erf``."""
+    return special.erfinv(input)
+
+
+def i0(input: Any) -> Any:
+    """The modified Bessel function of the first kind and of order 0."""
+    return special.bessel_i(input, n=0)
+
+
 def _mirrored(x: Any) -> tuple[Any, Any, Any]:
     """Where x is positive; x there and 1 - x elsewhere; and x elsewhere, 1 / 4 there."""
     positive = x > 0.0
@@ -336,14 +346,14 @@ def tuple_to_array(input_x: Sequence[Any]) -> Any:
     return Tensor(list(input_x))
 
 
-truncate_mod, accumulate_n, inv = fmod, addn, elementwise.reciprocal
+truncate_mod, accumulate_n, inv, bessel_i0 = fmod, addn, elementwise.reciprocal, i0
 
 __all__ = [
-    "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bitwise_left_shift",
-    "bitwise_right_shift", "conj", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc", "exp2",
-    "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "inv", "is_floating_point",
-    "is_tensor", "isclose", "isneginf", "isposinf", "isreal", "lcm", "ldexp", "lerp", "lgamma",
-    "log10", "log2", "logaddexp", "logaddexp2", "logit", "polygamma", "positive", "rad2deg",
-    "scalar_to_tensor", "sgn", "sinc", "squared_difference", "trapz", "truncate_div",
-    "truncate_mod", "tuple_to_array", "xdivy", "xlogy",
+    "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bessel_i0", "bitwise_left_shift",
+    "bitwise_right_shift", "conj", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc",
+    "erfinv", "exp2", "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "i0",
+    "inv", "is_floating_point", "is_tensor", "isclose", "isneginf", "isposinf", "isreal", "lcm",
+    "ldexp", "lerp", "lgamma", "log10", "log2", "logaddexp", "logaddexp2", "logit", "polygamma",
+    "positive", "rad2deg", "scalar_to_tensor", "sgn", "sinc", "squared_difference", "trapz",
+    "truncate_div", "truncate_mod", "tuple_to_array", "xdivy", "xlogy",
 ]  # fmt: skip

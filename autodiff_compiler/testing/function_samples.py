@@ -27,6 +27,8 @@ FUNCTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "copysign": (case(_X, real(2, 3, seed=1)), case(_X, _ROW), case(0.7, _X)),
     "erf": (case(_X), case(real()), case(np.array([-30.0, -5.5, -4.0, 3.0, 4.5, 30.0]))),
     "erfc": (case(_X), case(real()), case(np.array([-30.0, -5.5, -4.0, 3.0, 4.5, 30.0]))),
+    "erfinv": (case(real(2, 3, low=-0.9, high=0.99)), case(real(low=-0.5, high=0.8))),
+    "bessel_i": (case(_X, n=0), case(_X, n=1), case(real(), n=2)),
     "polygamma": (case(_POSITIVE, n=0), case(_POSITIVE, n=1), case(real() + 4.0, n=2)),
     "lgamma": (case(_POSITIVE), case(real() + 1.0)),
     # activations

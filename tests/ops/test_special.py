@@ -57,6 +57,8 @@ CALLS: list[tuple[Callable[[Any], Any], Any, bool]] = [
     # special functions
     (lambda x: ops.erf(x), np.vectorize(math.erf)(A), True),
     (lambda x: ops.erfc(x), np.vectorize(math.erfc)(A), True),
+    (lambda x: ops.erfinv(ops.erf(x)), A, True),
+    (lambda x: ops.i0(x), np.i0(A), True),
     (lambda x: ops.log2(x * x), 2 * np.log2(abs(A)), True),
     (lambda x: ops.log10(x * x), 2 * np.log10(abs(A)), True),
     (lambda x: ops.exp2(x), 2.0**A, True),
@@ -198,6 +200,20 @@ def test_the_error_function_to_the_last_digits(dtype: Any, error: float) -> None
     assert ops.erf(Tensor(np.zeros(1, dtype))).asnumpy() == 0
     small = np.array([1e-6, -3e-4], np.float32)
     assert ops.erf(Tensor(small)).asnumpy() == pytest.approx(2 / np.sqrt(np.pi) * small, rel=1e-6)
+
+
+def test_the_inverse_error_function_to_its_ends() -> None:
+    x = np.array([1e-9, 0.3, -0.95, 1 - 1e-9, -1 + 1e-15])
+    there = ops.erfinv(Tensor(x)).asnumpy()
+    assert [math.erf(number) for number in there] == pytest.approx(x, rel=1e-13)
+    assert math.erfc(there[3]) == pytest.approx(1 - x[3], rel=1e-6)
+    ends = ops.erfinv(Tensor(np.array([1.0, -1.0, 0.0, 2.0], np.float32))).asnumpy()
+    np.testing.assert_array_equal(ends, np.array([np.inf, -np.inf, 0, np.nan], np.float32))
+
+
+def test_bessel_functions_far_out() -> None:
+    x = np.array([-300.0, -40.0, 8.0, 350.0])
+    assert ops.i0(Tensor(x)).asnumpy() == pytest.approx(np.i0(x), rel=1e-12)
 
 
 def test_the_gamma_family_at_known_points() -> None:
