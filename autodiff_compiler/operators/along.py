@@ -53,7 +53,8 @@ def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
         return f"{zeros_text(types, shape, 2)}\nnp.put_along_axis({{out}}, {{i}}, {{v}}, {axis})"
     grid = "np.indices({i}.shape, sparse=True)"
     before = f"*{grid}[:{axis}], " if axis else ""
-    after = f", *{grid}[{axis + 1}:]" if rank is None or axis + 1 < len(rank) else ""
+    last = axis == -1 or rank is not None and axis + 1 == len(rank)
+    after = "" if last else f", *{grid}[{axis + 1}:]"
     return f"{zeros_text(types, shape, 2)}\nnp.add.at({{out}}, ({before}{{i}}{after}), {{v}})"
 
 

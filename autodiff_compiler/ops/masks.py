@@ -26,10 +26,10 @@ def _together(input: Any, mask: Any) -> tuple[Any, Any]:
     Where sizes are not known it is the mask that is stretched.
     """
     have, want = shape_of(input), shape_of(mask)
-    if have is None or want is None or None in (*have, *want):
-        return input, arrays.broadcast_to(mask, arrays.shape(input))
-    if have == want:
+    if have is not None and have == want and None not in have:
         return input, mask
+    if have is None or want is None or not all(isinstance(dim, int) for dim in (*have, *want)):
+        return input, arrays.broadcast_to(mask, arrays.shape(input))
     both = structure.broadcast_shapes([have, want])
     if both != have:
         input = arrays.broadcast_to(input, both)
