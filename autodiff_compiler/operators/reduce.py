@@ -224,7 +224,8 @@ def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str
     total = f"{{out}} + np.log(np.sum(np.exp({{x}} - {{out}}){kept}))"
     if axes is not None and not keepdims:
         total = f"np.squeeze({total}{axis_text(axes)})"
-    return f"{{out}} = np.max({{x}}{kept})\n{{out}} = {total}"
+    shift = "{out} = np.where(np.isfinite({out}), {out}, 0.0)"  # inf - inf is no number
+    return f"{{out}} = np.max({{x}}{kept})\n{shift}\n{{out}} = {total}"
 
 
 logsumexp = OpDef(

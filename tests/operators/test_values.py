@@ -41,6 +41,9 @@ def test_softmax_family() -> None:
     assert np.allclose(Program(OPERATORS["softmax"], case(far, axis=0)).value(), [1.0, 0.0])
     total = Program(OPERATORS["logsumexp"], case(far, axes=(0,), keepdims=False)).value()
     assert np.allclose(total, 1000.0)
+    for end in (-np.inf, np.inf):
+        ends = Program(OPERATORS["logsumexp"], case(np.full(2, end), axes=None, keepdims=False))
+        assert ends.value() == end
 
 
 #: Operator, operands, attributes, and the gradients that were measured (semantics: kinks).
