@@ -33,6 +33,7 @@ from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import FLOAT, ArrayType
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
+from autodiff_compiler.ops.primitive import Primitive
 
 PACKAGE = "autodiff_compiler"
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
@@ -83,6 +84,9 @@ class Calls(Texts):
         if isinstance(callee, GradOperation) or _makes_gradient(callee):
             return self._make_gradient(callee, args, kwargs)
         if _is_macro(callee):
+            if isinstance(callee, Primitive):
+                for setting in vars(callee):  # read by the macro, so that they are guarded
+                    self.world.attribute(callee, setting, self.builder.span)
             return self._macro(callee, args, kwargs)
         if self._is_known(callee) and callee in NUMPY and self._meets_values(args, kwargs):
             return self._macro(NUMPY[callee], args, kwargs)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler import Tensor, ops
+from autodiff_compiler import Tensor, nn, ops
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
@@ -269,3 +269,20 @@ def test_refusals_say_what_to_do() -> None:
         ops.bitwise_left_shift(Tensor(A), 1)
     with pytest.raises(ValueError, match="positive"):
         ops.clip_by_global_norm((Tensor(A),), 0)
+
+
+class Exponential(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.elu = P.Elu(alpha=0.5)
+
+    def construct(self, x: Any) -> Any:
+        return self.elu(x)
+
+
+def test_a_changed_setting_is_seen() -> None:
+    net, x = Exponential(), Tensor(A)
+    slope = ops.GradOperation()(net)
+    assert slope(x).asnumpy() == pytest.approx(np.where(A > 0, 1, 0.5 * np.exp(A)))
+    net.elu.alpha = 2.0
+    assert slope(x).asnumpy() == pytest.approx(np.where(A > 0, 1, 2 * np.exp(A)))
