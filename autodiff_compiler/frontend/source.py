@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
+import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -97,6 +98,12 @@ def _read(code: CodeType, file: str) -> Source:
     except SyntaxError:
         raise _no_text(code) from None
     node, owner = _find(module, code)
+    if not _is_current(text, node, code):
+        raise SourceNotFound(
+            f"the text of {_called(code)} in {code.co_filename!r} is not the one that runs: "
+            "the file was changed after its import",
+            "import the file again, or start the program anew",
+        )
     tree = _normal(gast.ast_to_gast(node))
     if owner:
         _mangle(tree, owner)
@@ -111,12 +118,36 @@ def _parse(text: str) -> tuple[ast.Module, tuple[str, ...]]:
 
 
 def _no_text(code: CodeType) -> SourceNotFound:
-    name = "a lambda" if code.co_name == LAMBDA else f"'{code.co_name}'"
     return SourceNotFound(
-        f"the text of {name} is not to be found in {code.co_filename!r}",
+        f"the text of {_called(code)} is not to be found in {code.co_filename!r}",
         "put the function in a file and import it, or register the text it was made from "
         "in linecache.cache under the file name given to compile()",
     )
+
+
+def _called(code: CodeType) -> str:
+    return "a lambda" if code.co_name == LAMBDA else f"'{code.co_name}'"
+
+
+def _is_current(text: str, node: ast.AST, code: CodeType) -> bool:
+    """Whether ``text`` still says at ``node`` what ``code`` was compiled from.
+
+    A file may be edited while a program runs. Test frameworks compile asserts in their own way, so
+    a function with asserts is taken on trust.
+    """
+    if any(isinstance(part, ast.Assert) for part in ast.walk(node)):
+        return True
+    place = (code.co_name, code.co_firstlineno)
+    return any(
+        _fingerprint(other) == _fingerprint(code)
+        for other in _codes(_compiled(text))
+        if (other.co_name, other.co_firstlineno) == place
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<text>", "exec", dont_inherit=True)
 
 
 def _functions(node: ast.AST, owner: str = "") -> Iterator[tuple[Any, str]]:
@@ -192,7 +223,9 @@ def _fingerprint(code: CodeType) -> tuple[Any, ...]:
     constants = tuple(
         _fingerprint(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts
     )
-    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    # The flags of 'from __future__' are the file's, not the function's.
+    flags = code.co_flags & (inspect.CO_ASYNC_GENERATOR * 2 - 1)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, flags)
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return (code.co_code, constants, counts, names)
 

@@ -160,6 +160,36 @@ def test_text_of_another_function_is_not_taken():
         read_source(space["made"])
 
 
+@pytest.mark.parametrize(
+    "edited",
+    [
+        "def made(x, y):\n    return x + y\n",
+        "def made(x, y):\n    return x - 2\n",
+        "\n\n\n",
+        "def (",
+    ],
+)
+def test_a_file_that_was_edited_is_refused(tmp_path, edited):
+    """The text on disk is not what runs any more: compiling it would be silently wrong."""
+    path = tmp_path / "edited.py"
+    text = "def made(x, y):\n    return x - y\n"
+    path.write_text(text)
+    space: dict = {}
+    exec(compile(text, str(path), "exec"), space)  # noqa: S102
+    path.write_text(edited)
+    with pytest.raises(SourceNotFound):
+        read_source(space["made"])
+
+
+def test_edits_elsewhere_in_a_file_do_no_harm(tmp_path):
+    path = tmp_path / "edited.py"
+    text = "def made(x, y):\n    return x - y\n"
+    space: dict = {}
+    exec(compile(text, str(path), "exec"), space)  # noqa: S102
+    path.write_text(text + "\n\nmore = 3\n")
+    assert read_source(space["made"]).first_line == 1
+
+
 def test_what_is_not_python_is_refused():
     with pytest.raises(SourceNotFound, match="'sin' is not written in Python"):
         read_source(math.sin)
