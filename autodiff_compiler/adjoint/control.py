@@ -14,7 +14,7 @@ from autodiff_compiler.adjoint.cotangents import Cotangents, Key, common_type, f
 from autodiff_compiler.adjoint.residuals import Cut, cut
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import substitute
+from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import Type
 from autodiff_compiler.operators.control import undefined
 
@@ -111,9 +111,8 @@ def _deliver(sweep: Sweeping, op: Op, cuts: Sequence[Cut]) -> tuple[Op, list[Reg
     for number, (region, parts) in enumerate(zip(op.regions, cuts)):
         mapping: dict[Value, AnyOperand] = {}
         for value in parts.kept:
-            mapping[value] = _as_result(op, region, value) or Value(
-                value.type, value.name, value.given
-            )
+            known = _as_result(op, region, value)
+            mapping[value] = fresh(value) if known is None else known
             if mapping[value] not in op.results:
                 extra.append((number, value, mapping[value]))  # type: ignore[arg-type]
         backward.append(substitute(parts.backward, mapping))

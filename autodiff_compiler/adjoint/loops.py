@@ -157,7 +157,8 @@ class _Mirror:
         self.tapes: list[tuple[Value, Value]] = []
         # Where all iterations ran, backward runs over the same range; else over those that ran.
         self.same_range = loop.is_for and not loop.has_until
-        self.position, self.index = fresh(loop.position), fresh(loop.index or loop.position)
+        self.position = fresh(loop.position)
+        self.index = fresh(loop.position if loop.index is None else loop.index)
 
     def build(self) -> Op:
         """Adds the backward loop, hands out its results, and gives the forward loop."""

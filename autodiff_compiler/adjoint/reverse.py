@@ -53,8 +53,8 @@ def split(
     clean: Clean | None = None,
 ) -> tuple[Function, Function]:
     """The gradient as two functions: forward returns (the returns, if ``value``, and) the tuple of
-    residuals; backward takes that, and the cotangents of the returns if ``sens``. ``value`` may also
-    name the returns that forward returns, by position.
+    residuals; backward takes that, and the cotangents of the returns if ``sens``. ``value`` may
+    also name the returns that forward returns, by position.
 
     ``clean`` is applied to the halves before the residuals are read off.
     """

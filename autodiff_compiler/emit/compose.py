@@ -278,10 +278,11 @@ class Composer:
                 continue
             targets: list[Value | None] = [None] * len(param.type.items)
             for op in body.ops:
-                if op.name == "item" and op.operands[0] is param and not targets[op.attrs["key"]]:
+                opens = op.name == "item" and op.operands[0] is param
+                if opens and targets[op.attrs["key"]] is None:
                     targets[op.attrs["key"]] = op.result
                     self.opened.add(op)
-            if any(targets):
+            if any(target is not None for target in targets):
                 self.emit(Assign(tuple(targets), name_of(param), unpacks=True))
 
 

@@ -76,6 +76,13 @@ class Value(Operand):
     def __repr__(self) -> str:
         return f"%{self.name or '_'}: {self.type}"
 
+    def __bool__(self) -> bool:
+        # Python would call it true; library code that asks must be told.
+        raise TypeError("whether a run-time value is true cannot be known while compiling")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("a run-time value cannot be iterated over while compiling")
+
     @property
     def ndim(self) -> int | None:
         return self.type.ndim if isinstance(self.type, ArrayType) else 0

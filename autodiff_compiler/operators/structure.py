@@ -100,10 +100,16 @@ reshape = linear(
 )  # fmt: skip
 
 
+def _surely_has(ct: Value, shape: Shape) -> bool:
+    """Whether ``ct`` has this shape already: two unknown sizes need not be equal."""
+    known = shape is not None and None not in shape
+    return known and isinstance(ct.type, ArrayType) and ct.type.shape == shape
+
+
 def reshape_like(ct: Value, x: Value) -> Value:
     """``ct`` with the shape of ``x``."""
     shape, rest = shape_argument(x)
-    if shape is not None and isinstance(ct.type, ArrayType) and ct.type.shape == shape:
+    if _surely_has(ct, shape):
         return ct
     return reshape(ct, *rest, shape=shape)
 
@@ -129,7 +135,7 @@ broadcast_to = linear(
 def broadcast_like(ct: Value, x: Value) -> Value:
     """``ct`` stretched to the shape of ``x``."""
     shape, rest = shape_argument(x)
-    if shape is not None and isinstance(ct.type, ArrayType) and ct.type.shape == shape:
+    if _surely_has(ct, shape):
         return ct
     return broadcast_to(ct, *rest, shape=shape)
 
@@ -245,14 +251,23 @@ copy = linear(
 )  # fmt: skip
 
 
+def number_text(value: Any) -> str:
+    """The text of a number, which may be infinite or NaN.
+
+    >>> number_text(1.5), number_text(float("-inf"))
+    ('1.5', '-np.inf')
+    """
+    return repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
+
+
 def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value: Any) -> str:
     size = shape_text(types, shape, fixed=0)
     if shape == () and not types:
-        return f"np.{dtype}({value!r})"
+        return f"np.{dtype}({number_text(value)})"
     kind = "" if dtype is None else f", np.{dtype}"
     if value in (0, 1):
         return f"np.{'ones' if value else 'zeros'}({size}{kind})"
-    return f"np.full({size}, {value!r}{kind})"
+    return f"np.full({size}, {number_text(value)}{kind})"
 
 
 full = zero_gradient(
@@ -266,7 +281,7 @@ full = zero_gradient(
 full_like = zero_gradient(
     "full_like", "An array of one number with the shape and dtype of x.",
     numpy=lambda types, *, value: {0: "np.zeros_like({x})", 1: "np.ones_like({x})"}.get(
-        value, "np.full_like({x}, {value})"),
+        value, f"np.full_like({{x}}, {number_text(value)})"),
     result=lambda types, *, value: ArrayType(
         types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape_of_type(types[0])),
     label="filled_like_{x}",
