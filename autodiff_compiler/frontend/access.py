@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
@@ -14,11 +14,24 @@ from autodiff_compiler.frontend.resolve import nearest
 from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
-from autodiff_compiler.operators import containers, indexing, numbers, structure
+from autodiff_compiler.operators import containers, elementwise, indexing, numbers, structure
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
 
 #: The ``!r``, ``!s`` and ``!a`` of an f-string, by the parser's codes.
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
+
+
+def _item(x: Value) -> Any:
+    """The only element as a Python number."""
+    dtype = x.dtype_name or "float64"
+    kind = "float" if "float" in dtype else "bool" if dtype == "bool" else "int"
+    return numbers.to_number(x, kind=kind)
+
+
+#: Methods that leave the world of tensors: as in MindSpore, no gradient goes through them.
+BARRIERS: dict[str, Callable[..., Any]] = {
+    "asnumpy": elementwise.stop_gradient, "numpy": elementwise.stop_gradient, "item": _item,
+}  # fmt: skip
 
 
 class Access(Expressions):
@@ -94,6 +107,10 @@ class Access(Expressions):
             if all(self.static(test, "a comprehension's condition") for test in tests):
                 self._generate(rest, wanted, items)
 
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
+        raise NotImplementedError
+
     def assign(self, target: Any, value: Any) -> None:
         """Binds a target."""
         raise NotImplementedError
@@ -123,6 +140,8 @@ class Access(Expressions):
             return getattr((), name)
         if name in PROPERTIES:
             return PROPERTIES[name](owner)
+        if name in BARRIERS:
+            return BoundToValue(owner, BARRIERS[name])
         if name in METHODS:
             return BoundToValue(owner, METHODS[name])
         exists = hasattr(Tensor, name)

@@ -13,7 +13,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.access import Access
-from autodiff_compiler.frontend.values import HeapMethod, Ref, RunTimeRange
+from autodiff_compiler.frontend.values import HeapMethod, Partial, Ref, RunTimeRange
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
     ArrayType,
@@ -153,6 +153,20 @@ def _dict(low: Access, *args: Any, **items: Any) -> Ref:
     return low.allocate("dict", {**made, **items})
 
 
+def _map(low: Access, function: Any, *sources: Any) -> tuple[Any, ...]:
+    rows = zip(*(low.sequence(source) for source in sources))
+    return tuple(low.call(function, row, {}) for row in rows)
+
+
+def _filter(low: Access, function: Any, items: Any) -> tuple[Any, ...]:
+    kept = []
+    for item in low.sequence(items):
+        truth = low.truth(item if function is None else low.call(function, (item,), {}))
+        if low.static(truth, "a filter's condition"):
+            kept.append(item)
+    return tuple(kept)
+
+
 def _print(low: Access, *args: Any, **kwargs: Any) -> None:
     raise low.fail(
         UnsupportedSyntax,
@@ -190,6 +204,9 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     zip: lambda low, *items: Iteration("zip", items),
     reversed: lambda low, items: Iteration("reversed", (items,)),
     type: _type,
+    map: _map,
+    filter: _filter,
+    functools.partial: lambda low, function, *args, **kwargs: Partial(function, args, kwargs),
     print: _print,
 }
 

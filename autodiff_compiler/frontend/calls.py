@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import (
     CompileError,
     DTypeError,
@@ -27,11 +29,13 @@ from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
     HeapMethod,
+    Partial,
     Ref,
 )
 from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import FLOAT, ArrayType
+from autodiff_compiler.operators import structure
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
 from autodiff_compiler.ops.primitive import Primitive
 
@@ -71,7 +75,7 @@ class Calls(Texts):
             return heap_method(self, callee, args)
         if isinstance(callee, BoundToValue):
             return self._macro(callee.function, [callee.value, *args], kwargs)
-        if isinstance(callee, functools.partial):
+        if isinstance(callee, (functools.partial, Partial)):
             if callee.func is super:
                 return super(*callee.args)
             return self.call(callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
@@ -83,6 +87,10 @@ class Calls(Texts):
             return BUILTINS[callee](self, *args, **kwargs)
         if isinstance(callee, GradOperation) or _makes_gradient(callee):
             return self._make_gradient(callee, args, kwargs)
+        if callee in (Tensor, tensor) and args and isinstance(args[0], Value):
+            return self._tensor_of(*args, **kwargs)
+        if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
+            return callee(*args, **kwargs)  # a named tuple of compile-time values
         if _is_macro(callee):
             if isinstance(callee, Primitive):
                 for setting in vars(callee):  # read by the macro, so that they are guarded
@@ -93,6 +101,15 @@ class Calls(Texts):
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not _is_numpy(callee):
             return self._call_text(callee, args, kwargs)
         return self._call_now(callee, args, kwargs)
+
+    @staticmethod
+    def _tensor_of(value: Value, dtype: Any = None) -> Value:
+        """``Tensor(x)`` of a run-time tensor or number."""
+        if dtype is None and isinstance(value.type, ArrayType):
+            return value
+        name = to_numpy_name(dtype) if dtype is not None else {"int": "int64", "bool": "bool"}.get(
+            str(value.type), "float32")  # fmt: skip
+        return structure.cast(value, dtype=name)
 
     def _below_jit(self, callee: Any) -> Any:
         """The function that jit or differentiable was put around: they change nothing here."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod
+from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Partial
 from autodiff_compiler.ops.gradient import GradientFunction
 
 
@@ -76,4 +76,4 @@ def slot_names(
 
 def hides_values(value: Any) -> bool:
     """Whether an argument sees values of this text that are not its own leaves."""
-    return isinstance(value, (Closure, HeapMethod, BoundToValue))
+    return isinstance(value, (Closure, HeapMethod, BoundToValue, Partial))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import gast
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Returned
 from autodiff_compiler.frontend.loops import Loops
-from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, leaves
+from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import indexing
@@ -64,6 +65,46 @@ class Statements(Loops):
 
     def exec_Expr(self, node: Any) -> None:
         self.evaluate(node.value)
+
+    def exec_Delete(self, node: Any) -> None:
+        for target in node.targets:
+            if isinstance(target, gast.Name) and target.id in self.state.names:
+                cause = f"'{target.id}' was deleted on line {self.builder.span.line}"
+                self.state.names[target.id] = Unset(cause, "delete it after its last use")
+            elif isinstance(target, gast.Subscript):
+                self._delete_item(self.evaluate(target.value), self.evaluate(target.slice))
+            else:
+                raise self.fail(
+                    UnsupportedSyntax, "this cannot be deleted here", "delete a variable or an item"
+                )
+
+    def _delete_item(self, owner: Any, key: Any) -> None:
+        if not isinstance(owner, Ref):
+            raise self.fail(
+                DTypeError,
+                f"the items of a {self.described(owner)} cannot be deleted",
+                "delete items of a list or dict that this text made",
+            )
+        contents = self.state.heap[owner]
+        changed = dict(contents) if isinstance(contents, dict) else list(contents)
+        try:
+            del changed[self.static(key, "the key of a deleted item")]
+        except LookupError as error:
+            raise self.translate(error, "this item cannot be deleted") from None
+        self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
+
+    def exec_Import(self, node: Any) -> None:
+        for alias in node.names:
+            module = importlib.import_module(alias.name)
+            top = importlib.import_module(alias.name.partition(".")[0])
+            self.state.names[alias.asname or top.__name__] = module if alias.asname else top
+
+    def exec_ImportFrom(self, node: Any) -> None:
+        package = self.frame.function.__globals__.get("__package__")
+        module = importlib.import_module("." * node.level + (node.module or ""), package)
+        for alias in node.names:
+            found = self.lifted(self.world.attribute(module, alias.name, self.builder.span))
+            self.state.names[alias.asname or alias.name] = found
 
     def exec_Pass(self, node: Any) -> None:
         """Nothing to do."""

@@ -16,7 +16,7 @@ from autodiff_compiler.frontend.source import LAMBDA, Source
 
 _ACCEPTED = """
 FunctionDef Lambda arguments Return Assign AnnAssign AugAssign Expr Pass Assert Raise
-If For While Break Continue
+If For While Break Continue Delete Import ImportFrom
 Call keyword Attribute Subscript Slice Starred Name Constant
 Tuple List Dict Set ListComp SetComp DictComp GeneratorExp comprehension
 BinOp UnaryOp BoolOp Compare IfExp JoinedStr FormattedValue NamedExpr
@@ -62,10 +62,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         "a comprehension with 'async for' needs an event loop, and compiled code has none",
         "collect the items outside, and use a plain 'for' in the comprehension",
     ),
-    "Delete": (
-        "'del' unbinds a name or removes an item, and a gradient cannot undo that",
-        "leave it out; to remove an item from a list or dict, build a new one without it",
-    ),
     "Global": (
         "'global' lets {name} change a variable outside, and compiled code only returns values",
         "return the new value, and assign it where {name} is called",
@@ -93,14 +89,6 @@ REFUSED: dict[str, tuple[str, str]] = {
     "ClassDef": (
         "a class defined inside {name} would be made anew in every call",
         "define the class at the top of the file",
-    ),
-    "Import": (
-        "'import' inside {name} would run in every call",
-        "move the import to the top of the file",
-    ),
-    "ImportFrom": (
-        "'import' inside {name} would run in every call",
-        "move the import to the top of the file",
     ),
     "TypeAlias": (
         "'type' defines a name for annotations, which have no value to compile",

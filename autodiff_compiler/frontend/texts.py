@@ -57,10 +57,6 @@ class Outlined:
 class Texts(Access):
     """Adds user's texts to ``Access``."""
 
-    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
-        raise NotImplementedError
-
     def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Writes a text out here: its variables are its own, the heap is shared."""
         if isinstance(callee, Cell):

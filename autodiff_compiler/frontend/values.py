@@ -82,6 +82,15 @@ class BoundToValue:
 
 
 @dataclass(frozen=True, eq=False)
+class Partial:
+    """``functools.partial`` of compile-time values."""
+
+    func: Any
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
 class HeapMethod:
     """A method of a list or dict of the heap: ``l.append``."""
 

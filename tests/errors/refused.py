@@ -54,14 +54,7 @@ def changes_a_global(x):
 def deleting(x):
     y = x * x
     del y
-    return x
-
-
-@refused(X)
-def importing(x):
-    import math as m
-
-    return x * m.pi
+    return y
 
 
 @refused(X, 1)
@@ -83,11 +76,12 @@ class TwoKinds(nn.Cell):
     """Everything that the fence refuses is told at once."""
 
     def construct(self, x):
-        import math as m
-
         with np.errstate(all="ignore"):
-            x = x * m.pi
-        del x
+            x = x * 2
+        try:
+            x = x * 3
+        finally:
+            yield x
         return self.nothing
 
 

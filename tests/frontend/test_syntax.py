@@ -1,0 +1,136 @@
+"""Python as people write it: compiled and eager agree in value, and differences in gradient."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, ops
+from autodiff_compiler.testing import check_grads
+
+Pair = namedtuple("Pair", "left right")
+FACTOR = 3.0
+CONSTANT = Tensor([2.0, 3.0], ms.float32)
+NUMBERS = [1.0, 2.5]
+
+
+def comprehensions(x):
+    rows = [x * i for i in range(4) if i != 2]
+    named = {key: row * 2.0 for key, row in zip("abc", rows)}
+    pairs = [a * b for a in rows for b in (x, 2.0)]
+    return sum(v * v for v in named.values()) + pairs[3] * len({i for i in (1, 2, 2)})
+
+
+def mapped(x):
+    doubled = map(lambda v: v * 2, [x, x * x])
+    return sum(doubled) + sum(filter(lambda n: n > 1, [1, 2, 3]))
+
+
+def partials(x):
+    by = functools.partial(lambda a, b, c=1.0: a * b + c, x)
+    return by(2.0) + by(x, c=3.0)
+
+
+def named_tuples(x):
+    pair = Pair(x, right=x * 2)
+    return pair.left * pair.right + pair[0]
+
+
+def deleted(x):
+    y, z = x * 2, [x, x * 3]
+    w = y * z[1]
+    del y, z[0]
+    return w * z[0]
+
+
+def imported(x):
+    import math as m
+    from math import sqrt
+
+    return x * m.pi * sqrt(4.0)
+
+
+def walrus(x):
+    if (total := x.sum()) > 0:
+        return x * total
+    return x
+
+
+def containers(x):
+    items, more = [x, x], {"a": x}
+    items[1] = x * 3
+    items.extend([x])
+    items.insert(0, x * 2)
+    items.pop()
+    items.reverse()
+    more["b"] = items[0] * items[-1]
+    (a, b), *rest = (x, x * 2), x, x * 3
+    return more["b"] + more.get("c", x) + a * b * rest[1]
+
+
+def two_names_of_one_list(x):
+    items = [x]
+    other = items
+    other.append(x * x)
+    items += [x * 2]
+    return other[0] + other[1] * other[2] + len(items)
+
+
+def strings_and_numbers(x):
+    word = "{}-{}".format(3, "a") + f"{len(NUMBERS)}" + "ab".upper()
+    return x * len(word) * math.sqrt(4.0) * (7 // 2) * max(1, 2) * ord("a") * divmod(7, 3)[0]
+
+
+def recursion(x, n=3):
+    if n == 0:
+        return x
+    return recursion(x * x, n - 1) * 0.5
+
+
+def grown(x):
+    y = x
+    while y.shape[0] < 5:
+        y = ops.concat((y, x))
+    return y.sum() * x
+
+
+def globals_and_closures(x):
+    scale = 2.0
+
+    def inner(v, *rest, **named):
+        return v * scale + rest[0] + named["z"]
+
+    return inner(x, FACTOR, z=x * CONSTANT) + NUMBERS[1]
+
+
+ALL = [
+    comprehensions, mapped, partials, named_tuples, deleted, imported, walrus, containers,
+    two_names_of_one_list, strings_and_numbers, recursion, grown, globals_and_closures,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
+def test_value_and_gradient(function):
+    x = Tensor([1.0, 2.0], ms.float32)
+    np.testing.assert_allclose(ms.jit(function)(x).asnumpy(), function(x).asnumpy(), rtol=1e-6)
+    check_grads(function, [x], order=2)
+
+
+def as_array(x):
+    return x * Tensor(x.asnumpy())
+
+
+def as_item(x):
+    return x * x[1].item() * float(x[0])
+
+
+@pytest.mark.parametrize("function, expected", [(as_array, [1.0, 2.0]), (as_item, [2.0, 2.0])])
+def test_no_gradient_goes_through_what_leaves_the_world_of_tensors(function, expected):
+    x = Tensor([1.0, 2.0], ms.float32)
+    np.testing.assert_allclose(ms.jit(function)(x).asnumpy(), function(x).asnumpy())
+    np.testing.assert_allclose(ms.grad(function)(x).asnumpy(), expected)
