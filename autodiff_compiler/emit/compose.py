@@ -131,6 +131,10 @@ class Composer:
         template = op.opdef.template(op.types, op.attrs)
         if op.opdef.effect:
             self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)
+        if not op.results:
+            slots, _ = self.slots(op, template)
+            self.emit(Lines(localised(fill_statements(template, slots, ""))), op)
+            return
         if "{out}" in template:
             slots, _ = self.slots(op, template)
             out = cast(str, self.token(op.result))  # a value where text will be
@@ -140,10 +144,8 @@ class Composer:
         tree = fill(template, slots)
         if self.may_wait(op, region):
             self.waiting[op.result] = Waiting(op, tree, depth + 1)
-        elif op.results:
-            self.emit(Assign(self.targets(op), tree), op)
         else:
-            self.emit(Do(ast.Expr(tree)), op)
+            self.emit(Assign(self.targets(op), tree), op)
 
     def may_wait(self, op: Op, region: Region) -> bool:
         """Whether the result of ``op`` can be written inside its user."""

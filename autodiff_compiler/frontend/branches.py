@@ -35,6 +35,11 @@ class Returned:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """What a block gives that ended in ``raise``: nothing after it is reached."""
+
+
+@dataclass(frozen=True)
 class _Phi:
     """A leaf of a merged value, before the ``if`` that makes it exists."""
 
@@ -124,6 +129,15 @@ class Branches(Writes):
                 value = side()
             sides.append((self.state, ops, value))
         self.state = base
+        if all(isinstance(value, Raised) for _, _, value in sides):
+            regions = [Region((), tuple(ops), ()) for _, ops, _ in sides]
+            self.builder.branch(test, regions[0], regions[1])
+            return Raised()
+        for place, (_, ops, value) in enumerate(sides):
+            if isinstance(value, Raised):
+                other, _, returned = sides[1 - place]
+                with self.builder.block(ops):
+                    sides[place] = (self._unreached(other, base), ops, self._undefined(returned))
         (left, left_ops, left_value), (right, right_ops, right_value) = sides
         where = f"the 'if' on line {self.builder.span.line}"
         merger = Merger(self, where)
@@ -151,14 +165,29 @@ class Branches(Writes):
             raise self.fail(DTypeError, settled.cause, settled.cure)
         return settled
 
+    def _unreached(self, other: State, base: State) -> State:
+        """The state that nothing leaves: whatever ``other`` changed is undefined."""
+        names, heap = base.names, base.heap
+        return State(
+            {n: v if same(v, names.get(n, MISSING)) else self._undefined(v)
+             for n, v in other.names.items()},
+            {r: v if same(v, heap.get(r, MISSING)) else self._undefined(v)
+             for r, v in other.heap.items()},
+        )  # fmt: skip
+
+    def _undefined(self, value: Any) -> Any:
+        """``value`` with undefined leaves."""
+        if isinstance(value, Returned):
+            return Returned(self._undefined(value.value))
+        if isinstance(value, Maybe):
+            return Maybe(self._undefined(value.value), value.unset)
+        count = sum(1 for _ in leaves(value))
+        return rebuild(value, iter([self.builder.make(undefined, (), {}) for _ in range(count)]))
+
     @staticmethod
     def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
         if isinstance(left, Returned) and isinstance(right, Returned):
             return Returned(merger.merge(left.value, right.value, "result"))
-        if isinstance(left, Returned) or isinstance(right, Returned):
-            # The other side raises: what is returned is what the one side returns.
-            returned = left if isinstance(left, Returned) else right
-            return Returned(returned.value)
         return merger.merge(left, right, "the value")
 
     def _add_if(

@@ -13,7 +13,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.access import Access
-from autodiff_compiler.frontend.values import HeapMethod, Partial, Ref, RunTimeRange
+from autodiff_compiler.frontend.values import HeapMethod, Partial, Ref, RunTimeRange, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
     ArrayType,
@@ -22,7 +22,7 @@ from autodiff_compiler.ir.types import (
     ScalarType,
     TupleType,
 )
-from autodiff_compiler.operators import compare, containers, elementwise, numbers
+from autodiff_compiler.operators import compare, containers, effects, elementwise, numbers
 
 
 class Iteration:
@@ -167,12 +167,16 @@ def _filter(low: Access, function: Any, items: Any) -> tuple[Any, ...]:
     return tuple(kept)
 
 
-def _print(low: Access, *args: Any, **kwargs: Any) -> None:
-    raise low.fail(
-        UnsupportedSyntax,
-        "print cannot be compiled yet",
-        "print the result after the call, or run in PYNATIVE_MODE without a gradient",
-    )
+def _print(low: Access, *args: Any, sep: Any = None, end: Any = None, flush: bool = False) -> None:
+    given = {"sep": sep, "end": end, "flush": flush or None}
+    settings = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
+    shown = [low.packed(arg if _holds_value(low, arg) else str(arg)) for arg in args]
+    literal = settings.replace("{", "{{").replace("}", "}}")  # it becomes part of a template
+    low.builder.make(effects.show, shown, {"settings": literal})
+
+
+def _holds_value(low: Access, arg: Any) -> bool:
+    return any(isinstance(leaf, Value) for leaf in leaves(low.contents(arg)))
 
 
 def _type(low: Access, value: Any) -> Any:

@@ -192,8 +192,12 @@ class Calls(Texts):
         """Calls a Cell, a method or a function that has a text."""
         if any(hides_values(value) for value in (*args, *kwargs.values())):
             return self.enter(callee, args, kwargs)
+        key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
+        if key in self.world.written_out:
+            return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs)
         if made.returned is MISSING:
+            self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         if not isinstance(made.returned, Value):
             return made.outcome  # known altogether: no call is needed

@@ -54,6 +54,8 @@ class World:
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
     written: dict[Any, Write] = field(default_factory=dict)
     cells: dict[Any, Ref] = field(default_factory=dict)
+    #: Texts that cannot be functions of their own, known from the first try.
+    written_out: set[Any] = field(default_factory=set)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     _paths: dict[int, str] = field(default_factory=dict)

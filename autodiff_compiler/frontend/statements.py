@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.branches import Returned
+from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.loops import Loops
 from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing
+from autodiff_compiler.operators import effects, indexing
 from autodiff_compiler.span import Span
 
 
@@ -35,7 +36,7 @@ class Statements(Loops):
     def block(self, statements: Sequence[Any]) -> Any:
         for statement in statements:
             outcome = self.execute(statement)
-            if isinstance(outcome, Returned):
+            if isinstance(outcome, (Returned, Raised)):
                 return outcome
         return None
 
@@ -114,24 +115,25 @@ class Statements(Loops):
 
     def exec_Assert(self, node: Any) -> None:
         truth = self.truth(self.evaluate(node.test))
-        if truth is True:
-            return
-        if truth is False:
-            text = "" if node.msg is None else f": {self.evaluate(node.msg)}"
-            raise self.fail(UnsupportedSyntax, f"this assertion is always false{text}")
-        raise self.fail(
-            UnsupportedSyntax,
-            "an assertion on run-time values cannot be compiled yet",
-            "assert on shapes and configuration, or check after the call",
-        )
+        if truth is not True:
+            message = [] if node.msg is None else [self.packed(self.evaluate(node.msg))]
+            self.builder.make(effects.check, (truth, *message), {})
 
-    def exec_Raise(self, node: Any) -> None:
-        raise self.fail(
-            UnsupportedSyntax,
-            "this 'raise' is reached whatever the run-time values are"
-            if not self.loop_params else "a 'raise' that depends on run-time values",
-            "guard it with a condition that is known while compiling",
-        )  # fmt: skip
+    def exec_Raise(self, node: Any) -> Raised:
+        made, args = node.exc, []
+        if isinstance(made, gast.Call):
+            made, args = made.func, self._items(made.args)
+        error: Any = None if made is None else self.evaluate(made)
+        known = isinstance(error, type) and issubclass(error, Exception)
+        if error is None or not known or getattr(builtins, error.__name__, None) is not error:
+            raise self.fail(
+                UnsupportedSyntax,
+                "only an exception that Python has built in can be raised by generated source",
+                "raise ValueError, TypeError or another of Python's own",
+            )
+        operands = [self.packed(arg) for arg in args]
+        self.builder.make(effects.fail, operands, {"error": error.__name__})
+        return Raised()
 
     def exec_If(self, node: Any) -> Any:
         try:

@@ -30,7 +30,9 @@ from autodiff_compiler.testing.samples import SAMPLES, Sample, real
 from tests.interpreter import run
 
 #: Operators with regions, and tuples and dicts, have tests of their own (tests/adjoint).
-TABLE = [name for name in OPERATORS if OPERATORS[name].kind not in ("control", "container")]
+# Effects have no result; tests/frontend/test_effects.py runs them.
+UNTABLED = ("control", "container", "effect")
+TABLE = [name for name in OPERATORS if OPERATORS[name].kind not in UNTABLED]
 CASES = [
     pytest.param(OPERATORS[name], sample, id=f"{name}-{number}")
     for name in TABLE
@@ -293,9 +295,7 @@ def test_cotangent_has_the_dtype_of_its_primal(opdef: OpDef, sample: Sample, dty
 
 
 @pytest.mark.parametrize(("opdef", "sample"), SMOOTH)
-def test_tangent_agrees_with_differences_and_with_the_adjoint(
-    opdef: OpDef, sample: Sample
-) -> None:
+def test_tangent_agrees_with_differences_and_with_the_adjoint(opdef: OpDef, sample: Sample) -> None:
     program = Program(opdef, sample)
     for n in program.active if _carries(program.out) else ():
         dot = Value(program.params[n].type, "dot")

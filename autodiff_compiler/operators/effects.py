@@ -1,0 +1,36 @@
+"""What a text does besides computing: printing, asserting, raising. Forward does it, once and in
+order; backward never does. None of it has a result, so none of it has a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import Type
+
+
+def _nothing(types: Sequence[Type], **attrs: Any) -> tuple[()]:
+    return ()
+
+
+def _slots(types: Sequence[Type]) -> str:
+    return ", ".join(f"{{{position}}}" for position in range(len(types)))
+
+
+show = OpDef(
+    "show", "Prints the operands, with print's sep and end.", ("*rest",),
+    lambda types, *, settings: f"print({', '.join(filter(None, (_slots(types), settings)))})",
+    _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
+check = OpDef(
+    "check", "Asserts the first operand; the second, if there is one, is the message.", ("*rest",),
+    lambda types: f"assert {_slots(types)}", _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
+fail = OpDef(
+    "fail", "Raises the built-in exception called error, made of the operands.", ("*rest",),
+    lambda types, *, error: f"raise {error}({_slots(types)})", _nothing, kind="effect", effect=True,
+)  # fmt: skip

@@ -1,0 +1,111 @@
+"""Printing, asserting and raising: forward does it once and in order, backward never."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, ops
+from autodiff_compiler.testing import check_grads
+
+UP, DOWN = Tensor([1.0, 2.0], ms.float32), Tensor([-1.0, -2.0], ms.float32)
+
+
+def printing(x):
+    print("begins with", x, sep=": ")
+    for i in range(2):
+        x = x * 2
+        print("step", i, x.sum())
+    return x
+
+
+def guarded(x):
+    if x.sum() < 0:
+        raise ValueError("negative", 3)
+    y = x * x
+    return y * x
+
+
+def guarded_in_a_loop(x, n):
+    total = x
+    for i in range(n):
+        if (total * 1.0).sum() > 50:
+            raise OverflowError(f"too much for {2}")
+        elif i == 1:
+            total = total * x
+        else:
+            total = total + x
+    return total
+
+
+def both_ways_out(x):
+    if x.sum() > 0:
+        if x[0] > 5:
+            raise ValueError("large")
+        return x * 3
+    raise TypeError("not positive")
+
+
+def asserting(x):
+    y = x * x
+    assert y.sum() < 10, "too large"
+    return y
+
+
+def test_prints_once_and_in_order(capsys):
+    printing(UP)
+    eager = capsys.readouterr().out
+    ms.grad(printing)(UP)
+    assert capsys.readouterr().out == eager != ""
+    ms.jit(printing)(UP)
+    assert capsys.readouterr().out == eager
+
+
+@pytest.mark.parametrize(
+    "function, args", [(guarded, ()), (guarded_in_a_loop, (3,)), (both_ways_out, ()),
+                       (asserting, ())],
+)  # fmt: skip
+def test_what_is_not_raised_changes_nothing(function, args):
+    np.testing.assert_allclose(
+        ms.jit(function)(UP, *args).asnumpy(), function(UP, *args).asnumpy(), rtol=1e-6
+    )
+    check_grads(function, [UP, *args], order=2)
+
+
+@pytest.mark.parametrize(
+    "function, args, error",
+    [
+        (guarded, (DOWN,), ValueError),
+        (guarded_in_a_loop, (UP, 40), OverflowError),
+        (both_ways_out, (DOWN,), TypeError),
+        (both_ways_out, (UP * 9.0,), ValueError),
+        (asserting, (UP * 9.0,), AssertionError),
+    ],
+)
+def test_the_user_s_exception_reaches_the_user(function, args, error):
+    with pytest.raises(error) as eager:
+        function(*args)
+    for compiled in (ms.jit(function), ms.grad(function)):
+        with pytest.raises(error) as raised:
+            compiled(*args)
+        if error is not AssertionError:  # the test framework writes more into that one
+            assert raised.value.args == eager.value.args
+        assert str(eager.value).startswith(str(raised.value))
+    good = ms.grad(guarded)(UP).asnumpy()  # and the next call is as good as ever
+    np.testing.assert_allclose(good, 3 * UP.asnumpy() ** 2, rtol=1e-6)
+
+
+class Own(Exception):
+    pass
+
+
+def own_exception(x):
+    if x.sum() < 0:
+        raise Own("mine")
+    return ops.exp(x)
+
+
+def test_an_exception_that_a_standalone_file_cannot_name_is_refused():
+    with pytest.raises(ms.errors.UnsupportedSyntax, match="Python has built in"):
+        ms.grad(own_exception)(UP)
