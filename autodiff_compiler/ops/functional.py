@@ -5,9 +5,12 @@ from autodiff_compiler.ops.arrays import *  # noqa: F403
 from autodiff_compiler.ops.assign import assign, assign_add, assign_sub  # noqa: F401
 from autodiff_compiler.ops.contraction import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
+from autodiff_compiler.ops.distances import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
 from autodiff_compiler.ops.layout import *  # noqa: F403
+from autodiff_compiler.ops.losses import *  # noqa: F403
 from autodiff_compiler.ops.masks import *  # noqa: F403
+from autodiff_compiler.ops.matrices import *  # noqa: F403
 from autodiff_compiler.ops.ordering import *  # noqa: F403
 from autodiff_compiler.ops.parts import *  # noqa: F403
 from autodiff_compiler.ops.reductions import *  # noqa: F403
