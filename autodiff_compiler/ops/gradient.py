@@ -77,7 +77,8 @@ class GradientFunction:
         """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
-        return (self.position, self.sens_param, self.value, self.has_aux, ids)
+        kind = (self.position, self.optional, self.numpy)
+        return (*kind, self.sens_param, self.value, self.has_aux, ids)
 
     # ---- the question
 

@@ -186,3 +186,19 @@ def test_results_are_tensors_of_their_own():
     copy = ms.jit(lambda a: a)(x)
     copy[0] = 5.0
     assert plain(x) == [1, 2]
+
+
+def test_one_function_asked_in_two_ways():
+    def doubled(x):
+        return x * 2.0
+
+    def nothing():
+        return t(1)
+
+    # GradOperation takes no float for an input; grad, of a plain function, does.
+    assert GO()(doubled)(3.0) == ()
+    assert ms.grad(doubled)(3.0) == 2.0
+    assert GO()(doubled)(3.0) == ()
+    assert GO()(nothing)() == ()
+    with pytest.raises(IndexError):
+        ms.grad(nothing)()
