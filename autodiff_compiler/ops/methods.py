@@ -34,6 +34,7 @@ from autodiff_compiler.ops._shapes import (
 )
 from autodiff_compiler.ops.array_methods import ARRAY_METHODS
 from autodiff_compiler.ops.function_methods import FUNCTION_METHODS
+from autodiff_compiler.ops.matrix_methods import MATRIX_METHODS
 
 
 def sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -169,6 +170,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     ),
     **ARRAY_METHODS,
     **FUNCTION_METHODS,
+    **MATRIX_METHODS,
     **_of(reductions, "all amax amin any argmax argmin log_softmax logsumexp mean prod softmax"),
     **dict(
         astype=astype, broadcast_to=broadcast_to, copy=elementwise.deepcopy, cumsum=cumsum,

@@ -14,6 +14,7 @@ from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.testing.array_samples import ARRAY_SAMPLES
 from autodiff_compiler.testing.convolution_samples import CONVOLUTION_SAMPLES
 from autodiff_compiler.testing.function_samples import FUNCTION_SAMPLES
+from autodiff_compiler.testing.matrix_samples import MATRIX_SAMPLES
 from autodiff_compiler.testing.sampling import Sample, case, ints, real
 
 __all__ = ["SAMPLES", "Sample", "case", "ints", "real"]
@@ -163,6 +164,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     **ARRAY_SAMPLES,
     **CONVOLUTION_SAMPLES,
     **FUNCTION_SAMPLES,
+    **MATRIX_SAMPLES,
     # parts
     "index": _INDEX,
     "scatter": _SCATTER,

@@ -1,0 +1,269 @@
+"""Functions of whole matrices: inverse, determinant, solution of equations, Cholesky factor.
+
+Each works on a matrix or on a stack of them, the last two axes. They compute in float32 or float64;
+float16 and integers are taken in float32. The derivatives are those of M. Giles, "An extended
+collection of matrix derivative results for forward and reverse mode AD" (2008), section 2, the
+Cholesky factor's those of I. Murray, "Differentiation of the Cholesky decomposition" (2016), the
+pseudo-inverse's those of G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError, ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Type
+from autodiff_compiler.operators.declare import broadcast_shapes, zero_gradient
+from autodiff_compiler.operators.families import floating
+from autodiff_compiler.operators.linalg import matmul
+from autodiff_compiler.operators.moving import tril
+from autodiff_compiler.operators.structure import expand_dims, sum_, swap_last_axes, unbroadcast
+
+
+def _wide(types: Sequence[Type]) -> str | None:
+    """The dtype that LAPACK computes in."""
+    dtype = floating(types)
+    return "float32" if dtype == "float16" else dtype
+
+
+def _casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    if any(isinstance(type_, ArrayType) and type_.dtype is None for type_ in types):
+        return [None] * len(types)
+    wide = _wide(types)
+    return [
+        wide if isinstance(type_, ArrayType) and type_.dtype != wide else None for type_ in types
+    ]
+
+
+def _matrices(type_: Type, what: str, square: bool = True) -> ArrayType:
+    if not isinstance(type_, ArrayType):
+        raise DTypeError(f"{what} is one of a matrix, not of a {type_}", "use a Tensor")
+    shape = type_.shape
+    if shape is not None and len(shape) < 2:
+        raise ShapeError(f"{what} is one of a matrix, not of a tensor with {len(shape)} axes")
+    if square and shape is not None and None not in shape[-2:] and shape[-1] != shape[-2]:
+        raise ShapeError(f"{what} is one of a square matrix, not of {type_}")
+    return type_
+
+
+def _of_matrix(
+    name: str,
+    doc: str,
+    what: str,
+    *,
+    shape: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda shape: shape,
+    square: bool = True,
+    make: Callable[..., OpDef] = OpDef,
+    **facts: Any,
+) -> OpDef:
+    """A function of one matrix; ``shape`` is the result's, from the operand's."""
+
+    def result(types: Sequence[Type], **attrs: Any) -> Type:
+        x = _matrices(types[0], what, square)
+        return ArrayType(_wide(types), None if x.shape is None else shape(x.shape))
+
+    return make(name, doc, operands=("x",), result=result, promote=_casts, **facts)
+
+
+def _scaled(ct: Value, x: Value, matrix: Any) -> Any:
+    """Each matrix times its number in ``ct``."""
+    return (ct if x.ndim == 2 else expand_dims(ct, axes=(-2, -1))) * matrix
+
+
+def _total(matrix: Any, x: Value) -> Any:
+    """The sum of the elements of each matrix."""
+    return sum_(matrix, axes=None if x.ndim == 2 else (-2, -1), keepdims=False)
+
+
+def _inverse_back(ct: Value, out: Value) -> Any:
+    transposed = swap_last_axes(out)
+    return -matmul(matmul(transposed, ct), transposed)
+
+
+inverse: OpDef = _of_matrix(
+    "inverse",
+    "The inverse of a square matrix; NumPy's LinAlgError where there is none. "
+    "d_x = -out.T @ ct @ out.T (Giles, 2.2.3).",
+    "an inverse",
+    numpy="np.linalg.inv({x})",
+    adjoint={"x": _inverse_back},
+    tangent={"x": lambda dot, out: -matmul(matmul(out, dot), out)},
+    label="inverse_{x}",
+)
+
+# ---- determinants
+
+
+def _cofactors_numpy(types: Sequence[Type]) -> str:
+    (x,) = types
+    size = x.shape[-1] if isinstance(x, ArrayType) and x.shape else None
+    size = size if isinstance(size, int) else "{x}.shape[-1]"
+    others = f"np.where(np.eye({size}, dtype=bool), 1.0, {{out}}.S[..., None, :])"
+    return (
+        "{out} = np.linalg.svd({x})\n"
+        f"{{out}} = np.linalg.det({{out}}.U @ {{out}}.Vh)[..., None, None] * "
+        f"({{out}}.U * np.prod({others}, axis=-1)[..., None, :]) @ {{out}}.Vh"
+    )
+
+
+def _cofactors_slope(ct: Value, x: Value, out: Value) -> Any:
+    """The second derivative of det, a symmetric form: it serves both modes."""
+    transposed = swap_last_axes(inverse(x))
+    turned = matmul(matmul(transposed, swap_last_axes(ct)), out)
+    return _scaled(_total(ct * out, x), x, transposed) - turned
+
+
+cofactors: OpDef = _of_matrix(
+    "cofactors",
+    "The signed minors of a square matrix, det(x) * inverse(x).T where x is regular, and the slope "
+    "of det everywhere. From x = U S V they are det(U V) U C V, where C holds on its diagonal the "
+    "products of all other singular values. Its own derivative needs a regular x: "
+    "d_x = sum(ct * out) * inverse(x).T - inverse(x).T @ ct.T @ out.",
+    "a cofactor",
+    numpy=_cofactors_numpy,
+    adjoint={"x": _cofactors_slope},
+    tangent={"x": lambda dot, x, out: _cofactors_slope(dot, x, out)},
+    label="cofactors_{x}",
+)
+
+det = _of_matrix(
+    "det",
+    "The determinant of a square matrix. d_x = ct * cofactors(x) (Giles, 2.2.4, written so that it "
+    "holds for singular matrices too).",
+    "a determinant",
+    shape=lambda shape: shape[:-2],
+    numpy="np.linalg.det({x})",
+    adjoint={"x": lambda ct, x: _scaled(ct, x, cofactors(x))},
+    tangent={"x": lambda dot, x: _total(dot * cofactors(x), x)},
+    label="det_{x}",
+)
+
+det_sign = _of_matrix(
+    "det_sign",
+    "The sign of the determinant of a square matrix, as a float; 0 where it is singular.",
+    "a determinant",
+    shape=lambda shape: shape[:-2],
+    make=zero_gradient,
+    numpy="np.linalg.slogdet({x})[0]",
+    label="sign_{x}",
+)
+
+logabsdet = _of_matrix(
+    "logabsdet",
+    "log(abs(det(x))) without overflow; -inf where x is singular, which has no slope "
+    "(LinAlgError). d_x = ct * inverse(x).T.",
+    "a determinant",
+    shape=lambda shape: shape[:-2],
+    numpy="np.linalg.slogdet({x})[1]",
+    adjoint={"x": lambda ct, x: _scaled(ct, x, swap_last_axes(inverse(x)))},
+    tangent={"x": lambda dot, x: _total(dot * swap_last_axes(inverse(x)), x)},
+    label="logdet_{x}",
+)
+
+# ---- equations
+
+
+def _solve_type(types: Sequence[Type]) -> Type:
+    a, b = _matrices(types[0], "a solution"), _matrices(types[1], "a right side", square=False)
+    if a.shape is None or b.shape is None:
+        return ArrayType(_wide(types), None)
+    if None not in (a.shape[-1], b.shape[-2]) and a.shape[-1] != b.shape[-2]:
+        raise ShapeError(
+            f"{types[0]} and {types[1]} do not fit: {a.shape[-1]} is not {b.shape[-2]}",
+            "the right side needs as many rows as the matrix",
+        )
+    batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]]) or ()
+    rows = b.shape[-2] if a.shape[-1] is None else a.shape[-1]
+    return ArrayType(_wide(types), (*batch, rows, b.shape[-1]))
+
+
+def _solve_left(ct: Value, a: Value, out: Value) -> Any:
+    right = solve(swap_last_axes(a), ct)
+    return unbroadcast(-matmul(right, swap_last_axes(out)), a)
+
+
+solve: OpDef = OpDef(
+    "solve",
+    "The matrix x with a @ x = b, for a square a; NumPy's LinAlgError where a is singular. Batch "
+    "axes broadcast. d_b = solve(a.T, ct), d_a = -d_b @ out.T (Giles, 2.3.1).",
+    ("a", "b"),
+    "np.linalg.solve({a}, {b})",
+    _solve_type,
+    promote=_casts,
+    adjoint={
+        "a": _solve_left,
+        "b": lambda ct, a, b: unbroadcast(solve(swap_last_axes(a), ct), b),
+    },
+    tangent={
+        "a": lambda dot, a, out: -solve(a, matmul(dot, out)),
+        "b": lambda dot, a: solve(a, dot),
+    },
+    label="{a}_solved",
+)
+
+
+def _lower_half(matrix: Any) -> Any:
+    """The lower triangle with half of the diagonal."""
+    return 0.5 * (tril(matrix, offset=0) + tril(matrix, offset=-1))
+
+
+def _cholesky_back(ct: Value, out: Value) -> Any:
+    upper = swap_last_axes(out)
+    left = solve(upper, _lower_half(matmul(upper, ct)))
+    both = solve(upper, swap_last_axes(left))
+    return _lower_half(both + swap_last_axes(both))
+
+
+def _cholesky_forward(dot: Value, out: Value) -> Any:
+    lower = tril(dot, offset=0)
+    left = solve(out, lower + swap_last_axes(tril(dot, offset=-1)))
+    return matmul(out, _lower_half(solve(out, swap_last_axes(left))))
+
+
+cholesky = _of_matrix(
+    "cholesky",
+    "The lower triangle L with L @ L.T = x, for a positive definite x (else NumPy's LinAlgError), "
+    "of which only the lower triangle is read. With S = L^-T half(L.T @ ct) L^-1, where half takes "
+    "the lower triangle with half of the diagonal, d_x = half(S + S.T) (Murray, eq. 9).",
+    "a Cholesky factor",
+    numpy="np.linalg.cholesky({x})",
+    adjoint={"x": _cholesky_back},
+    tangent={"x": _cholesky_forward},
+    label="cholesky_{x}",
+)
+
+
+def _pinv_back(ct: Value, x: Value, out: Value) -> Any:
+    turned, side = swap_last_axes(out), swap_last_axes(ct)
+    right = matmul(side, matmul(out, turned))
+    left = matmul(matmul(turned, out), side)
+    through = matmul(matmul(turned, ct), turned)
+    right = right - matmul(x, matmul(out, right))
+    return right + (left - matmul(matmul(left, out), x)) - through
+
+
+def _pinv_forward(dot: Value, x: Value, out: Value) -> Any:
+    turned, side = swap_last_axes(out), swap_last_axes(dot)
+    left = matmul(matmul(out, turned), side)
+    right = matmul(side, matmul(turned, out))
+    through = matmul(matmul(out, dot), out)
+    right = right - matmul(out, matmul(x, right))
+    return left - matmul(matmul(left, x), out) + right - through
+
+
+pinv = _of_matrix(
+    "pinv",
+    "The pseudo-inverse P of a matrix; singular values below rtol (None: the larger size times the "
+    "dtype's epsilon) times the largest one count as 0. Where the rank does not change, dP = "
+    "-P dx P + P P.T dx.T (1 - x P) + (1 - P x) dx.T P.T P (Golub and Pereyra, eq. 4.12).",
+    "a pseudo-inverse",
+    shape=lambda shape: (*shape[:-2], shape[-1], shape[-2]),
+    square=False,
+    numpy="np.linalg.pinv({x}, rtol={rtol})",
+    adjoint={"x": _pinv_back},
+    tangent={"x": _pinv_forward},
+    label="pinv_{x}",
+)
