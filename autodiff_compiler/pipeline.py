@@ -63,7 +63,6 @@ def compile_unit(
     emitted = emit(unit, request)
     forward = unit.finished[0]
     primal = unit.lowered.function
-    output = type_of(primal.returns[0])
     return Compiled(
         source=emitted.source,
         forward=forward.name,
@@ -71,10 +70,9 @@ def compile_unit(
         dynamic_slots=tuple(unit.lowered.places),
         hoisted=unit.lowered.hoisted,
         assumptions=unit.lowered.assumptions,
-        output=output,
+        output=type_of(primal.returns[0]),
         positions=request.positions,
         weights=unit.lowered.weights,
-        sens_type=output if request.sens == "given" else None,
         structure=unit.lowered.structure,
         writes=unit.lowered.writes,
         title=primal.title,
@@ -121,7 +119,7 @@ def _build(
             )
         if request.aux and request.sens == "given":
             raise CallError("has_aux and sens_param do not go together", "seed the one output")
-        wanted = [0] if request.value or request.sens == "given" else []
+        wanted = [0] if request.returns_value else []
         values = [*wanted, *range(1, len(primal.returns))]
         halves = split(primal, wrt, request.sens == "given", values, (0,), clean=clean)
     for half in halves:
@@ -177,8 +175,7 @@ def _usage(unit: Unit, request: Request) -> list[str]:
     backward = unit.finished[1]
     found = ", ".join(f"d_{unit.primal.params[place].name}" for place in unit.wrt)
     given = ", ".join(["residuals", *(param.name for param in backward.params[1:])])
-    has_value = len(forward.returns) > len(written) + 1
-    parts = [*(["out"] if has_value else []), *written, "residuals"]
+    parts = [*(["out"] if request.returns_value else []), *written, "residuals"]
     target = f"{found} = " if found else ""
     lines = [f"{', '.join(parts)} = {call}", f"{target}{backward.name}({given})"]
     return [piece for line in lines for piece in wrap(line, 4)]

@@ -39,6 +39,7 @@ class Request:
     value       whether forward returns the function's value.
     aux         whether only the first of several outputs is differentiated.
     numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
+    opt_level   which passes run: ``pipeline.LEVELS``.
     """
 
     positions: tuple[int, ...] = ()
@@ -52,6 +53,11 @@ class Request:
     @property
     def differentiates(self) -> bool:
         return self.sens != "none"
+
+    @property
+    def returns_value(self) -> bool:
+        """Whether forward returns the value: it is wanted, or a sensitivity is held against it."""
+        return self.value or self.sens == "given"
 
 
 @dataclass(frozen=True)
@@ -100,13 +106,13 @@ class Write:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A finished piece of source and how to call it. ``stages`` holds the printed IR by stage.
+    """A finished piece of source and how to call it.
 
     forward    name of the function that takes the dynamic slots and then the hoisted arrays.
     backward   name of the function that takes the residuals (and the sensitivity), or None.
-    With a value wanted, forward returns ``(out, residuals)``, else ``residuals``; a forward-only
-    unit returns ``out``. Backward returns the cotangents of ``positions`` and then of ``weights``,
-    a bare one if there is one.
+    Where the request returns the value, forward returns ``(out, residuals)``, else ``residuals``;
+    a forward-only unit returns ``out``. Backward returns the cotangents of ``positions`` and then
+    of ``weights``, a bare one if there is one.
     structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
                None where nothing is to be done.
     writes     forward returns one more value for each, right before the residuals.
@@ -121,7 +127,6 @@ class Compiled:
     output: Type
     positions: tuple[int, ...] = ()
     weights: tuple[Any, ...] = ()
-    sens_type: Type | None = None
     structure: Any = None
     writes: tuple[Write, ...] = ()
     title: str = ""

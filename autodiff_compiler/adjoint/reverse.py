@@ -131,16 +131,16 @@ class Adjoint:
 
         builder = Builder()
         with builder, builder.at(function.span):
-            tape = builder.apply(make_tuple, [value for value, _ in kept], {})
-        tape.name = "residuals"
+            packed = builder.apply(make_tuple, [value for value, _ in kept], {})
+        packed.name = "residuals"
         ops = (*parts.forward, *builder.ops)
         forward = _made(
             function,
             self._name(f"{function.name}_forward"),
             "forward",
-            prune(Region(function.params, ops, (*values, tape))),
+            prune(Region(function.params, ops, (*values, packed))),
         )
-        residuals = Value(tape.type, "residuals")
+        residuals = Value(packed.type, "residuals")
         unpack = [
             Op(item, (residuals,), {"key": key}, (param,), function.span, "adjoint")
             for key, (_, param) in enumerate(kept)

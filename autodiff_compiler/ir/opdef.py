@@ -47,7 +47,8 @@ class OpDef:
                 An operand that is not listed has no derivative; an empty mapping on a record of
                 kind ``zero`` says that the derivative is zero everywhere.
     tangent     operand name -> rule from ``dot`` (that operand's tangent) to the output's share.
-    kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``general``, ``control``.
+    kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
+                ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
     views       operands whose memory the result may share.
     effect      True where running it twice, or never, is not the same as once.

@@ -58,7 +58,7 @@ def zero_gradient(
 
 
 def _apply_to_tangent(name: str) -> Callable[..., Any]:
-    # The forward sweep puts the tangent in the first operand's place; see adjoint/forward.py.
+    # ``apply`` is the operator with the tangent in the first operand's place.
     def rule(apply: Callable[..., Any], dot: Any) -> Any:
         return apply(dot)
 

@@ -60,9 +60,8 @@ class Unit:
             or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
         self.used = self.calls = 0
-        # A sensitivity belongs to a value, so forward returns it then, too.
-        self.has_value = request.value or request.sens == "given"
-        self.sens = compiled.sens_type or compiled.output if request.sens == "given" else None
+        self.has_value = request.returns_value
+        self.sens = compiled.output if request.sens == "given" else None
         self.inputs = _places(request.positions, compiled.positions, 0, lambda slot: slot)
         wanted = compiled.weights if request.weights is None else request.weights
         self.weights = _places(wanted, compiled.weights, len(compiled.positions), id)
