@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
+from autodiff_compiler.analysis.effects import Effects
 from autodiff_compiler.ir.nodes import Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
 
@@ -45,28 +46,19 @@ def defined(params: Sequence[Value], ops: Sequence[Op]) -> list[Value]:
     return [*params, *(result for op in ops for result in op.results)]
 
 
-def prune(region: Region) -> Region:
+def prune(region: Region, effects: Effects | None = None) -> Region:
     """``region`` without the operations whose results nobody reads."""
+    effects = effects or Effects()
     kept: list[Op] = []
     read = {value for value in region.yields if isinstance(value, Value)}
     for op in reversed(region.ops):
-        if has_effect(op) or any(result in read for result in op.results):
-            op = map_regions(op, prune)
+        if effects.has(op) or any(result in read for result in op.results):
+            op = map_regions(op, lambda inner: prune(inner, effects))
             kept.append(op)
             read.update(uses_of(op))
     if len(kept) == len(region.ops) and all(a is b for a, b in zip(reversed(kept), region.ops)):
         return region
     return Region(region.params, tuple(reversed(kept)), region.yields)
-
-
-def has_effect(op: Op) -> bool:
-    """Whether ``op``, or an operation inside it or in a function that it calls, has an effect."""
-    callee = op.attrs.get("callee")
-    return (
-        op.opdef.effect
-        or any(has_effect(inner) for region in op.regions for inner in region.ops)
-        or (callee is not None and any(has_effect(inner) for inner in callee.body.ops))
-    )
 
 
 def _shapes_forward(

@@ -165,7 +165,7 @@ def _seeds(function: Function, outputs: Sequence[int] | None) -> Seeds:
 
 
 def _made(primal: Function, name: str, role: str, body: Region) -> Function:
-    return Function(name, body, primal.span, primal.title, primal.order + 1, role, primal.notes)
+    return Function(name, body, primal.span, primal.title, primal.order + 1, role)
 
 
 class Sweep:

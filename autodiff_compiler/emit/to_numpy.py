@@ -114,8 +114,6 @@ class _Writer:
         self.told: tuple[str, int, bool] | None = None
 
     def write(self, block: Block) -> None:
-        for note in self.function.notes:
-            self.document.comment(note)
         params = ", ".join(self.names[param] for param in self.function.params)
         span = self.function.span
         head = f"def {self.function.name}({params}):"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
 from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
-from autodiff_compiler.ir.types import INT, ArrayType, Type, type_of_literal
+from autodiff_compiler.ir.types import ArrayType, Type, type_of_literal
 from autodiff_compiler.span import Span
 
 Literal: TypeAlias = int | float | complex | bool | str | None
@@ -152,7 +152,6 @@ class Function:
     title   what the user calls it: ``Net.construct``.
     order   how many reverse sweeps made it: 0 for the user's own text.
     role    'primal', 'forward', 'backward', 'gradient' (both halves in one body) or 'tangent'.
-    notes   lines for the head of the printed source.
     """
 
     name: str
@@ -161,7 +160,6 @@ class Function:
     title: str = ""
     order: int = 0
     role: str = "primal"
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def params(self) -> tuple[Value, ...]:
@@ -293,8 +291,3 @@ class Loop:
     @property
     def runs_reversed(self) -> bool:
         return bool(self.op.attrs.get("reverse", False))
-
-
-def position_value(name: str = "k") -> Value:
-    """A fresh loop position."""
-    return Value(INT, name)

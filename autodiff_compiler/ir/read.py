@@ -18,12 +18,12 @@ LITERAL = re.compile(rf"{STRING}|{NUMBER}|None|True|False|complex\({NUMBER}, {NU
 WORD = re.compile(r"\w+")
 NAME = re.compile(r"[\w.]+")
 SUFFIX = re.compile(r"\.\d+$")
-BLANK = re.compile(r"(?:\s|#(?! (?:title|role|order|notes)=)[^\n]*)*")
+BLANK = re.compile(r"(?:\s|#(?! (?:title|role|order)=)[^\n]*)*")
 COMMENT = re.compile(
     r"[ ]*#[ ]*(?:(?:(?P<file>[^\n]+):)?(?P<line>\d+))?[ ]*(?P<about>primal|adjoint|tangent)?[ ]*$",
     re.MULTILINE,
 )
-FACTS = re.compile(r"# ((?:title|role|order|notes)=[^\n]*)")
+FACTS = re.compile(r"# ((?:title|role|order)=[^\n]*)")
 QUOTED_OR_FUNCTION = re.compile(rf"{STRING}|@[\w.]+")
 ATTRS = re.compile(r"\{\s*\w+=")
 LOOP_WORDS = ("for", "while")

@@ -98,7 +98,6 @@ class _Printer:
             "title": (function.title, ""),
             "role": (function.role, "primal"),
             "order": (function.order, 0),
-            "notes": (function.notes, ()),
         }
         facts_text = [f"{name}={fact!r}" for name, (fact, usual) in facts.items() if fact != usual]
         if facts_text:

@@ -37,9 +37,9 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
+from autodiff_compiler.analysis.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, substitute_operands
-from autodiff_compiler.passes.effects import Effects
 from autodiff_compiler.passes.sweep import with_body
 
 

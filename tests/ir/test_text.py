@@ -17,7 +17,7 @@ from autodiff_compiler.ir.types import FLOAT, INT, array
 from autodiff_compiler.span import NOWHERE, Span
 
 DECAY = """\
-# title='Decay.construct', role='forward', order=1, notes=('one',)
+# title='Decay.construct', role='forward', order=1
 func @decay(%x!: f32[2,3], %xs: f32[b,2], %n!: int) -> (f32[2,3], list[f32[2,3]], float) {  # decay.py:9
   %h!: f32[2,3], %tape: list[f32[2,3]], %count: int = for %k, %i! in (0, %n, 1) carry (%h_in: f32[2,3] = %x) read (%r: f32[2] = %xs) reverse {  # 11
     %s: f32[] = sum %h_in {axes=(0, 1), keepdims=False}  # 12
@@ -70,7 +70,6 @@ def test_text_survives_reading(text: str) -> None:
 def test_what_is_read() -> None:
     function = parse_functions(DECAY, OPERATORS)["decay"]
     assert (function.title, function.role, function.order) == ("Decay.construct", "forward", 1)
-    assert function.notes == ("one",)
     assert (function.span.file, function.span.line) == ("decay.py", 9)
     loop = Loop(function.body.ops[0])
     assert loop.op.span.line == 11 and loop.runs_reversed and loop.has_until

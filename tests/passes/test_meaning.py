@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value, position_value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.text import parse_functions, print_function, print_functions
-from autodiff_compiler.ir.types import FLOAT
+from autodiff_compiler.ir.types import FLOAT, INT
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.runner import PASSES, run
@@ -95,9 +95,9 @@ class Writer:
         inits = list(self.some(scope, carries))
         sources = [OPERATORS["make_list"](*([self.value(scope)] * 3)) for _ in range(reads)]
         params = [Value(FLOAT, "p") for _ in range(carries + reads)]
-        lead, condition, bounds = [position_value()], None, None
+        lead, condition, bounds = [Value(INT, "k")], None, None
         if kind == "for":
-            lead.append(position_value("i"))
+            lead.append(Value(INT, "i"))
             bounds = (0, trips, 1)
         else:
             # A first carry counts down, so that the loop ends.
