@@ -25,6 +25,7 @@ from autodiff_compiler.operators import (
     placing,
     reduce,
     running,
+    singular,
     special,
     structure,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "placing",
     "reduce",
     "running",
+    "singular",
     "special",
     "structure",
 ]

@@ -49,7 +49,7 @@ def _matrices(type_: Type, what: str, square: bool = True) -> ArrayType:
     return type_
 
 
-def _of_matrix(
+def of_matrix(
     name: str,
     doc: str,
     what: str,
@@ -83,7 +83,7 @@ def _inverse_back(ct: Value, out: Value) -> Any:
     return -matmul(matmul(transposed, ct), transposed)
 
 
-inverse: OpDef = _of_matrix(
+inverse: OpDef = of_matrix(
     "inverse",
     "The inverse of a square matrix; NumPy's LinAlgError where there is none. "
     "d_x = -out.T @ ct @ out.T (Giles, 2.2.3).",
@@ -116,7 +116,7 @@ def _cofactors_slope(ct: Value, x: Value, out: Value) -> Any:
     return _scaled(_total(ct * out, x), x, transposed) - turned
 
 
-cofactors: OpDef = _of_matrix(
+cofactors: OpDef = of_matrix(
     "cofactors",
     "The signed minors of a square matrix, det(x) * inverse(x).T where x is regular, and the slope "
     "of det everywhere. From x = U S V they are det(U V) U C V, where C holds on its diagonal the "
@@ -129,7 +129,7 @@ cofactors: OpDef = _of_matrix(
     label="cofactors_{x}",
 )
 
-det = _of_matrix(
+det = of_matrix(
     "det",
     "The determinant of a square matrix. d_x = ct * cofactors(x) (Giles, 2.2.4, written so that it "
     "holds for singular matrices too).",
@@ -141,7 +141,7 @@ det = _of_matrix(
     label="det_{x}",
 )
 
-det_sign = _of_matrix(
+det_sign = of_matrix(
     "det_sign",
     "The sign of the determinant of a square matrix, as a float; 0 where it is singular.",
     "a determinant",
@@ -151,7 +151,7 @@ det_sign = _of_matrix(
     label="sign_{x}",
 )
 
-logabsdet = _of_matrix(
+logabsdet = of_matrix(
     "logabsdet",
     "log(abs(det(x))) without overflow; -inf where x is singular, which has no slope "
     "(LinAlgError). d_x = ct * inverse(x).T.",
@@ -223,7 +223,7 @@ def _cholesky_forward(dot: Value, out: Value) -> Any:
     return matmul(out, _lower_half(solve(out, swap_last_axes(left))))
 
 
-cholesky = _of_matrix(
+cholesky = of_matrix(
     "cholesky",
     "The lower triangle L with L @ L.T = x, for a positive definite x (else NumPy's LinAlgError), "
     "of which only the lower triangle is read. With S = L^-T half(L.T @ ct) L^-1, where half takes "
@@ -254,7 +254,7 @@ def _pinv_forward(dot: Value, x: Value, out: Value) -> Any:
     return left - matmul(matmul(left, x), out) + right - through
 
 
-pinv = _of_matrix(
+pinv = of_matrix(
     "pinv",
     "The pseudo-inverse P of a matrix; singular values below rtol (None: the larger size times the "
     "dtype's epsilon) times the largest one count as 0. Where the rank does not change, dP = "

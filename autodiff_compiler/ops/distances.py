@@ -24,7 +24,9 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         raise ShapeError("pdist needs a matrix whose rows are points")
     (count, _) = known_sizes(input, "pdist")
     pairs = layout.triu_indices(count, count, 1)
-    first, second = (indexing.index(input, pairs[k], index=(("op", 0),)) for k in (0, 1))
+    first, second = (
+        indexing.index(input, indexing.index(pairs, index=(k,)), index=(("op", 0),)) for k in (0, 1)
+    )
     return _size(first - second, p)
 
 
@@ -45,7 +47,7 @@ def _size(x: Any, p: float) -> Any:
     if p == 1:
         return reductions.sum(parts, -1)
     total = reductions.sum(elementwise.square(x) if p == 2 else _power(parts, p), -1)
-    zero = total == 0
+    zero = elementwise.equal(total, 0.0)
     safe = elementwise.where(zero, 1.0, total)
     root = elementwise.sqrt(safe) if p == 2 else elementwise.pow(safe, 1.0 / p)
     return elementwise.where(zero, 0.0, root)
@@ -55,7 +57,7 @@ def _power(parts: Any, p: float) -> Any:
     """Powers of numbers that are not negative; below order 1 the slope at 0 is left out."""
     if p >= 1:
         return elementwise.pow(parts, p)
-    zero = parts == 0
+    zero = elementwise.equal(parts, 0.0)
     return elementwise.where(zero, 0.0, elementwise.pow(elementwise.where(zero, 1.0, parts), p))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import convolution, decompositions, moving, structure
+from autodiff_compiler.operators import convolution, decompositions, moving, singular, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import (
     axis_of,
@@ -113,21 +113,24 @@ def matrix_diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Any:
-    """Matrices with the rows of x on diagonal number k and ``padding_value`` elsewhere."""
+    """Matrices with the rows of x on diagonal number k and ``padding_value`` elsewhere.
+
+    Without ``num_rows`` and ``num_cols`` they are square, with one of the two as small as possible.
+    """
     if not isinstance(k, int):
         raise ValueError("matrix_diag fills one diagonal: k is an int")
-    sizes = arrays.shape(x)
-    rows, columns = sizes[-1] + max(-k, 0), sizes[-1] + max(k, 0)
+    *lead, size = known_sizes(x, "matrix_diag")
+    rows, columns = size + max(-k, 0), size + max(k, 0)
+    if num_rows == num_cols == -1:
+        rows = columns = max(rows, columns)
     rows, columns = rows if num_rows == -1 else num_rows, columns if num_cols == -1 else num_cols
-    known = known_sizes(x, "matrix_diag")
     whole = min(rows, columns - k) if k > 0 else min(rows + k, columns)
-    if whole != known[-1]:
+    if whole != size:
         raise ShapeError(
-            f"diagonal {k} of a matrix of {rows} by {columns} has {whole} elements, "
-            f"not {known[-1]}",
+            f"diagonal {k} of a matrix of {rows} by {columns} has {whole} elements, not {size}",
             "give num_rows and num_cols that fit",
         )
-    shape = (*known[:-1], rows, columns)
+    shape = (*lead, rows, columns)
     placed = moving.put_diagonal(x, shape=shape, offset=k)
     if isinstance(padding_value, (int, float)) and padding_value == 0:
         return placed
@@ -204,6 +207,19 @@ def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     return decompositions.pinv(x, rtol=None if rtol is None else float(rtol))
 
 
+def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """(s, u, v) with input = u @ diag(s) @ v.T for each matrix; without vectors s alone."""
+    values = singular.singular_values(input)
+    if not compute_uv:
+        return values
+    if full_matrices:
+        rows, columns = known_sizes(input, "svd with full_matrices")[-2:]
+        if rows != columns:
+            raise ValueError("svd gives the vectors of singular values: full_matrices is False")
+    right = structure.swap_last_axes(singular.right_vectors(input))
+    return values, singular.left_vectors(input), right
+
+
 def matrix_power(input: Any, n: int) -> Any:
     """Each matrix multiplied by itself, n in all; for a negative n its inverse so."""
     if n < 0:
@@ -229,5 +245,6 @@ def ger(input: Any, vec2: Any) -> Any:
 __all__ = [
     "addbmm", "addmm", "addr", "adjoint", "baddbmm", "cholesky", "cholesky_inverse",
     "cholesky_solve", "det", "ger", "inner", "inverse", "kron", "logdet", "matrix_diag",
-    "matrix_power", "matrix_solve", "pinv", "slogdet", "tensor_dot", "trace", "vander", "vecdot",
+    "matrix_power", "matrix_solve", "pinv", "slogdet", "svd", "tensor_dot", "trace", "vander",
+    "vecdot",
 ]  # fmt: skip

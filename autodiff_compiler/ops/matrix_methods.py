@@ -15,7 +15,7 @@ def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any
 
 _SAME = (
     "addbmm addmm addr adjoint baddbmm cholesky cholesky_inverse cholesky_solve det ger inner "
-    "inverse logdet matrix_power pinv slogdet"
+    "inverse logdet matrix_power pinv slogdet svd"
 )
 
 MATRIX_METHODS: dict[str, Callable[..., Any]] = {

@@ -17,6 +17,7 @@ MatrixDeterminant = primitive("MatrixDeterminant", matrices.det)
 MatrixPower = primitive("MatrixPower", matrices.matrix_power, n=1)
 MatrixSolve = primitive("MatrixSolve", matrices.matrix_solve, adjoint=False)
 Pdist = primitive("Pdist", distances.pdist, p=2.0)
+Svd = primitive("Svd", matrices.svd, full_matrices=False, compute_uv=True)
 Trace = primitive("Trace", matrices.trace)
 
 
@@ -33,5 +34,6 @@ class MatrixInverse(Primitive):
 
 __all__ = [
     "Cdist", "Cholesky", "CholeskyInverse", "CholeskySolve", "Ger", "LogMatrixDeterminant",
-    "MatrixDeterminant", "MatrixInverse", "MatrixPower", "MatrixSolve", "Pdist", "Trace",
+    "MatrixDeterminant", "MatrixInverse", "MatrixPower", "MatrixSolve", "Pdist", "Svd",
+    "Trace",
 ]  # fmt: skip

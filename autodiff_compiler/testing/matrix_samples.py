@@ -16,5 +16,7 @@ MATRIX_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "solve": (case(_ONE, real(3, 2)), case(_MANY, real(2, 2, 1)), case(_ONE, real(2, 3, 1)),
               case(_MANY, real(2, 3))),
     "cholesky": (case(_POSITIVE), case(_MANY @ _MANY.swapaxes(-1, -2))),
+    **dict.fromkeys(("singular_values", "left_vectors", "right_vectors"),
+                    (case(_ONE), case(real(3, 2)), case(real(2, 2, 3)))),
     "pinv": (case(_ONE, rtol=None), case(real(2, 3), rtol=None), case(real(2, 3, 2), rtol=1e-4)),
 }  # fmt: skip
