@@ -11,6 +11,7 @@ from autodiff_compiler.ops.layout import *  # noqa: F403
 from autodiff_compiler.ops.losses import *  # noqa: F403
 from autodiff_compiler.ops.masks import *  # noqa: F403
 from autodiff_compiler.ops.matrices import *  # noqa: F403
+from autodiff_compiler.ops.normalization import *  # noqa: F403
 from autodiff_compiler.ops.ordering import *  # noqa: F403
 from autodiff_compiler.ops.parts import *  # noqa: F403
 from autodiff_compiler.ops.reductions import *  # noqa: F403

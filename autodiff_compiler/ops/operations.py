@@ -5,4 +5,5 @@ from autodiff_compiler.ops.assign import Assign, AssignAdd, AssignSub  # noqa: F
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
 from autodiff_compiler.ops.loss_primitives import *  # noqa: F403
 from autodiff_compiler.ops.matrix_primitives import *  # noqa: F403
+from autodiff_compiler.ops.normalization import BatchNorm, LayerNorm  # noqa: F401
 from autodiff_compiler.ops.primitives import *  # noqa: F403

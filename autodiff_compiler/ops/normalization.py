@@ -1,0 +1,141 @@
+"""Normalization: x to mean 0 and variance 1 over some axes, then scaled and shifted.
+
+Variances are of the deviations from the mean, never a difference of squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.operators import elementwise as records
+from autodiff_compiler.ops import arrays, reductions
+from autodiff_compiler.ops._shapes import known_rank, known_sizes
+from autodiff_compiler.ops.primitive import Primitive
+
+
+def standardized(x: Any, mean: Any, variance: Any, eps: float) -> Any:
+    """(x - mean) / sqrt(variance + eps)."""
+    return (x - mean) / records.sqrt(variance + eps)
+
+
+def _scaled(x: Any, weight: Any, bias: Any) -> Any:
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
+
+
+def layer_norm(
+    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """Normalizes over the last axes, as many as ``normalized_shape`` has."""
+    count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+    axes = tuple(range(-count, 0))
+    mean, variance = _statistics(input, axes)
+    return _scaled(standardized(input, mean, variance, eps), weight, bias)
+
+
+def _statistics(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
+    """Mean and variance, with the axes kept."""
+    return reductions.mean(x, axes, True), reductions.var(x, axes, 0, True)
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """Normalizes each sample over groups of the channels, which are axis 1."""
+    batch, channels, *rest = known_sizes(input, "group_norm")
+    if channels % num_groups:
+        raise ShapeError(
+            f"group_norm divides {channels} channels into {num_groups} groups",
+            "make the number of channels a multiple of the number of groups",
+        )
+    grouped = arrays.reshape(input, (batch, num_groups, -1))
+    mean, variance = _statistics(grouped, (2,))
+    flat = standardized(grouped, mean, variance, eps)
+    return _per_channel(arrays.reshape(flat, (batch, channels, *rest)), weight, bias)
+
+
+def _per_channel(x: Any, weight: Any, bias: Any) -> Any:
+    rank = known_rank(x, "a normalization")
+    return _scaled(x, *(channel_shaped(one, rank) for one in (weight, bias)))
+
+
+def channel_shaped(x: Any, rank: int) -> Any:
+    """One number per channel, shaped to go with an input whose axis 1 are the channels."""
+    return x if x is None or rank == 2 else arrays.reshape(x, (-1, *(1,) * (rank - 2)))
+
+
+def batch_statistics(x: Any) -> tuple[Any, Any]:
+    """Mean and variance (divided by the count) of each channel, which are axis 1."""
+    axes = (0, *range(2, known_rank(x, "batch_norm")))
+    return reductions.mean(x, axes), reductions.var(x, axes)
+
+
+def batch_norm(
+    input_x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Normalizes each channel (axis 1), by the batch in training, else by what is given.
+
+    A function changes nothing: ``nn.BatchNorm2d`` keeps the moving statistics.
+    """
+    mean, variance = batch_statistics(input_x) if training else (running_mean, running_var)
+    rank = known_rank(input_x, "batch_norm")
+    mean, variance = channel_shaped(mean, rank), channel_shaped(variance, rank)
+    return _per_channel(standardized(input_x, mean, variance, eps), weight, bias)
+
+
+def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
+    """x * r * gamma, and r = 1 / sqrt(mean(x ** 2) + epsilon), over the axes of gamma."""
+    axes = tuple(range(-known_rank(gamma, "rms_norm"), 0))
+    scale = records.rsqrt(reductions.mean(records.square(x), axes, True) + epsilon)
+    return x * scale * gamma, scale
+
+
+class LayerNorm(Primitive):
+    """``layer_norm`` from an axis on; also the mean and the variance."""
+
+    def __init__(self, begin_norm_axis: int = 1, begin_params_axis: int = 1, epsilon: float = 1e-7):
+        super().__init__()
+        self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
+        self.epsilon = epsilon
+
+    def __call__(self, input_x: Any, gamma: Any, beta: Any) -> tuple[Any, Any, Any]:
+        rank = known_rank(input_x, "LayerNorm")
+        mean, variance = _statistics(input_x, range(self.begin_norm_axis % rank, rank))
+        out = standardized(input_x, mean, variance, self.epsilon)
+        return _scaled(out, gamma, beta), mean, variance
+
+
+class BatchNorm(Primitive):
+    """``batch_norm``; also the mean and variance used, twice. Changes no parameter."""
+
+    def __init__(
+        self,
+        is_training: bool = False,
+        epsilon: float = 1e-5,
+        momentum: float = 0.1,
+        data_format: str = "NCHW",
+    ):
+        super().__init__()
+        if data_format != "NCHW":
+            raise ValueError(f"BatchNorm takes channels from axis 1 (NCHW), not {data_format!r}")
+        self.is_training, self.epsilon, self.momentum = is_training, epsilon, momentum
+
+    def __call__(
+        self, input_x: Any, scale: Any, bias: Any, mean: Any, variance: Any
+    ) -> tuple[Any, ...]:
+        if self.is_training:
+            mean, variance = batch_statistics(input_x)
+        out = batch_norm(input_x, mean, variance, scale, bias, eps=self.epsilon)
+        return out, mean, variance, mean, variance
+
+
+__all__ = ["batch_norm", "group_norm", "layer_norm", "rms_norm"]
