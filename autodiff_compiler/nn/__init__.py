@@ -2,5 +2,15 @@
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
+from autodiff_compiler.nn import activation, basic, loss, normalization, recurrent
+from autodiff_compiler.nn.activation import *  # noqa: F403
+from autodiff_compiler.nn.basic import *  # noqa: F403
+from autodiff_compiler.nn.loss import *  # noqa: F403
+from autodiff_compiler.nn.normalization import *  # noqa: F403
+from autodiff_compiler.nn.recurrent import *  # noqa: F403
 
-__all__ = ["Cell", "CellDict", "CellList", "SequentialCell"]
+__all__ = [
+    "Cell", "CellDict", "CellList", "SequentialCell",
+    *activation.__all__, *basic.__all__, *loss.__all__, *normalization.__all__,
+    *recurrent.__all__,
+]  # fmt: skip

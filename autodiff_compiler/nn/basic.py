@@ -1,0 +1,125 @@
+"""``Dense``, ``Embedding`` and layers that only rearrange."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.initializer import HeUniform, Uniform, initializer
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.nn.activation import get_activation
+from autodiff_compiler.ops.primitive import Primitive
+
+
+def positive(value: Any, argument: str, layer: str) -> int:
+    """A size, checked."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"For '{layer}', the '{argument}' must be int and > 0, but got {value!r}.")
+    return value
+
+
+class Dense(Cell):
+    """activation(x @ weight.T + bias), over the last axis of x."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        has_bias: bool = True,
+        activation: Any = None,
+        dtype: mstype.Type = mstype.float32,
+    ):
+        super().__init__()
+        self.in_channels = positive(in_channels, "in_channels", "Dense")
+        self.out_channels = positive(out_channels, "out_channels", "Dense")
+        self.has_bias = has_bias
+        weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
+        start = initializer(weight_init, (out_channels, in_channels), dtype)
+        self.weight = Parameter(start, name="weight")
+        self.bias = None
+        if has_bias:
+            bias_init = Uniform(1 / math.sqrt(in_channels)) if bias_init is None else bias_init
+            self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), name="bias")
+        self.activation = get_activation(activation) if isinstance(activation, str) else activation
+        if not isinstance(self.activation, (Cell, Primitive, type(None))):
+            raise TypeError(
+                "For 'Dense', the 'activation' must be str or Cell or Primitive, but got "
+                f"{type(activation).__name__}."
+            )
+
+    def construct(self, x: Any) -> Any:
+        out = ops.matmul(x, ops.transpose(self.weight, (1, 0)))
+        if self.has_bias:
+            out = out + self.bias
+        if self.activation is not None:
+            out = self.activation(out)
+        return out
+
+    def extend_repr(self) -> str:
+        text = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
+        text += f", has_bias={self.has_bias}" if self.has_bias else ""
+        return text if self.activation is None else f"{text}, activation={self.activation}"
+
+
+class Embedding(Cell):
+    """The rows of a trained table that integers name."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding_size: int,
+        use_one_hot: bool = False,
+        embedding_table: Any = "normal",
+        dtype: mstype.Type = mstype.float32,
+        padding_idx: int | None = None,
+    ):
+        super().__init__()
+        self.vocab_size = positive(vocab_size, "vocab_size", "Embedding")
+        self.embedding_size = positive(embedding_size, "embedding_size", "Embedding")
+        self.use_one_hot, self.dtype, self.padding_idx = use_one_hot, dtype, padding_idx
+        start = initializer(embedding_table, (vocab_size, embedding_size), dtype)
+        if padding_idx is not None:
+            if not 0 <= padding_idx < vocab_size:
+                raise ValueError(
+                    f"For 'Embedding', the 'padding_idx' must be in [0, {vocab_size}), but got "
+                    f"{padding_idx}."
+                )
+            start = start.copy()
+            start[padding_idx] = 0.0
+        self.embedding_table = Parameter(start, name="embedding_table")
+
+    def construct(self, ids: Any) -> Any:
+        return ops.gather(self.embedding_table, ids, 0)
+
+    def extend_repr(self) -> str:
+        return (
+            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, "
+            f"use_one_hot={self.use_one_hot}, embedding_table={self.embedding_table}, "
+            f"dtype={self.dtype}, padding_idx={self.padding_idx}"
+        )
+
+
+class Flatten(Cell):
+    """The axes from ``start_dim`` to ``end_dim`` as one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def construct(self, x: Any) -> Any:
+        return ops.flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
+
+
+class Identity(Cell):
+    """x as it is."""
+
+    def construct(self, x: Any) -> Any:
+        return x
+
+
+__all__ = ["Dense", "Embedding", "Flatten", "Identity"]
