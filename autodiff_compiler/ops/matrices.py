@@ -102,7 +102,11 @@ def adjoint(x: Any) -> Any:
 
 def trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
-    return reductions.sum(moving.diagonal(input, offset=0), -1)
+    if known_rank(input, "trace") != 2:
+        raise ShapeError(
+            "trace is of one matrix", "for a stack, sum ops.diagonal over its last axis"
+        )
+    return reductions.sum(moving.diagonal(input, offset=0))
 
 
 def matrix_diag(

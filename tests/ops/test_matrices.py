@@ -260,6 +260,8 @@ def test_refusals_say_what_is_wrong() -> None:
     x, row = Tensor(A), Tensor(A[0])
     with pytest.raises(ShapeError, match="square"):
         ops.det(x[:2])
+    with pytest.raises(ShapeError, match="one matrix"):
+        ops.trace(Tensor(CUBE))
     with pytest.raises(ShapeError, match="1 axes"):
         ops.inverse(row)
     with pytest.raises(ShapeError, match="do not fit"):
