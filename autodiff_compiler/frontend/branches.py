@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.frontend.heap import Holders, frozen, thawed
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
     NUMBERS,
+    Closure,
+    Fresh,
+    Heap,
     Maybe,
     Poisoned,
     Ref,
@@ -47,10 +51,14 @@ class _Phi:
 
 
 class Merger:
-    """Merges two compile-time values leaf by leaf; ``pairs`` are the leaves that differ."""
+    """Merges two compile-time values leaf by leaf; ``pairs`` are the leaves that differ.
 
-    def __init__(self, low: Branches, where: str):
-        self.low, self.where = low, where
+    ``holders`` tells of both sides who holds their lists and dicts: two that nobody else holds
+    merge into a new one.
+    """
+
+    def __init__(self, low: Branches, where: str, holders: tuple[Holders, Holders]):
+        self.low, self.where, self.holders = low, where, holders
         self.pairs: list[tuple[AnyOperand, AnyOperand, Type, str]] = []
 
     def merge(self, left: Any, right: Any, name: str) -> Any:
@@ -71,7 +79,32 @@ class Merger:
             )
         if isinstance(left, dict) and isinstance(right, dict) and list(left) == list(right):
             return {k: self.merge(left[k], right[k], f"{name}_{k}") for k in left}
-        return self._apart(name, self.low.described(left), self.low.described(right))
+        if isinstance(left, Ref) and isinstance(right, Ref) and left.kind == right.kind:
+            if all(held.sole(ref) for held, ref in zip(self.holders, (left, right))):
+                inner = [held.state.heap.get(ref)
+                         for held, ref in zip(self.holders, (left, right))]  # fmt: skip
+                return Fresh(left.kind, self.merge(inner[0], inner[1], name))
+            return self._two_of_them(name, left.kind)
+        if isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind == right.kind:
+            return Fresh(left.kind, self.merge(left.contents, right.contents, name))
+        return self._apart(name, self._kind(left), self._kind(right))
+
+    def _kind(self, value: Any) -> str:
+        """A compile-time value in the words of a message."""
+        if isinstance(value, dict):
+            return f"a dict of {', '.join(map(repr, value)) or 'nothing'}"
+        if isinstance(value, tuple):
+            return f"{len(value)} item{'' if len(value) == 1 else 's'}"
+        if isinstance(value, (Ref, Fresh)):
+            return f"a {value.kind}"
+        return "a function" if isinstance(value, Closure) else self.low.described(value)
+
+    def _two_of_them(self, name: str, kind: str) -> Unset:
+        return Unset(
+            f"'{name}' is one {kind} on one way through {self.where} and another on the other, and "
+            "one of these has a second name",
+            f"copy it, as in {kind}({name}), or set the items of one {kind} on both ways",
+        )
 
     def _leaf(self, left: AnyOperand, right: AnyOperand, name: str) -> Any:
         type_ = joined_type(type_of(left), type_of(right))
@@ -86,6 +119,9 @@ class Merger:
             f"give '{name}' a value before",
         )
         inner = [side.value if isinstance(side, Maybe) else side for side in (left, right)]
+        for place, held in enumerate(self.holders):
+            if inner[place] is not MISSING and held.sole(inner[place]):
+                inner[place] = frozen(inner[place], held.state)
         like = inner[1] if inner[0] is MISSING else inner[0]
         if not any(True for _ in leaves(like)):
             return unset
@@ -98,6 +134,7 @@ class Merger:
             yield self.low.builder.make(undefined, (), {})
 
     def _apart(self, name: str, left: str, right: str) -> Unset:
+        right = right if left != right else right.replace("a ", "another ", 1)
         return Unset(
             f"'{name}' is {left} on one way through {self.where} and {right} on the other",
             f"make both ways give '{name}' the same kind of value",
@@ -109,6 +146,8 @@ class Merger:
             return results[merged.number]
         if isinstance(merged, Maybe):
             return Maybe(self.settle(merged.value, results), merged.unset)
+        if isinstance(merged, Fresh):
+            return Fresh(merged.kind, self.settle(merged.contents, results))
         if isinstance(merged, tuple):
             return tuple(self.settle(item, results) for item in merged)
         if isinstance(merged, dict):
@@ -118,6 +157,18 @@ class Merger:
 
 class Branches(Writes):
     """Adds branches to ``Writes``."""
+
+    #: The lists and dicts of those who called this function, and the frames that wait in it.
+    pinned: frozenset[Ref] = frozenset()
+
+    def holders(self, state: State, outcome: Any = None) -> Holders:
+        """Who holds the lists and dicts of ``state``, when ``outcome`` was just computed."""
+        names = () if isinstance(outcome, Returned) else (state.names,)
+        given = outcome.value if isinstance(outcome, Returned) else outcome
+        frames = [self.frame, *self.waiting]
+        outside = (*self.pinned, *self.world.cells.values())
+        roots = (given, *names, *(frame.names for frame in self.waiting), *outside)
+        return Holders(state, roots, frames)
 
     def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""
@@ -140,7 +191,8 @@ class Branches(Writes):
                     sides[place] = (self._unreached(other, base), ops, self._undefined(returned))
         (left, left_ops, left_value), (right, right_ops, right_value) = sides
         where = f"the 'if' on line {self.builder.span.line}"
-        merger = Merger(self, where)
+        held = self.holders(left, left_value), self.holders(right, right_value)
+        merger = Merger(self, where, held)
         outcome = self._merge_outcomes(merger, left_value, right_value)
         names: dict[str, Any] = {}
         heap: dict[Ref, Any] = {}
@@ -150,20 +202,22 @@ class Branches(Writes):
                 names[name] = merger.merge(*sides_of, name)
         for ref in {**left.heap, **right.heap}:
             if ref in left.heap and ref in right.heap:
-                heap[ref] = merger.merge(left.heap[ref], right.heap[ref], ref.kind)
+                contents = left.heap.get(ref), right.heap.get(ref)
+                heap[ref] = merger.merge(*contents, _named(ref, left.names))
             else:
                 heap[ref] = left.heap.get(ref, right.heap.get(ref))
         results = self._add_if(test, merger, left_ops, right_ops)
-        self.state = State(
-            {name: merger.settle(value, results) for name, value in names.items()},
-            {ref: merger.settle(value, results) for ref, value in heap.items()},
-        )
-        if isinstance(outcome, Returned):
-            return Returned(merger.settle(outcome.value, results))
-        settled = merger.settle(outcome, results)
-        if isinstance(settled, Unset):
-            raise self.fail(DTypeError, settled.cause, settled.cure)
-        return settled
+
+        def settled(merged: Any) -> Any:
+            return thawed(merger.settle(merged, results), self.allocate)
+
+        self.state = State()
+        self.state.names = {name: settled(value) for name, value in names.items()}
+        self.state.heap.update({ref: settled(value) for ref, value in heap.items()})
+        value = settled(outcome.value if isinstance(outcome, Returned) else outcome)
+        if isinstance(value, Unset):
+            raise self.fail(DTypeError, value.cause, value.cure)
+        return Returned(value) if isinstance(outcome, Returned) else value
 
     def _unreached(self, other: State, base: State) -> State:
         """The state that nothing leaves: whatever ``other`` changed is undefined."""
@@ -171,8 +225,8 @@ class Branches(Writes):
         return State(
             {n: v if same(v, names.get(n, MISSING)) else self._undefined(v)
              for n, v in other.names.items()},
-            {r: v if same(v, heap.get(r, MISSING)) else self._undefined(v)
-             for r, v in other.heap.items()},
+            Heap({r: v if same(v, heap.get(r, MISSING)) else self._undefined(v)
+             for r, v in other.heap.items()}),
         )  # fmt: skip
 
     def _undefined(self, value: Any) -> Any:
@@ -205,3 +259,8 @@ class Branches(Writes):
         for result in results:
             result.given = bool(result.name)
         return results
+
+
+def _named(ref: Ref, names: Mapping[str, Any]) -> str:
+    """The variable that holds a list or dict, for names and messages."""
+    return next((name for name, value in names.items() if value == ref), ref.kind)

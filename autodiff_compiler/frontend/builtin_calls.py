@@ -13,7 +13,14 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.access import Access
-from autodiff_compiler.frontend.values import HeapMethod, Partial, Ref, RunTimeRange, leaves
+from autodiff_compiler.frontend.values import (
+    HeapMethod,
+    Iteration,
+    Partial,
+    Ref,
+    RunTimeRange,
+    leaves,
+)
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
     ArrayType,
@@ -23,13 +30,6 @@ from autodiff_compiler.ir.types import (
     TupleType,
 )
 from autodiff_compiler.operators import compare, containers, effects, elementwise, numbers
-
-
-class Iteration:
-    """``enumerate``, ``zip`` or ``reversed`` before anyone iterates."""
-
-    def __init__(self, kind: str, sources: Sequence[Any], start: Any = 0):
-        self.kind, self.sources, self.start = kind, tuple(sources), start
 
 
 def _range(low: Access, *bounds: Any) -> Any:

@@ -9,17 +9,18 @@ whose index must be known in the body.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import gast
 
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.builtin_calls import Iteration
 from autodiff_compiler.frontend.rolling import Carried, Key, Rollable, Trial, Walk
 from autodiff_compiler.frontend.values import (
     CannotRoll,
+    Iteration,
     NeedStatic,
     Ref,
     RunTimeRange,
@@ -38,9 +39,10 @@ class Loops(Rollable):
 
     def exec_For(self, node: Any) -> None:
         span = self.source.span(node)
-        walk = self.walk(self.evaluate(node.iter))
+        iterable = self.evaluate(node.iter)
+        walk = self.walk(iterable)
         if isinstance(walk, list):
-            self._unroll(node, iter(walk))
+            self._unroll(node, self._live(iterable))
             return
         reason = self._try_to_roll(node, walk)
         if reason is not None:
@@ -179,6 +181,31 @@ class Loops(Rollable):
             return [self.lifted(item) for item in contents]
         except TypeError as error:
             raise self.translate(error, "this cannot be iterated over") from None
+
+    def _live(self, value: Any) -> Iterator[Any]:
+        """As ``sequence``, but item after item: the loop's body may change the list."""
+        if isinstance(value, Iteration) and value.kind == "enumerate":
+            yield from enumerate(self._live(value.sources[0]), value.start)
+        elif isinstance(value, Iteration) and value.kind == "zip":
+            yield from zip(*map(self._live, value.sources))
+        elif isinstance(value, Ref) and value.kind == "list":
+            yield from self._items_at(value, itertools.count())
+        elif isinstance(value, Iteration) and value.kind == "reversed":
+            (source,) = value.sources
+            if isinstance(source, Ref) and source.kind == "list":
+                last = len(self.state.heap[source]) - 1
+                yield from self._items_at(source, range(last, -1, -1))
+            else:
+                yield from self.sequence(value)
+        else:
+            yield from self.sequence(value)
+
+    def _items_at(self, ref: Ref, places: Iterable[int]) -> Iterator[Any]:
+        """The items of a list at the moment at which each is asked for."""
+        for place in places:
+            if place >= len(self.state.heap[ref]):
+                return
+            yield self.state.heap[ref][place]
 
     # ---- unrolled
 

@@ -54,6 +54,7 @@ class Lowering(Statements):
         around = parent.frame if parent else None
         self.frame = Frame(around and around.source, around and around.function)
         self.loop_params = set()
+        self.waiting = []
         self.parameters: list[Value] = []
         self.arguments: dict[Value, Any] = {}
         self.hoisted: dict[int, tuple[Any, Value]] = {}

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import FunctionType, ModuleType
 from typing import Any
 
+from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Branches
+from autodiff_compiler.frontend.heap import Holders, frozen, holds_refs, is_frozen, thawed
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
     CannotRoll,
+    Closure,
     Maybe,
     Poisoned,
+    Ref,
     State,
     Unset,
     as_type,
@@ -24,6 +29,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
+from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, Type
 from autodiff_compiler.operators import compare
 from autodiff_compiler.operators.control import undefined
@@ -98,6 +104,9 @@ class Trial:
         self.low, self.node, self.walk, self.base, self.carried = low, node, walk, base, carried
         self.params = self._fresh_params()
         self.skipped = False
+        self.outset = low.holders(base)
+        #: What the variables are after the loop that its body sets and that are not carried.
+        self.settled: dict[Key, Any] = {}
 
     def _fresh_params(self) -> dict[Key, list[Value]]:
         made: dict[Key, list[Value]] = {}
@@ -114,11 +123,20 @@ class Trial:
         """The state in which an iteration begins."""
         state = self.base.fork()
         for key, carry in self.carried.items():
-            value = rebuild(carry.like, iter(params[key]))
-            if carry.fresh:
-                value = Maybe(value, self._unset(key))
-            _put(state, key, value)
+            self._put(state, key, rebuild(carry.like, iter(params[key])), carry.fresh)
         return state
+
+    def _put(self, state: State, key: Key, value: Any, maybe: bool) -> None:
+        """Sets a variable or cell, with new lists and dicts for frozen ones."""
+
+        def allocate(kind: str, contents: Any) -> Ref:
+            ref = Ref(kind, next(self.low.world.refs))
+            state.heap[ref] = contents
+            return ref
+
+        value = thawed(value, allocate)
+        place: dict[Any, Any] = state.names if isinstance(key, str) else state.heap
+        place[key] = Maybe(value, self._unset(key)) if maybe else value
 
     def _unset(self, key: Key) -> Unset:
         line = self.low.builder.span.line
@@ -175,27 +193,55 @@ class Trial:
 
     def _compare(self) -> bool:
         """Compares the state after the body with the one before it."""
-        stable = True
-        entered, left = self.entered, self.left
-        for key in [*left.names, *(ref for ref in left.heap if ref in entered.heap)]:
-            before, after = _get(entered, key), _get(left, key)
-            if isinstance(before, Maybe):
-                before = before.value
-            bare = after.value if isinstance(after, Maybe) else after
-            if isinstance(after, (Unset, Poisoned)):
-                continue
-            carry = self.carried.get(key)
-            if carry is not None:
-                stable &= self._widen(key, carry, bare)
-            elif before is MISSING:
-                if any(True for _ in leaves(bare)):
-                    types = [type_of(leaf) for leaf in leaves(bare)]
-                    self.carried[key] = Carried(bare, types, True)
-                    stable = False
-            elif not same(before, bare):
-                self._start(key, before, bare)
-                stable = False
-        return stable
+        base, left = self.base, self.left
+        self.at_end = self.low.holders(left)
+        stable = all([self._follows(key) for key in left.names])
+        # What a variable is has to be known before it is asked what its list holds.
+        return stable and all([self._follows(ref) for ref in base.heap if ref in left.heap])
+
+    def _follows(self, key: Key) -> bool:
+        """Whether a variable or cell is after the body as the guess has it."""
+        before, after = _get(self.entered, key), _get(self.left, key)
+        if isinstance(before, Maybe):
+            before = before.value
+        bare = after.value if isinstance(after, Maybe) else after
+        carry = self.carried.get(key)
+        if isinstance(after, Poisoned) or (carry is None and before is bare):
+            return True
+        if isinstance(after, Unset):
+            if not isinstance(before, Unset) and before is not MISSING:
+                raise CannotRoll(after.cause)
+            self.settled[key] = after
+            return True
+        if carry is not None:
+            if is_frozen(carry.like):
+                bare = self._frozen(key, bare, self.at_end, self.left)
+            return self._widen(key, carry, bare)
+        if before is MISSING or isinstance(before, Unset):
+            return self._begins(key, bare)
+        if same(before, bare):
+            return True
+        if holds_refs(before) and not same_skeleton(before, bare):
+            before = self._frozen(key, before, self.outset, self.base)
+            bare = self._frozen(key, bare, self.at_end, self.left)
+        self._start(key, before, bare)
+        return False
+
+    def _frozen(self, key: Key, value: Any, held: Holders, state: State) -> Any:
+        if not held.sole(value):
+            raise CannotRoll(f"'{_name(key)}' is a list or dict that has a second name")
+        return frozen(value, state)
+
+    def _begins(self, key: Key, bare: Any) -> bool:
+        """A variable that the body is the first to set."""
+        if holds_refs(bare) and self.at_end.sole(bare):
+            bare = frozen(bare, self.left)
+        if any(True for _ in leaves(bare)):
+            self.carried[key] = Carried(bare, [type_of(leaf) for leaf in leaves(bare)], True)
+            return False
+        told = bare if self.certain() and _is_constant(bare) else self._unset(key)
+        self.settled[key] = told
+        return True
 
     def _start(self, key: Key, before: Any, after: Any) -> None:
         if not same_skeleton(before, after) or isinstance(before, Unset):
@@ -265,8 +311,7 @@ class Trial:
             if carry.fresh:
                 inits += [builder.make(undefined, (), {}) for _ in carry.types]
             else:
-                before = _get(base, key)
-                before = before.value if isinstance(before, Maybe) else before
+                before = _carried(carry, key, base)
                 if carry.summed:
                     (type_,) = carry.types
                     assert isinstance(type_, ArrayType)
@@ -276,8 +321,7 @@ class Trial:
         yields: list[AnyOperand] = []
         with builder.block(self.ops):
             for key, carry in self.carried.items():
-                after = _get(self.left, key)
-                after = after.value if isinstance(after, Maybe) else after
+                after = _carried(carry, key, self.left)
                 yields += [as_type(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
         ends = self.until is not False
         params = [v for vs in self.params.values() for v in vs]
@@ -299,17 +343,16 @@ class Trial:
         )  # fmt: skip
         after_loop = base.fork()
         results = iter(op.results)
-        certain = self.walk is not None and self.walk.runs or self.test_is_true()
+        for key, told in self.settled.items():
+            self._put(after_loop, key, told, False)
         for key, carry in self.carried.items():
-            value = rebuild(carry.like, results)
-            if carry.fresh and not (certain and not isinstance(_get(self.left, key), Maybe)):
-                value = Maybe(value, self._unset(key))
-            _put(after_loop, key, value)
+            sure = self.certain() and not isinstance(_get(self.left, key), Maybe)
+            self._put(after_loop, key, rebuild(carry.like, results), carry.fresh and not sure)
         low.state = after_loop
 
-    def test_is_true(self) -> bool:
-        """Whether this is a ``while True``."""
-        return self.walk is None and self.test is True
+    def certain(self) -> bool:
+        """Whether the body runs at least once."""
+        return self.walk.runs if self.walk is not None else self.test is True
 
 
 def _get(state: State, key: Key) -> Any:
@@ -317,9 +360,18 @@ def _get(state: State, key: Key) -> Any:
     return place.get(key, MISSING)
 
 
-def _put(state: State, key: Key, value: Any) -> None:
-    place: dict[Any, Any] = state.names if isinstance(key, str) else state.heap
-    place[key] = value
+def _carried(carry: Carried, key: Key, state: State) -> Any:
+    """What ``carry`` takes from a state, in the structure that it shows."""
+    value = _get(state, key)
+    value = value.value if isinstance(value, Maybe) else value
+    return frozen(value, state) if is_frozen(carry.like) else value
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether every iteration sets just this."""
+    if isinstance(value, Closure):
+        return not value.defaults
+    return isinstance(value, (str, type(None), type, Cell, ModuleType, FunctionType, OpDef))
 
 
 def _name(key: Key) -> str:

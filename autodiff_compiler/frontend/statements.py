@@ -12,7 +12,7 @@ import gast
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.loops import Loops
-from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset, leaves
+from autodiff_compiler.frontend.values import Heap, Poisoned, PoisonTouched, Ref, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import effects, indexing
@@ -46,9 +46,10 @@ class Statements(Loops):
         told = len(self.world.problems)
         try:
             with self.builder.at(self.source.span(node)):
-                return getattr(self, f"exec_{type(node).__name__}")(node)
-        except CompileError as error:
-            self.poison(error)
+                try:
+                    return getattr(self, f"exec_{type(node).__name__}")(node)
+                except CompileError as error:
+                    self.poison(self.builder.placed(error))
         except PoisonTouched:
             assert self.world.problems or told
         returns = False
@@ -241,7 +242,7 @@ class Statements(Loops):
             return thing
 
         self.state.names = {name: moved(thing) for name, thing in self.state.names.items()}
-        self.state.heap = {ref: moved(thing) for ref, thing in self.state.heap.items()}
+        self.state.heap = Heap({ref: moved(thing) for ref, thing in self.state.heap.items()})
 
     def _refuse_views(self, owner: Value) -> None:
         """A view shares its tensor's memory, so a write through one would show in the other."""

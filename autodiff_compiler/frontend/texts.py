@@ -25,6 +25,7 @@ from autodiff_compiler.frontend.subset import check
 from autodiff_compiler.frontend.values import (
     Closure,
     Frame,
+    Heap,
     PoisonTouched,
     Ref,
     State,
@@ -56,6 +57,9 @@ class Outlined:
 
 class Texts(Access):
     """Adds user's texts to ``Access``."""
+
+    #: The frames of this function that wait for a call to end.
+    waiting: list[Frame]
 
     def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Writes a text out here: its variables are its own, the heap is shared."""
@@ -129,11 +133,13 @@ class Texts(Access):
         """Lowers ``tree`` here and now in a frame of its own."""
         waiting = self.frame
         waiting.names = self.state.names
+        self.waiting.append(waiting)
         self.frame, self.state.names = frame, names
         try:
             return self.run_body(tree)
         finally:
-            self.frame, self.state.names = waiting, waiting.names
+            frame.names = self.state.names  # closures that outlive the call see them
+            self.frame, self.state.names = self.waiting.pop(), waiting.names
 
     def run_body(self, tree: Any) -> Any:
         """Lowers a function's body in the present frame; gives what it returns."""
@@ -165,7 +171,8 @@ class Texts(Access):
         places: dict[int, int] = {}
         told = len(self.world.problems)
         with child.builder:
-            child.state = State({}, dict(self.state.heap))
+            child.state = State({}, Heap(self.state.heap))
+            child.pinned = frozenset(self.state.heap)
             given = []
             for slot, (name, value) in enumerate(slot_names(callee, args, kwargs)):
                 before = len(child.parameters)

@@ -7,7 +7,7 @@ is copied at every branch, so that mutation and aliasing keep Python's meaning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,15 @@ class Ref:
 
     kind: str
     number: int
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A list or dict with its contents, out of the heap: so one is carried by a branch or loop,
+    if a single variable holds it."""
+
+    kind: str
+    contents: Any
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,13 @@ class HeapMethod:
     name: str
 
 
+class Iteration:
+    """``enumerate``, ``zip`` or ``reversed`` before anyone iterates."""
+
+    def __init__(self, kind: str, sources: Sequence[Any], start: Any = 0):
+        self.kind, self.sources, self.start = kind, tuple(sources), start
+
+
 @dataclass(frozen=True)
 class RunTimeRange:
     """``range`` with a bound that is known at run time only."""
@@ -123,15 +139,27 @@ class CannotRoll(Exception):
     """A loop's body changes a variable in a way that no carried variable can follow."""
 
 
+class Heap(dict[Ref, Any]):
+    """The contents of lists and dicts. Reading those that differ from way to way is a problem."""
+
+    def __getitem__(self, ref: Ref) -> Any:
+        contents = super().__getitem__(ref)
+        if isinstance(contents, Unset):
+            raise DTypeError(contents.cause, contents.cure)
+        if isinstance(contents, Poisoned):
+            raise PoisonTouched
+        return contents
+
+
 @dataclass
 class State:
     """The variables and the heap at one point of the text."""
 
     names: dict[str, Any] = field(default_factory=dict)
-    heap: dict[Ref, Any] = field(default_factory=dict)
+    heap: Heap = field(default_factory=Heap)
 
     def fork(self) -> State:
-        return State(dict(self.names), dict(self.heap))
+        return State(dict(self.names), Heap(self.heap))
 
     def become(self, other: State) -> None:
         self.names, self.heap = other.names, other.heap
@@ -145,6 +173,8 @@ def same(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
+    if isinstance(left, Fresh) and isinstance(right, Fresh):
+        return left.kind == right.kind and same(left.contents, right.contents)
     if isinstance(left, (*NUMBERS, str, Ref)) and type(left) is type(right):
         return bool(left == right)
     return False
@@ -154,6 +184,8 @@ def leaves(value: Any) -> Iterator[AnyOperand]:
     """The values and numbers in a compile-time value, left to right."""
     if isinstance(value, (Value, *NUMBERS)):
         yield value
+    elif isinstance(value, Fresh):
+        yield from leaves(value.contents)
     elif isinstance(value, (tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from leaves(item)
@@ -163,6 +195,8 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
     """``value`` with its leaves replaced in order."""
     if isinstance(value, (Value, *NUMBERS)):
         return next(new)
+    if isinstance(value, Fresh):
+        return Fresh(value.kind, rebuild(value.contents, new))
     if isinstance(value, tuple):
         items = [rebuild(item, new) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
@@ -175,6 +209,8 @@ def same_skeleton(left: Any, right: Any) -> bool:
     """Whether two compile-time values differ in their leaves only."""
     if isinstance(left, (Value, *NUMBERS)):
         return isinstance(right, (Value, *NUMBERS))
+    if isinstance(left, Fresh) and isinstance(right, Fresh):
+        return left.kind == right.kind and same_skeleton(left.contents, right.contents)
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(same_skeleton, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
@@ -219,7 +255,9 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
     if isinstance(value, dict):
         items = [pack(item, heap) for item in value.values()]
         return make_container(items, tuple(value))
-    if isinstance(value, (Poisoned, Unset)):
+    if isinstance(value, Unset):
+        raise DTypeError(value.cause, value.cure)
+    if isinstance(value, Poisoned):
         raise PoisonTouched
     raise DTypeError(
         f"a {type(value).__name__} cannot be a value of the generated source",

@@ -228,3 +228,50 @@ class TwoProblems(nn.Cell):
         a = x * scael
         b = x + np.ones(2, np.float32)
         return a + b
+
+
+# ---- lists that differ from way to way
+
+
+@refused(X)
+def list_grown_on_one_way(x):
+    items = [x]
+    if ops.sum(x) > 0:
+        items.append(x * x)
+    return sum(items)
+
+
+@refused(X)
+def list_with_a_second_name(x):
+    items = [x, x]
+    others = items
+    if ops.sum(x) > 0:
+        items = [x * 2, x * 3]
+    items[0] = x * 5
+    return others[0] * items[0]
+
+
+@refused(X)
+def key_on_one_way_in_a_loop(x):
+    state = {"a": x}
+    for i in range(3):
+        if ops.sum(x) > i:
+            state["b"] = x * i
+    return state["b"]
+
+
+@refused(X)
+def none_or_tensor_in_a_loop(x):
+    kept = None
+    for i in range(3):
+        if ops.sum(x) > i:
+            kept = x * i
+    return x if kept is None else kept
+
+
+@refused(X)
+def one_function_or_another(x):
+    change = ops.sin
+    if ops.sum(x) > 0:
+        change = ops.cos
+    return change(x)

@@ -29,7 +29,7 @@ FLOORS = (
     ),
     ("ops:", "numpy:", "nn:"),
     (
-        "frontend: source subset make desugar values naming resolve expressions access texts "
+        "frontend: source subset make desugar values heap naming resolve expressions access texts "
         "builtin_calls numpy_calls calls writes branches rolling loops statements lower",
         "analysis:",
     ),

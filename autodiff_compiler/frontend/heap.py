@@ -1,0 +1,119 @@
+"""Lists and dicts taken out of the heap and put back: how branches and loops carry them.
+
+Two ways through a text may each make a list of their own under one name. Afterwards one list stands
+for both, which is right as long as nobody else holds either of them: a change made through the name
+could not be seen under another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from autodiff_compiler.frontend.values import (
+    Closure,
+    Frame,
+    Fresh,
+    HeapMethod,
+    Iteration,
+    Maybe,
+    Partial,
+    Ref,
+    State,
+)
+
+
+def frozen(value: Any, state: State) -> Any:
+    """``value`` with every list and dict in it replaced by its contents."""
+    if isinstance(value, Ref):
+        return Fresh(value.kind, frozen(state.heap.get(value), state))
+    if isinstance(value, Maybe):
+        return Maybe(frozen(value.value, state), value.unset)
+    return _mapped(value, lambda item: frozen(item, state))
+
+
+def thawed(value: Any, allocate: Callable[[str, Any], Ref]) -> Any:
+    """``value`` with a new list or dict for each that was frozen."""
+    if isinstance(value, Fresh):
+        return allocate(value.kind, thawed(value.contents, allocate))
+    if isinstance(value, Maybe):
+        return Maybe(thawed(value.value, allocate), value.unset)
+    return _mapped(value, lambda item: thawed(item, allocate))
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple):
+        items = [change(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):
+        return {key: change(item) for key, item in value.items()}
+    return value
+
+
+def holds_refs(value: Any) -> bool:
+    """Whether a list or dict of the heap is in ``value``."""
+    return any(True for _ in _refs(value, set()))
+
+
+def is_frozen(value: Any) -> bool:
+    """Whether ``frozen`` took a list or dict out of ``value``."""
+    if isinstance(value, (tuple, dict)):
+        return any(map(is_frozen, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, Fresh)
+
+
+class Holders:
+    """How many variables and containers hold each list and dict, at the end of one way."""
+
+    def __init__(self, state: State, roots: Iterable[Any], frames: Iterable[Frame]):
+        self.state = state
+        self.seen: set[int] = {id(frame) for frame in frames}
+        self.count: Counter[Ref] = Counter()
+        for root in roots:
+            self._visit(root)
+
+    def _visit(self, value: Any) -> None:
+        for ref in _refs(value, self.seen):
+            self.count[ref] += 1
+            if self.count[ref] == 1:
+                self._visit(self.state.heap.get(ref))
+
+    def sole(self, value: Any) -> bool:
+        """Whether nothing else holds any list or dict that is in ``value``, at any depth."""
+        return all(
+            self.count[ref] <= 1 and self.sole(self.state.heap.get(ref))
+            for ref in _refs(value, set())
+        )
+
+
+def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
+    """The lists and dicts that ``value`` holds directly; frames in ``seen`` are left out."""
+    if isinstance(value, Ref):
+        yield value
+        return
+    parts: Iterable[Any] = ()
+    if isinstance(value, (tuple, list)):
+        parts = value
+    elif isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, Maybe):
+        parts = (value.value,)
+    elif isinstance(value, HeapMethod):
+        parts = (value.ref,)
+    elif isinstance(value, Partial):
+        parts = (value.func, value.args, value.keywords)
+    elif isinstance(value, Closure):
+        parts = (value.defaults, *_around(value.frame, seen))
+    elif isinstance(value, Iteration):
+        parts = value.sources
+    for part in parts:
+        yield from _refs(part, seen)
+
+
+def _around(frame: Frame | None, seen: set[int]) -> Iterator[Any]:
+    while frame is not None:
+        if id(frame) not in seen:
+            seen.add(id(frame))
+            yield frame.names
+        frame = frame.outer
