@@ -62,7 +62,7 @@ class _BatchNorm(Cell):
         mean, variance = self.moving_mean, self.moving_variance
         if by_batch:
             mean, variance = batch_statistics(x)
-            kept, new = self.momentum, 1.0 - self.momentum
+            kept, new = self.momentum, round(1.0 - self.momentum, 12)
             self.moving_mean = kept * self.moving_mean + new * mean
             self.moving_variance = kept * self.moving_variance + new * variance
         return ops.batch_norm(x, mean, variance, self.gamma, self.beta, eps=self.eps)
@@ -120,8 +120,7 @@ class LayerNorm(Cell):
         self.layer_norm = ops.LayerNorm(begin_norm_axis, begin_params_axis, epsilon)
 
     def construct(self, input_x: Any) -> Any:
-        out, _, _ = self.layer_norm(input_x, self.gamma, self.beta)
-        return out
+        return self.layer_norm(input_x, self.gamma, self.beta)[0]
 
     def extend_repr(self) -> str:
         return (
