@@ -5,13 +5,14 @@ Variances are of the deviations from the mean, never a difference of squares.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
 from autodiff_compiler.ops import arrays, reductions
-from autodiff_compiler.ops._shapes import known_rank, known_sizes
+from autodiff_compiler.ops._shapes import known_rank, shape_of
 from autodiff_compiler.ops.primitive import Primitive
 
 
@@ -44,16 +45,23 @@ def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     """Normalizes each sample over groups of the channels, which are axis 1."""
-    batch, channels, *rest = known_sizes(input, "group_norm")
+    shape = shape_of(input)
+    if shape is None or len(shape) < 2 or not all(isinstance(dim, int) for dim in shape[1:]):
+        raise ShapeError(
+            "group_norm needs to know all sizes but that of the batch",
+            "give the shape of the input, for example input=f32[b,4,8,8]",
+        )
+    channels, *rest = (int(dim) for dim in shape[1:] if dim is not None)
     if channels % num_groups:
         raise ShapeError(
             f"group_norm divides {channels} channels into {num_groups} groups",
             "make the number of channels a multiple of the number of groups",
         )
-    grouped = arrays.reshape(input, (batch, num_groups, -1))
+    size = channels // num_groups * math.prod(rest)
+    grouped = arrays.reshape(input, (-1, num_groups, size))
     mean, variance = _statistics(grouped, (2,))
     flat = standardized(grouped, mean, variance, eps)
-    return _per_channel(arrays.reshape(flat, (batch, channels, *rest)), weight, bias)
+    return _per_channel(arrays.reshape(flat, (-1, channels, *rest)), weight, bias)
 
 
 def _per_channel(x: Any, weight: Any, bias: Any) -> Any:

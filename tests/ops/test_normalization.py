@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler import Tensor, ops
+from autodiff_compiler import Tensor, gradient_source, ops
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ops import operations as P
 from autodiff_compiler.testing import check_grads
@@ -84,3 +84,12 @@ def test_a_constant_row_is_only_the_shift() -> None:
 def test_channels_that_make_no_groups() -> None:
     with pytest.raises(ShapeError, match="4 channels into 3 groups"):
         ops.group_norm(Tensor(IMAGE), 3)
+
+
+def test_groups_of_unknown_sizes() -> None:
+    def grouped(x: Any) -> Any:
+        return ops.group_norm(x, 2)
+
+    assert "def grouped_backward" in gradient_source(grouped, "f32[b,4,2,3]")
+    with pytest.raises(ShapeError, match="all sizes but that of the batch"):
+        gradient_source(grouped, "f32[b,4,?,3]")
