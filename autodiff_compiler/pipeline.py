@@ -38,8 +38,8 @@ LEVELS = {0: ("dce",), 1: ("fold", "algebra", "cse", "dce"), 3: ("fold", "algebr
 
 
 @dataclass(frozen=True)
-class Unit:
-    """Everything between text and source for one function and request."""
+class Stages:
+    """A function at every stage between its text and its source, for one request."""
 
     lowered: Lowered
     primal: Function
@@ -59,22 +59,22 @@ def compile_unit(
     Raises a CompileError that tells every problem; ``plan.NeedValues`` where the value of a number
     must be known.
     """
-    unit = build(fn, request, slots, keywords)
-    emitted = emit(unit, request)
-    forward = unit.finished[0]
-    primal = unit.lowered.function
+    stages = build(fn, request, slots, keywords)
+    emitted = emit(stages, request)
+    forward = stages.finished[0]
+    primal = stages.lowered.function
     return Compiled(
         source=emitted.source,
         forward=forward.name,
-        backward=unit.finished[1].name if request.differentiates else None,
-        dynamic_slots=tuple(unit.lowered.places),
-        hoisted=unit.lowered.hoisted,
-        assumptions=unit.lowered.assumptions,
+        backward=stages.finished[1].name if request.differentiates else None,
+        dynamic_slots=tuple(stages.lowered.places),
+        hoisted=stages.lowered.hoisted,
+        assumptions=stages.lowered.assumptions,
         output=type_of(primal.returns[0]),
         positions=request.positions,
-        weights=unit.lowered.weights,
-        structure=unit.lowered.structure,
-        writes=unit.lowered.writes,
+        weights=stages.lowered.weights,
+        structure=stages.lowered.structure,
+        writes=stages.lowered.writes,
         title=primal.title,
         line_map=emitted.line_map,
     )
@@ -85,7 +85,7 @@ def build(
     request: Request,
     slots: Sequence[Type | Static],
     keywords: Sequence[str] = (),
-) -> Unit:
+) -> Stages:
     """Runs every stage up to the source."""
     with numpy_promotion(request.numpy):
         return _build(fn, request, slots, keywords)
@@ -96,7 +96,7 @@ def _build(
     request: Request,
     slots: Sequence[Type | Static],
     keywords: Sequence[str],
-) -> Unit:
+) -> Stages:
     passes = LEVELS[request.opt_level]
 
     def clean(function: Function) -> Function:
@@ -130,7 +130,7 @@ def _build(
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:
         _verify(half, "lowered: own")
-    return Unit(lowered, primal, halves, tuple(distinct(finished)), wrt)
+    return Stages(lowered, primal, halves, tuple(named_apart(finished)), wrt)
 
 
 def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
@@ -141,39 +141,39 @@ def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
             value.name, value.given = f"d_{name}", True
 
 
-def emit(unit: Unit, request: Request) -> Emitted:
-    """The source of a unit's functions, callees first."""
+def emit(stages: Stages, request: Request) -> Emitted:
+    """The source of the finished functions, callees first."""
     functions: dict[str, Function] = {}
-    for root in unit.finished:
+    for root in stages.finished:
         for function in (*root.callees(), root):
             functions.setdefault(function.name, function)
-    return emit_module(list(functions.values()), header(unit, request))
+    return emit_module(list(functions.values()), header(stages, request))
 
 
-def header(unit: Unit, request: Request) -> list[str]:
+def header(stages: Stages, request: Request) -> list[str]:
     """The docstring of a generated module: what it is, its signature, how it is called."""
-    primal, params = unit.primal, unit.primal.params
+    primal, params = stages.primal, stages.primal.params
     place = f"{primal.span.where.rpartition(':')[0]}"
     what = "Gradient" if request.differentiates else "Forward"
     lines = [f"{what} of {primal.title} ({place}).", ""]
     lines += _filled([f"{param.name}: {param.type}" for param in params])
     if request.differentiates:
-        wanted = [params[place].name for place in unit.wrt]
+        wanted = [params[place].name for place in stages.wrt]
         lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", f"sens: {request.sens}"])
-    return [*lines, "", *_usage(unit, request)]
+    return [*lines, "", *_usage(stages, request)]
 
 
-def _usage(unit: Unit, request: Request) -> list[str]:
+def _usage(stages: Stages, request: Request) -> list[str]:
     """How the generated functions are called."""
-    forward, names = unit.finished[0], [param.name for param in unit.primal.params]
+    forward, names = stages.finished[0], [param.name for param in stages.primal.params]
     call = f"{forward.name}({', '.join(names)})"
     written = [
-        f"new_{write.name or write.target.name}".replace(".", "_") for write in unit.lowered.writes
+        f"new_{write.name or write.target.name}".replace(".", "_") for write in stages.lowered.writes
     ]
     if not request.differentiates:
         return wrap(f"{', '.join(['out', *written])} = {call}", 4)
-    backward = unit.finished[1]
-    found = ", ".join(f"d_{unit.primal.params[place].name}" for place in unit.wrt)
+    backward = stages.finished[1]
+    found = ", ".join(f"d_{stages.primal.params[place].name}" for place in stages.wrt)
     given = ", ".join(["residuals", *(param.name for param in backward.params[1:])])
     parts = [*(["out"] if request.returns_value else []), *written, "residuals"]
     target = f"{found} = " if found else ""
@@ -201,17 +201,17 @@ def stage_text(
     the halves, ``optimized`` as they are emitted, ``source``."""
     if stage not in STAGES:
         raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(STAGES)}")
-    unit = build(fn, request, slots, keywords)
+    stages = build(fn, request, slots, keywords)
     if stage == "source":
-        return emit(unit, request).source
+        return emit(stages, request).source
     chosen = {
-        "ir": (unit.lowered.function,), "typed": (unit.primal,), "adjoint": unit.halves,
-        "optimized": unit.finished,
+        "ir": (stages.lowered.function,), "typed": (stages.primal,), "adjoint": stages.halves,
+        "optimized": stages.finished,
     }[stage]  # fmt: skip
     return "\n".join(print_functions(function).rstrip("\n") + "\n" for function in chosen)
 
 
-def distinct(roots: Sequence[Function]) -> list[Function]:
+def named_apart(roots: Sequence[Function]) -> list[Function]:
     """The functions with names that are theirs alone; functions of equal text become one."""
     taken: dict[str, str] = {}
     done: dict[int, Function] = {}
