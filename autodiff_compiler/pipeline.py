@@ -168,7 +168,8 @@ def _usage(stages: Stages, request: Request) -> list[str]:
     forward, names = stages.finished[0], [param.name for param in stages.primal.params]
     call = f"{forward.name}({', '.join(names)})"
     written = [
-        f"new_{write.name or write.target.name}".replace(".", "_") for write in stages.lowered.writes
+        f"new_{write.name or write.target.name}".replace(".", "_")
+        for write in stages.lowered.writes
     ]
     if not request.differentiates:
         return wrap(f"{', '.join(['out', *written])} = {call}", 4)

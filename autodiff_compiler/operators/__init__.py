@@ -28,6 +28,7 @@ from autodiff_compiler.operators import (
     singular,
     special,
     structure,
+    tapes,
 )
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "singular",
     "special",
     "structure",
+    "tapes",
 ]
 
 

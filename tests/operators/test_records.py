@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import autodiff_compiler.operators.tapes  # noqa: F401
+import autodiff_compiler.operators  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef, call_rule, facts_of, value_type
