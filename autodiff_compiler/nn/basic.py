@@ -53,9 +53,7 @@ class Dense(Cell):
             )
 
     def construct(self, x: Any) -> Any:
-        out = ops.matmul(x, ops.transpose(self.weight, (1, 0)))
-        if self.has_bias:
-            out = out + self.bias
+        out = ops.dense(x, self.weight, self.bias)
         if self.activation is not None:
             out = self.activation(out)
         return out

@@ -1,6 +1,7 @@
 """``import autodiff_compiler.ops.functional as F``: the functions."""
 
 from autodiff_compiler.ops.activations import *  # noqa: F403
+from autodiff_compiler.ops.affine import bias_add, dense  # noqa: F401
 from autodiff_compiler.ops.arrays import *  # noqa: F403
 from autodiff_compiler.ops.assign import assign, assign_add, assign_sub  # noqa: F401
 from autodiff_compiler.ops.contraction import *  # noqa: F403

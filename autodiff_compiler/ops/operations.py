@@ -1,5 +1,6 @@
 """``import autodiff_compiler.ops.operations as P``: the operator classes."""
 
+from autodiff_compiler.ops.affine import Dense  # noqa: F401
 from autodiff_compiler.ops.array_primitives import *  # noqa: F403
 from autodiff_compiler.ops.assign import Assign, AssignAdd, AssignSub  # noqa: F401
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
