@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import gast
@@ -11,7 +12,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnknownAttribute
 from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.resolve import nearest
-from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Ref
+from autodiff_compiler.frontend.values import BoundToValue, Closure, Frame, HeapMethod, Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers, elementwise, indexing, numbers, structure
@@ -86,14 +87,16 @@ class Access(Expressions):
 
     def _comprehended(self, generators: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
         """The items of a comprehension, which is written out; its variables are its own."""
-        around = self.state.names
-        self.state.names = dict(around)
+        around = self.frame
         items: list[Any] = []
-        try:
+        inner = Frame(around.source, around.function, around)
+        with self.inside(inner, {}):
             self._generate(list(generators), wanted, items)
-        finally:
-            self.state.names = around
         return items
+
+    def inside(self, frame: Frame, names: dict[str, Any]) -> AbstractContextManager[None]:
+        """``frame`` is the present one, with these variables, until the end of the block."""
+        raise NotImplementedError
 
     def _generate(self, generators: list[Any], wanted: Sequence[Any], items: list[Any]) -> None:
         if not generators:

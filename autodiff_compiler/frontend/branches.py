@@ -27,7 +27,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.frontend.writes import Writes
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import Type
+from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.control import undefined
 
 
@@ -110,6 +110,10 @@ class Merger:
         type_ = joined_type(type_of(left), type_of(right))
         if type_ is None:
             return self._apart(name, str(type_of(left)), str(type_of(right)))
+        if isinstance(type_, ArrayType):
+            for number, (one, other, *_) in enumerate(self.pairs):
+                if one is left and other is right:  # two names of one tensor stay that
+                    return _Phi(number)
         self.pairs.append((left, right, type_, name))
         return _Phi(len(self.pairs) - 1)
 
@@ -176,8 +180,12 @@ class Branches(Writes):
         sides: list[tuple[State, list[Op], Any]] = []
         for side in (then, orelse):
             self.state = base.fork()
-            with self.builder.block() as ops:
-                value = side()
+            self.depth += 1
+            try:
+                with self.builder.block() as ops:
+                    value = side()
+            finally:
+                self.depth -= 1
             sides.append((self.state, ops, value))
         self.state = base
         if all(isinstance(value, Raised) for _, _, value in sides):
@@ -256,8 +264,9 @@ class Branches(Writes):
         regions = [Region((), tuple(ops), tuple(y)) for ops, y in zip((left, right), yields)]
         names = [name if name.isidentifier() else "" for *_, name in merger.pairs]
         results = self.builder.branch(test, regions[0], regions[1], names)
-        for result in results:
+        for result, (*sources, _, _) in zip(results, merger.pairs):
             result.given = bool(result.name)
+            self.world.memory.may_be(result, self.world.memory.of_all(sources))
         return results
 
 

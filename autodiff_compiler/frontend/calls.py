@@ -21,16 +21,18 @@ from autodiff_compiler.errors import (
     UnsupportedSyntax,
 )
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
+from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.resolve import MISSING
-from autodiff_compiler.frontend.texts import Texts
+from autodiff_compiler.frontend.texts import Outlined, Texts
 from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
     HeapMethod,
     Partial,
     Ref,
+    leaves,
 )
 from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
@@ -203,7 +205,13 @@ class Calls(Texts):
             return made.outcome  # known altogether: no call is needed
         shared = self.world.share(made.function)
         (result,) = self.builder.call(shared, made.operands)
-        return self.unpacked(result, made.outcome, made.heap)
+        return self._told(self.unpacked(result, made.outcome, made.heap), made)
+
+    def _told(self, outcome: Any, made: Outlined) -> Any:
+        """The outcome of a call, which may hold tensors that were given."""
+        for leaf in leaves(frozen(outcome, self.state)):
+            self.world.memory.may_be(leaf, made.memory)
+        return outcome
 
     # ---- gradients inside a text
 
@@ -241,6 +249,11 @@ class Calls(Texts):
                 "assign it outside, or take the gradient outside",
             )
         made = self.outline(gradient.fn, given, named, request.aux, request.weights)
+        if made.wrote:
+            raise self.fail(
+                UnsupportedSyntax, "the differentiated function writes to its argument",
+                "make a copy there first: x = x * 1",
+            )  # fmt: skip
         if not isinstance(made.returned, (Value, int, float)):
             raise self.fail(DTypeError, "the differentiated function returns nothing to "
                             "differentiate", "return a tensor from it")  # fmt: skip
@@ -258,7 +271,7 @@ class Calls(Texts):
         )
         value = None
         if attrs["value"]:
-            value = self.unpacked(results.pop(0), made.outcome, made.heap)
+            value = self._told(self.unpacked(results.pop(0), made.outcome, made.heap), made)
         inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
         return self._adopt(gradient.pack(value, inputs, weights))
 

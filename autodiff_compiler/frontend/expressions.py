@@ -17,6 +17,7 @@ from autodiff_compiler.errors import (
     UnknownName,
     UnsupportedSyntax,
 )
+from autodiff_compiler.frontend.naming import variables
 from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.values import (
@@ -146,23 +147,31 @@ class Expressions:
     def eval_Name(self, node: Any) -> Any:
         name = node.id
         if name in self.state.names:
-            value = self.state.names[name]
-            if isinstance(value, Maybe):
-                value = value.value if getattr(node, "guarded", False) else value.unset
-            if isinstance(value, Unset):
-                raise self.fail(UnknownName, value.cause, value.cure)
-            if isinstance(value, Poisoned):
-                raise PoisonTouched
-            return value
+            return self._certainly(self.state.names[name], getattr(node, "guarded", False))
         return self.free_name(name)
+
+    def _certainly(self, value: Any, guarded: bool = False) -> Any:
+        """What a variable holds, where it is set on every way to here."""
+        if isinstance(value, Maybe):
+            value = value.value if guarded else value.unset
+        if isinstance(value, Unset):
+            raise self.fail(UnknownName, value.cause, value.cure)
+        if isinstance(value, Poisoned):
+            raise PoisonTouched
+        return value
 
     def free_name(self, name: str) -> Any:
         """A name that is not a variable of this frame: of a frame around it, or from outside."""
-        outer = self.frame.outer
-        while outer is not None:
-            if name in outer.names:
-                return outer.names[name]
-            outer = outer.outer
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if frame is not self.frame and name in frame.names:
+                return self._certainly(frame.names[name])
+            if name in variables(frame.tree):
+                raise self.fail(
+                    UnknownName, f"the variable '{name}' is not set here",
+                    f"give '{name}' a value before this line",
+                )  # fmt: skip
+            frame = frame.outer
         return self.lifted(self.world.free_name(self.frame.function, name, self.builder.span))
 
     def eval_NamedExpr(self, node: Any) -> Any:

@@ -17,7 +17,8 @@ import gast
 
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.rolling import Carried, Key, Rollable, Trial, Walk
+from autodiff_compiler.frontend.carried import Carried, Key, Walk
+from autodiff_compiler.frontend.rolling import Rollable, Trial
 from autodiff_compiler.frontend.values import (
     CannotRoll,
     Iteration,

@@ -17,6 +17,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax, raise_all
+from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, BeginAgain, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.statements import Statements
@@ -55,6 +56,7 @@ class Lowering(Statements):
         self.frame = Frame(around and around.source, around and around.function)
         self.loop_params = set()
         self.waiting = []
+        self.taken = {}
         self.parameters: list[Value] = []
         self.arguments: dict[Value, Any] = {}
         self.hoisted: dict[int, tuple[Any, Value]] = {}
@@ -72,6 +74,8 @@ class Lowering(Statements):
         self.parameters.append(param)
         self.arguments[param] = value
         seen = self.projected(param, contents, name)
+        pairs = zip(leaves(seen), leaves(frozen(contents, self.state)))
+        self.taken.update((leaf, its) for leaf, its in pairs if isinstance(leaf, Value))
         if isinstance(value, Ref):
             self.state.heap[value] = seen
             return value

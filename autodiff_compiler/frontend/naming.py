@@ -6,8 +6,10 @@ import inspect
 import keyword
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import gast
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Partial
@@ -77,3 +79,24 @@ def slot_names(
 def hides_values(value: Any) -> bool:
     """Whether an argument sees values of this text that are not its own leaves."""
     return isinstance(value, (Closure, HeapMethod, BoundToValue, Partial))
+
+
+def variables(tree: Any) -> frozenset[str]:
+    """The names that a function's text sets: they are its variables, whatever stands outside."""
+    if tree is None:
+        return frozenset()
+    if not hasattr(tree, "variables"):
+        body = tree.body if isinstance(tree.body, list) else []
+        tree.variables = frozenset(name for part in body for name in _set_by(part))
+    return tree.variables
+
+
+def _set_by(part: Any) -> Iterator[str]:
+    inner = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+    if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store):
+        yield part.id
+    if isinstance(part, gast.FunctionDef):
+        yield part.name
+    elif not isinstance(part, inner):
+        for child in gast.iter_child_nodes(part):
+            yield from _set_by(child)

@@ -21,6 +21,7 @@ import numpy as np
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName
+from autodiff_compiler.frontend.memory import Memory
 from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import print_function
@@ -56,6 +57,7 @@ class World:
     cells: dict[Any, Ref] = field(default_factory=dict)
     #: Texts that cannot be functions of their own, known from the first try.
     written_out: set[Any] = field(default_factory=set)
+    memory: Memory = field(default_factory=Memory)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     _paths: dict[int, str] = field(default_factory=dict)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from collections.abc import Sequence
 from typing import Any
 
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Branches
+from autodiff_compiler.frontend.carried import (
+    Carried,
+    Key,
+    Walk,
+    carried_by,
+    get,
+    is_constant,
+    name_of,
+)
 from autodiff_compiler.frontend.heap import Holders, frozen, holds_refs, is_frozen, thawed
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
     CannotRoll,
-    Closure,
     Maybe,
     Poisoned,
     Ref,
@@ -29,48 +34,11 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
-from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, Type
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType
 from autodiff_compiler.operators import compare
 from autodiff_compiler.operators.control import undefined
 from autodiff_compiler.operators.declare import promote_scalar
 from autodiff_compiler.operators.structure import full
-
-Key = Any  # a variable's name, or a cell of the heap
-
-
-@dataclass
-class Walk:
-    """How a ``for`` goes through an iterable.
-
-    bounds   the range of its index; reads  what is read item by item; item  the user's item from
-    index and reads; items  all of them, if known while compiling.
-    """
-
-    bounds: tuple[AnyOperand, AnyOperand, AnyOperand]
-    reads: list[Value]
-    item: Callable[[Value, Sequence[Value]], Any]
-    items: Sequence[Any] | None = None
-
-    @property
-    def runs(self) -> bool:
-        """Whether it certainly makes an iteration."""
-        known = [bound for bound in self.bounds if isinstance(bound, int)]
-        return len(known) == 3 and len(range(*known)) > 0
-
-
-@dataclass
-class Carried:
-    """A carried variable: the types of its leaves, and a value that shows its structure.
-
-    ``fresh`` is not set before the loop. ``summed`` begins as the number 0 and is only added to:
-    it may as well begin as zeros of the sum's shape, if the loop runs at all.
-    """
-
-    like: Any
-    types: list[Type]
-    fresh: bool
-    summed: bool = False
 
 
 class Rollable(Branches):
@@ -147,7 +115,7 @@ class Trial:
 
     def run(self) -> bool:
         """Lowers condition and body; whether the guess held. A wrong guess is corrected."""
-        low, builder, lead = self.low, self.low.builder, []
+        low, lead = self.low, []
         self.condition: list[Op] | None = None
         if self.walk is None and not self._lower_condition():
             return True
@@ -162,8 +130,19 @@ class Trial:
         self.reads = reads
         low.loop_params |= {*lead, *reads, *(v for vs in self.params.values() for v in vs)}
         self.entered = self._entered(self.params)
+        self._remember()
         low.state = self.entered.fork()
-        with builder.block() as ops:
+        low.depth += 1
+        try:
+            self._lower_body(reads)
+        finally:
+            low.depth -= 1
+        self.lead, self.left = lead, low.state
+        return self._compare()
+
+    def _lower_body(self, reads: list[Value]) -> None:
+        low = self.low
+        with low.builder.block() as self.ops:
             if self.walk is not None:
                 item = self.walk.item(self.index, reads)
                 low.assign(self.node.target, item)
@@ -175,8 +154,6 @@ class Trial:
                     item.name, item.given = self.node.target.id, True
             low.block(self.node.body)
             self.until = low.until_of(self.node)
-        self.ops, self.lead, self.left = ops, lead, low.state
-        return self._compare()
 
     def _lower_condition(self) -> bool:
         low = self.low
@@ -197,11 +174,43 @@ class Trial:
         self.at_end = self.low.holders(left)
         stable = all([self._follows(key) for key in left.names])
         # What a variable is has to be known before it is asked what its list holds.
-        return stable and all([self._follows(ref) for ref in base.heap if ref in left.heap])
+        stable = stable and all([self._follows(ref) for ref in base.heap if ref in left.heap])
+        return stable and self._remembered()
+
+    def _leaves(self, state: State, begun: bool) -> dict[tuple[Key, int], AnyOperand]:
+        """The leaves of the carried variables by variable and place, before or after a body."""
+        return {
+            (key, place): leaf
+            for key, carry in self.carried.items()
+            if begun or not carry.fresh
+            for place, leaf in enumerate(leaves(carried_by(carry, key, state)))
+        }
+
+    def _remember(self) -> None:
+        """Tells what tensors the carried variables may be when an iteration begins."""
+        memory, before = self.low.world.memory, self._leaves(self.base, begun=False)
+        for key, carry in self.carried.items():
+            for place, param in enumerate(self.params[key]):
+                known = memory.of(before.get((key, place)))
+                memory.may_be(param, known | carry.memory.get(place, set()))
+
+    def _remembered(self) -> bool:
+        """Whether that was right, now that the body is known."""
+        memory = self.low.world.memory
+        held = [*self.base.names.values(), *self.base.heap.values()]
+        held += [thing for frame in self.low.waiting for thing in frame.names.values()]
+        around = memory.of_all(leaf for thing in held for leaf in leaves(thing))
+        right = True
+        after = memory.across(self._leaves(self.left, begun=True), around)
+        for (key, place), found in after.items():
+            known = self.carried[key].memory.setdefault(place, set())
+            right &= found <= known
+            known |= found
+        return right
 
     def _follows(self, key: Key) -> bool:
         """Whether a variable or cell is after the body as the guess has it."""
-        before, after = _get(self.entered, key), _get(self.left, key)
+        before, after = get(self.entered, key), get(self.left, key)
         if isinstance(before, Maybe):
             before = before.value
         bare = after.value if isinstance(after, Maybe) else after
@@ -229,7 +238,7 @@ class Trial:
 
     def _frozen(self, key: Key, value: Any, held: Holders, state: State) -> Any:
         if not held.sole(value):
-            raise CannotRoll(f"'{_name(key)}' is a list or dict that has a second name")
+            raise CannotRoll(f"'{name_of(key)}' is a list or dict that has a second name")
         return frozen(value, state)
 
     def _begins(self, key: Key, bare: Any) -> bool:
@@ -239,14 +248,14 @@ class Trial:
         if any(True for _ in leaves(bare)):
             self.carried[key] = Carried(bare, [type_of(leaf) for leaf in leaves(bare)], True)
             return False
-        told = bare if self.certain() and _is_constant(bare) else self._unset(key)
+        told = bare if self.certain() and is_constant(bare) else self._unset(key)
         self.settled[key] = told
         return True
 
     def _start(self, key: Key, before: Any, after: Any) -> None:
         if not same_skeleton(before, after) or isinstance(before, Unset):
             raise CannotRoll(
-                f"the structure of '{_name(key)}' changes from one iteration to the next"
+                f"the structure of '{name_of(key)}' changes from one iteration to the next"
             )
         if self._may_be_sum(before, after):
             self.carried[key] = Carried(before, [type_of(after)], False, summed=True)
@@ -256,7 +265,8 @@ class Trial:
             type_ = joined_type(type_of(a), type_of(b))
             if type_ is None:
                 raise CannotRoll(
-                    f"'{_name(key)}' is {type_of(a)} before an iteration and {type_of(b)} after it"
+                    f"'{name_of(key)}' is {type_of(a)} before an iteration "
+                    f"and {type_of(b)} after it"
                 )
             types.append(type_)
         self.carried[key] = Carried(before, types, False)
@@ -283,7 +293,7 @@ class Trial:
     def _widen(self, key: Key, carry: Carried, after: Any) -> bool:
         if not same_skeleton(carry.like, after):
             raise CannotRoll(
-                f"the structure of '{_name(key)}' changes from one iteration to the next"
+                f"the structure of '{name_of(key)}' changes from one iteration to the next"
             )
         types = []
         if carry.summed and not self._only_added_to(self.params[key][0]):
@@ -294,7 +304,7 @@ class Trial:
             type_ = joined_type(have, type_of(leaf))
             if type_ is None:
                 raise CannotRoll(
-                    f"'{_name(key)}' is {have} before an iteration and {type_of(leaf)} after it"
+                    f"'{name_of(key)}' is {have} before an iteration and {type_of(leaf)} after it"
                 )
             types.append(type_)
         stable = types == carry.types
@@ -311,7 +321,7 @@ class Trial:
             if carry.fresh:
                 inits += [builder.make(undefined, (), {}) for _ in carry.types]
             else:
-                before = _carried(carry, key, base)
+                before = carried_by(carry, key, base)
                 if carry.summed:
                     (type_,) = carry.types
                     assert isinstance(type_, ArrayType)
@@ -321,7 +331,7 @@ class Trial:
         yields: list[AnyOperand] = []
         with builder.block(self.ops):
             for key, carry in self.carried.items():
-                after = _carried(carry, key, self.left)
+                after = carried_by(carry, key, self.left)
                 yields += [as_type(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
         ends = self.until is not False
         params = [v for vs in self.params.values() for v in vs]
@@ -342,37 +352,17 @@ class Trial:
             [] if self.walk is None else self.walk.reads, body, condition, ends,
         )  # fmt: skip
         after_loop = base.fork()
+        memory = low.world.memory
+        for result, *ways in zip(op.results, yields, *([] if self.certain() else [inits])):
+            memory.may_be(result, memory.of_all(ways))
         results = iter(op.results)
         for key, told in self.settled.items():
             self._put(after_loop, key, told, False)
         for key, carry in self.carried.items():
-            sure = self.certain() and not isinstance(_get(self.left, key), Maybe)
+            sure = self.certain() and not isinstance(get(self.left, key), Maybe)
             self._put(after_loop, key, rebuild(carry.like, results), carry.fresh and not sure)
         low.state = after_loop
 
     def certain(self) -> bool:
         """Whether the body runs at least once."""
         return self.walk.runs if self.walk is not None else self.test is True
-
-
-def _get(state: State, key: Key) -> Any:
-    place: dict[Any, Any] = state.names if isinstance(key, str) else state.heap
-    return place.get(key, MISSING)
-
-
-def _carried(carry: Carried, key: Key, state: State) -> Any:
-    """What ``carry`` takes from a state, in the structure that it shows."""
-    value = _get(state, key)
-    value = value.value if isinstance(value, Maybe) else value
-    return frozen(value, state) if is_frozen(carry.like) else value
-
-
-def _is_constant(value: Any) -> bool:
-    """Whether every iteration sets just this."""
-    if isinstance(value, Closure):
-        return not value.defaults
-    return isinstance(value, (str, type(None), type, Cell, ModuleType, FunctionType, OpDef))
-
-
-def _name(key: Key) -> str:
-    return key if isinstance(key, str) else f"this {key.kind}"

@@ -12,6 +12,7 @@ import gast
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.loops import Loops
+from autodiff_compiler.frontend.memory import moved
 from autodiff_compiler.frontend.values import Heap, Poisoned, PoisonTouched, Ref, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -24,6 +25,9 @@ class Statements(Loops):
 
     #: Where the text of this function begins.
     started: Span | None = None
+    #: The arguments' tensors, and whether the text writes to one of them.
+    taken: dict[Value, Any]
+    wrote = False
 
     def run_body(self, tree: Any) -> Any:
         """Lowers a function's body; gives what it returns."""
@@ -221,28 +225,56 @@ class Statements(Loops):
 
     def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
         """A new value takes the place of ``owner`` under every name that holds it."""
-        if self.original(owner) is not owner:
+        memory = self.world.memory.of(owner)
+        if any(self.original(value) is not value for value in memory):
             raise self.fail(
                 UnsupportedSyntax,
                 "a Tensor from outside cannot be written to inside compiled text",
                 "make a copy first: x = x * 1",
             )
         self._refuse_views(owner)
+        self._refuse_outer(memory)
+        self.wrote |= any(value in self.taken for value in memory)
         rest, index = self.encode_index(key)
         new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
         new.name, new.given = owner.name, owner.given
 
-        def moved(thing: Any) -> Any:
-            if thing is owner:
-                return new
-            if isinstance(thing, tuple) and type(thing) is tuple:
-                return tuple(moved(item) for item in thing)
-            if isinstance(thing, dict):
-                return {k: moved(item) for k, item in thing.items()}
-            return thing
+        line = self.builder.span.line
 
-        self.state.names = {name: moved(thing) for name, thing in self.state.names.items()}
-        self.state.heap = Heap({ref: moved(thing) for ref, thing in self.state.heap.items()})
+        def seen(name: str, thing: Any, certain: bool = True) -> Any:
+            def change(one: Value) -> Any:
+                if one is owner and certain:
+                    return new
+                return lost if memory & self.world.memory.of(one) else one
+
+            lost = Unset(
+                f"'{name}' may be the tensor that is written to on line {line}, or another",
+                f"make a copy before line {line}, with {name} * 1",
+            )
+            return moved(thing, change)
+
+        names, heap = self.state.names, self.state.heap
+        self.state.names = {name: seen(name, thing) for name, thing in names.items()}
+        self.state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in heap.items()})
+        for frame in self.waiting:
+            # Their variables are not part of the state that a branch or loop forks.
+            certain = frame.depth == self.depth
+            frame.names.update({n: seen(n, t, certain) for n, t in frame.names.items()})
+
+    def _refuse_outer(self, memory: frozenset[Any]) -> None:
+        """Variables of a function around this one, which cannot be given a new value from here."""
+        within = {id(frame) for frame in (self.frame, *self.waiting)}
+        frame = self.frame.outer
+        while frame is not None:
+            if id(frame) not in within:
+                for name, thing in frame.names.items():
+                    if memory & self.world.memory.of_all(leaves(thing)):
+                        raise self.fail(
+                            UnsupportedSyntax,
+                            f"the variable '{name}' of the function around this one is written to",
+                            "write to a copy, and return it",
+                        )
+            frame = frame.outer
 
     def _refuse_views(self, owner: Value) -> None:
         """A view shares its tensor's memory, so a write through one would show in the other."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.desugar import desugared
+from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import label_of, names_of, owner_of, slot_names
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.source import read_source
@@ -43,7 +45,8 @@ from autodiff_compiler.plan import Write
 class Outlined:
     """A function made of a call: its operands here, where the slots went (slot -> parameter), the
     parameters that are the kept weights, what it returns packed, and as a compile-time value with
-    the heap that it is told in."""
+    the heap that it is told in; what tensors from here that may be,
+    and whether the function writes to one of them."""
 
     function: Function
     operands: list[AnyOperand]
@@ -53,6 +56,8 @@ class Outlined:
     outcome: Any
     heap: Mapping[Ref, Any]
     writes: tuple[Write, ...] = ()
+    memory: frozenset[Any] = frozenset()
+    wrote: bool = False
 
 
 class Texts(Access):
@@ -60,6 +65,8 @@ class Texts(Access):
 
     #: The frames of this function that wait for a call to end.
     waiting: list[Frame]
+    #: How many branches and loops are open.
+    depth = 0
 
     def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Writes a text out here: its variables are its own, the heap is shared."""
@@ -131,12 +138,19 @@ class Texts(Access):
 
     def inline(self, frame: Frame, tree: Any, names: dict[str, Any]) -> Any:
         """Lowers ``tree`` here and now in a frame of its own."""
+        frame.tree = tree
+        with self.inside(frame, names):
+            return self.run_body(tree)
+
+    @contextmanager
+    def inside(self, frame: Frame, names: dict[str, Any]) -> Iterator[None]:
+        """``frame`` is the present one, with these variables, until the end of the block."""
         waiting = self.frame
-        waiting.names = self.state.names
+        waiting.names, waiting.depth = self.state.names, self.depth
         self.waiting.append(waiting)
         self.frame, self.state.names = frame, names
         try:
-            return self.run_body(tree)
+            yield
         finally:
             frame.names = self.state.names  # closures that outlive the call see them
             self.frame, self.state.names = self.waiting.pop(), waiting.names
@@ -199,7 +213,7 @@ class Texts(Access):
             now = child.state.heap
             clean = root or all(now.get(ref) is was for ref, was in heap.items())
             try:
-                returned = child.packed(outcome) if clean else MISSING
+                returned = child.packed(outcome) if clean and (root or not child.wrote) else MISSING
             except DTypeError:
                 returned = MISSING
             writes = [
@@ -218,8 +232,19 @@ class Texts(Access):
         weights = [len(operands) - len(extra) + _index_of(thing, extra) for thing in kept]
         return Outlined(
             function, operands, places, weights, returned, outcome, child.state.heap,
-            tuple(write for write, _ in writes),
+            tuple(write for write, _ in writes), self._shared(child, outcome), child.wrote,
         )  # fmt: skip
+
+    def _shared(self, child: Any, outcome: Any) -> frozenset[Any]:
+        """What of this text an outcome of ``child`` may be."""
+        memory = self.world.memory.of_all(leaves(frozen(outcome, child.state)))
+        here = [self.original_here(child, value) for value in memory]
+        return self.world.memory.of_all(here)
+
+    def original_here(self, child: Any, value: Any) -> Any:
+        """A tensor that ``child`` sees, as this text sees it."""
+        thing = child.original(value)
+        return child.taken.get(value, value) if thing is value else self.lift(thing)
 
     def stopped(self, value: Any) -> Any:
         """``value`` with no gradient through any part of it."""

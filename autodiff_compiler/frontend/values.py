@@ -63,13 +63,16 @@ class Poisoned:
 
 @dataclass(eq=False)
 class Frame:
-    """One text being lowered: its source, the function it is, the variables of a frame that waits
-    for a call to end, and the frame around an inner function."""
+    """One text being lowered: its source, the function it is, and the frame around an inner one;
+    the variables of a frame that waits for a call to end, and how many branches and loops were
+    open when it began to; its tree."""
 
     source: Any
     function: Any
     outer: Frame | None = None
     names: dict[str, Any] = field(default_factory=dict)
+    tree: Any = None
+    depth: int = 0
 
 
 @dataclass(frozen=True, eq=False)

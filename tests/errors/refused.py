@@ -275,3 +275,46 @@ def one_function_or_another(x):
     if ops.sum(x) > 0:
         change = ops.cos
     return change(x)
+
+
+# ---- tensors that may be one
+
+
+@refused(X)
+def written_where_a_second_name_may_be(x):
+    y = x * 1
+    z = x * 2
+    if ops.sum(x) > 0:
+        z = y
+    z[0] = 3.0
+    return y + z
+
+
+class KeepsATensor(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.start = Tensor(X)
+
+
+@refused(X)
+class WritesToWhatMayBeFromOutside(KeepsATensor):
+    def construct(self, x):
+        y = self.start if ops.sum(x) > 0 else x * 1
+        y[0] = 3.0
+        return y
+
+
+@refused(X)
+def gradient_of_what_writes_to_its_argument(x):
+    def write(a):
+        a[0] = 2.0
+        return a * a
+
+    return grad(write)(x)
+
+
+@refused(X)
+def variable_set_further_down(x):
+    if ops.sum(ONE) > 5:
+        M = x * 2
+    return x + M

@@ -1,0 +1,70 @@
+"""Which tensors may be one and the same: what an item assignment may change under another name.
+
+Python's names share a tensor, so ``y = x`` and then ``y[0] = 1`` changes ``x``. Two names that hold
+one ``Value`` are one tensor for certain. Where two ways meet, or a loop begins anew, they may be
+one: a value's *memory* is the set of values that it may be at run time. Two tensors are different
+if their memories have nothing in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from autodiff_compiler.frontend.values import Unset
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType
+
+Place = TypeVar("Place", bound=Hashable)
+
+
+class Memory:
+    """The memories of one compilation; a value that is not in the table is its own."""
+
+    def __init__(self) -> None:
+        self.table: dict[Value, frozenset[Hashable]] = {}
+
+    def of(self, value: Any) -> frozenset[Hashable]:
+        """What ``value`` may be."""
+        if not isinstance(value, Value) or not isinstance(value.type, ArrayType):
+            return frozenset()
+        return self.table.get(value, frozenset((value,)))
+
+    def of_all(self, values: Iterable[Any]) -> frozenset[Hashable]:
+        """What one of ``values`` may be."""
+        return frozenset().union(*map(self.of, values))
+
+    def may_be(self, value: Any, others: Iterable[Hashable]) -> None:
+        """From now on ``value`` is itself or one of ``others``."""
+        if isinstance(value, Value) and isinstance(value.type, ArrayType):
+            self.table[value] = frozenset((value, *others))
+
+    def across(
+        self, yields: Mapping[Place, Any], around: frozenset[Hashable]
+    ) -> dict[Place, set[Hashable]]:
+        """What carried variables may be in the next iteration, by what this one leaves them:
+        values from around the loop, and marks for two that may be one."""
+        left = {key: self.of(value) for key, value in yields.items()}
+        found: dict[Place, set[Hashable]] = {}
+        for key, memory in left.items():
+            marks = {
+                frozenset((key, other))
+                for other, its in left.items()
+                if other != key and (memory & its) - around
+            }
+            found[key] = {*(memory & around), *marks}
+        return found
+
+
+def moved(thing: Any, change: Callable[[Value], Any]) -> Any:
+    """``thing`` with ``change`` made to every value in it. A container with an item that is lost
+    is lost itself."""
+    if isinstance(thing, Value):
+        return change(thing)
+    if isinstance(thing, dict):
+        items = {key: moved(item, change) for key, item in thing.items()}
+        return next((i for i in items.values() if isinstance(i, Unset)), items)
+    if isinstance(thing, tuple) and type(thing) is tuple:
+        parts = tuple(moved(item, change) for item in thing)
+        return next((part for part in parts if isinstance(part, Unset)), parts)
+    return thing
