@@ -22,6 +22,7 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
 from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.resolve import MISSING
@@ -198,7 +199,7 @@ class Calls(Texts):
         if key in self.world.written_out:
             return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs)
-        if made.returned is MISSING:
+        if made.returned is MISSING or made.wrote:
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         if not isinstance(made.returned, Value):
@@ -249,11 +250,6 @@ class Calls(Texts):
                 "assign it outside, or take the gradient outside",
             )
         made = self.outline(gradient.fn, given, named, request.aux, request.weights)
-        if made.wrote:
-            raise self.fail(
-                UnsupportedSyntax, "the differentiated function writes to its argument",
-                "make a copy there first: x = x * 1",
-            )  # fmt: skip
         if not isinstance(made.returned, (Value, int, float)):
             raise self.fail(DTypeError, "the differentiated function returns nothing to "
                             "differentiate", "return a tensor from it")  # fmt: skip
@@ -269,6 +265,9 @@ class Calls(Texts):
         self.builder.add(
             Op(OPERATORS["grad"], tuple(operands), attrs, tuple(results), self.builder.span)
         )
+        memory = self.world.memory.of_all(made.wrote)
+        self.wrote |= {self.taken[it] for it in memory if it in self.taken}
+        written(self, memory)
         value = None
         if attrs["value"]:
             value = self._told(self.unpacked(results.pop(0), made.outcome, made.heap), made)

@@ -56,7 +56,7 @@ class Lowering(Statements):
         self.frame = Frame(around and around.source, around and around.function)
         self.loop_params = set()
         self.waiting = []
-        self.taken = {}
+        self.taken, self.wrote = {}, set()
         self.parameters: list[Value] = []
         self.arguments: dict[Value, Any] = {}
         self.hoisted: dict[int, tuple[Any, Value]] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from autodiff_compiler.frontend.values import Unset
+from autodiff_compiler.frontend.values import Heap, Unset
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 
@@ -54,6 +54,33 @@ class Memory:
             }
             found[key] = {*(memory & around), *marks}
         return found
+
+
+def written(low: Any, memory: frozenset[Hashable], owner: Any = None, new: Any = None) -> None:
+    """Tensors of this memory are written to: ``new`` takes the place of ``owner`` under every name,
+    and names of what may be the same tensor are lost."""
+    line, state = low.builder.span.line, low.state
+
+    def seen(name: str, thing: Any, certain: bool = True) -> Any:
+        def change(one: Value) -> Any:
+            if one is owner and certain:
+                return new
+            return lost if memory & low.world.memory.of(one) else one
+
+        lost = Unset(
+            f"'{name}' may be the tensor that is written to on line {line}, or another",
+            f"make a copy before line {line}, with {name} * 1",
+        )
+        return moved(thing, change)
+
+    if not memory:
+        return
+    state.names = {name: seen(name, thing) for name, thing in state.names.items()}
+    state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in state.heap.items()})
+    for frame in low.waiting:
+        # Their variables are not part of the state that a branch or loop forks.
+        certain = frame.depth == low.depth
+        frame.names.update({n: seen(n, thing, certain) for n, thing in frame.names.items()})
 
 
 def moved(thing: Any, change: Callable[[Value], Any]) -> Any:

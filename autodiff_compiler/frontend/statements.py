@@ -12,8 +12,8 @@ import gast
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.loops import Loops
-from autodiff_compiler.frontend.memory import moved
-from autodiff_compiler.frontend.values import Heap, Poisoned, PoisonTouched, Ref, Unset, leaves
+from autodiff_compiler.frontend.memory import written
+from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import effects, indexing
@@ -25,9 +25,6 @@ class Statements(Loops):
 
     #: Where the text of this function begins.
     started: Span | None = None
-    #: The arguments' tensors, and whether the text writes to one of them.
-    taken: dict[Value, Any]
-    wrote = False
 
     def run_body(self, tree: Any) -> Any:
         """Lowers a function's body; gives what it returns."""
@@ -234,32 +231,12 @@ class Statements(Loops):
             )
         self._refuse_views(owner)
         self._refuse_outer(memory)
-        self.wrote |= any(value in self.taken for value in memory)
+        self.wrote |= {self.taken[value] for value in memory if value in self.taken}
         rest, index = self.encode_index(key)
         new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
         new.name, new.given = owner.name, owner.given
 
-        line = self.builder.span.line
-
-        def seen(name: str, thing: Any, certain: bool = True) -> Any:
-            def change(one: Value) -> Any:
-                if one is owner and certain:
-                    return new
-                return lost if memory & self.world.memory.of(one) else one
-
-            lost = Unset(
-                f"'{name}' may be the tensor that is written to on line {line}, or another",
-                f"make a copy before line {line}, with {name} * 1",
-            )
-            return moved(thing, change)
-
-        names, heap = self.state.names, self.state.heap
-        self.state.names = {name: seen(name, thing) for name, thing in names.items()}
-        self.state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in heap.items()})
-        for frame in self.waiting:
-            # Their variables are not part of the state that a branch or loop forks.
-            certain = frame.depth == self.depth
-            frame.names.update({n: seen(n, t, certain) for n, t in frame.names.items()})
+        written(self, memory, owner, new)
 
     def _refuse_outer(self, memory: frozenset[Any]) -> None:
         """Variables of a function around this one, which cannot be given a new value from here."""

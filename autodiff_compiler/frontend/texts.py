@@ -46,7 +46,7 @@ class Outlined:
     """A function made of a call: its operands here, where the slots went (slot -> parameter), the
     parameters that are the kept weights, what it returns packed, and as a compile-time value with
     the heap that it is told in; what tensors from here that may be,
-    and whether the function writes to one of them."""
+    and those of them that the function writes to."""
 
     function: Function
     operands: list[AnyOperand]
@@ -57,7 +57,7 @@ class Outlined:
     heap: Mapping[Ref, Any]
     writes: tuple[Write, ...] = ()
     memory: frozenset[Any] = frozenset()
-    wrote: bool = False
+    wrote: frozenset[Any] = frozenset()
 
 
 class Texts(Access):
@@ -65,6 +65,9 @@ class Texts(Access):
 
     #: The frames of this function that wait for a call to end.
     waiting: list[Frame]
+    #: The arguments' tensors, as the caller sees them, and those that the text writes to.
+    taken: dict[Value, Any]
+    wrote: set[Any]
     #: How many branches and loops are open.
     depth = 0
 
@@ -213,7 +216,7 @@ class Texts(Access):
             now = child.state.heap
             clean = root or all(now.get(ref) is was for ref, was in heap.items())
             try:
-                returned = child.packed(outcome) if clean and (root or not child.wrote) else MISSING
+                returned = child.packed(outcome) if clean else MISSING
             except DTypeError:
                 returned = MISSING
             writes = [
@@ -232,7 +235,8 @@ class Texts(Access):
         weights = [len(operands) - len(extra) + _index_of(thing, extra) for thing in kept]
         return Outlined(
             function, operands, places, weights, returned, outcome, child.state.heap,
-            tuple(write for write, _ in writes), self._shared(child, outcome), child.wrote,
+            tuple(write for write, _ in writes), self._shared(child, outcome),
+            frozenset(child.wrote),
         )  # fmt: skip
 
     def _shared(self, child: Any, outcome: Any) -> frozenset[Any]:

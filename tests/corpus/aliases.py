@@ -1,6 +1,6 @@
 """One tensor under several names, written to item by item; names in functions inside functions."""
 
-from autodiff_compiler import ops
+from autodiff_compiler import grad, ops
 from tests.corpus.cases import case, of, t
 
 
@@ -84,3 +84,12 @@ def comprehension_inside_a_function_inside(x):
         return [a * b for b in (x, a)]
 
     return sum(powers(ops.sin(x)))
+
+
+@case(t(3))
+def gradient_of_a_writer(x):
+    def write(a):
+        a[0] = 2.0
+        return a * a * a
+
+    return grad(write)(x * 1)
