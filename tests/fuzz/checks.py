@@ -1,0 +1,203 @@
+"""What must hold for every random program: the value, the gradients, and both levels agree.
+
+A program is run as plain Python in float64, and that is the reference: for the value directly, for
+gradients by central differences along one random direction of all inputs and weights together.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, api, ops
+from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
+from autodiff_compiler.errors import CompileError
+from autodiff_compiler.runtime.invoke import Runtime
+from tests.fuzz.programs import module
+
+COUNTS = ((2, 3), (0, 1))
+STEPS = (1e-3, 1e-4, 1e-5)
+FIRST = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)
+INPUTS_ONLY = ops.GradOperation(get_all=True, sens_param=True)
+SECOND = ops.GradOperation(get_all=True, get_by_list=True)
+
+
+class Wrong(AssertionError):
+    """The compiled program differs from the plain one."""
+
+
+def programs(seeds: range, folder: Path) -> Iterator[tuple[int, type]]:
+    """The Cell classes of these seeds, imported from a file written to ``folder``."""
+    name = f"random_programs_{seeds.start}"
+    path = folder / f"{name}.py"
+    path.write_text(module(seeds), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    for seed in seeds:
+        yield seed, getattr(loaded, f"Program{seed}")
+
+
+def outcome(seed: int, program: type, order: int = 1) -> str:
+    """'ok', 'refused' (with a caret), or why a program could not be judged; raises Wrong."""
+    try:
+        return _Trial(seed, program, order).run()
+    except CompileError as error:
+        if any(problem.span is None for problem in error.problems):
+            raise Wrong(f"refused without a place: {error}") from None
+        return "refused"
+
+
+class _Trial:
+    def __init__(self, seed: int, program: type, order: int) -> None:
+        self.rng, self.order = np.random.RandomState(seed), order
+        self.cell = program()
+        self.weights = self.cell.trainable_params()
+        shapes = (3,), (3,), (2, 3)
+        self.tensors = [Tensor(self.rng.uniform(-1, 1, shape)) for shape in shapes]
+        parts = [*self.tensors, *self.weights]
+        self.along = [self.rng.uniform(-1, 1, part.shape) for part in parts]
+
+    def run(self) -> str:
+        compiled = ms.jit(self.cell)
+        for counts in COUNTS:
+            inputs = (*self.tensors, *counts)
+            try:
+                plain = self.plain(inputs)
+            except Exception:
+                return self.must_fail(compiled, inputs)
+            if max((np.abs(leaf).max() for leaf in leaves(plain)), default=0.0) > 1e5:
+                return "large"
+            self.kept = [tensor.asnumpy().copy() for tensor in self.tensors]
+            alike("the value", compiled(*inputs), plain, 1e-9)
+            verdict = self.gradients(inputs, plain)
+            if not all(map(np.array_equal, self.kept, (t.asnumpy() for t in self.tensors))):
+                raise Wrong("an input was changed")
+            if verdict != "ok":
+                return verdict
+        return "ok"
+
+    def must_fail(self, compiled: Callable[..., Any], inputs: Sequence[Any]) -> str:
+        """Where Python raises, so must the compiled program, or the compiler."""
+        try:
+            compiled(*inputs)
+        except CompileError:
+            raise
+        except Exception:
+            return "raises"
+        raise Wrong("plain Python raises, and the compiled program does not")
+
+    def gradients(self, inputs: Sequence[Any], plain: Any) -> str:
+        sens = like(plain, self.rng)
+        gradient = FIRST(self.cell, self.weights)
+        found = [part for group in gradient(*inputs, sens) for part in group]
+        verdict = self.agrees(
+            "gradient", found, lambda *given: dot(self.plain(given), sens), inputs
+        )
+        level_0 = Runtime(_plainest).run_gradient(gradient, (*inputs, sens), {})
+        alike("the gradient at level 0", [p for group in level_0 for p in group], found, 1e-8)
+        return verdict if verdict != "ok" or self.order < 2 else self.second(inputs, sens)
+
+    def second(self, inputs: Sequence[Any], sens: Any) -> str:
+        first, along = INPUTS_ONLY(self.cell), [Tensor(part) for part in self.along]
+
+        def derivative(x: Any, y: Any, m: Any, n: int, k: int) -> Any:
+            a, b, c = first(x, y, m, n, k, sens)[:3]
+            return (a * along[0]).sum() + (b * along[1]).sum() + (c * along[2]).sum()
+
+        found = [p for group in SECOND(derivative, self.weights)(*inputs) for p in group]
+        return self.agrees(
+            "second derivative", found, lambda *given: float(derivative(*given).asnumpy()), inputs
+        )
+
+    def agrees(
+        self, name: str, found: Sequence[Any], function: Callable[..., float], inputs: Sequence[Any]
+    ) -> str:
+        got = sum(float(np.sum(g.asnumpy() * d)) for g, d in zip(found, self.along))
+        wanted = []
+        for step in STEPS:
+            wide, narrow = (self.central(function, inputs, h) for h in (step, step / 2))
+            wanted.append((4 * narrow - wide) / 3)
+            if abs(wanted[-1] - got) <= 5e-6 * max(1.0, abs(got)):
+                return "ok"
+        if abs(wanted[2]) > 5 * abs(wanted[1]) > 25 * abs(wanted[0]):
+            return "jump"  # the program is not continuous here
+        raise Wrong(f"the {name} is {got}, but differences say {wanted}")
+
+    def central(self, function: Callable[..., float], inputs: Sequence[Any], h: float) -> float:
+        return (self.moved(function, inputs, h) - self.moved(function, inputs, -h)) / (2 * h)
+
+    def moved(self, function: Callable[..., float], inputs: Sequence[Any], by: float) -> float:
+        """``function`` with inputs and weights moved along the direction."""
+        kept, count = [weight._data for weight in self.weights], len(self.tensors)
+        tensors = [Tensor(t.asnumpy() + by * d) for t, d in zip(self.tensors, self.along)]
+        try:
+            for weight, data, d in zip(self.weights, kept, self.along[count:]):
+                weight._data = data + by * d
+            return function(*tensors, *inputs[count:])
+        finally:
+            for weight, data in zip(self.weights, kept):
+                weight._data = data
+
+    def plain(self, inputs: Sequence[Any]) -> Any:
+        """The program run as Python, on copies."""
+        mode = get_context("mode")
+        set_context(mode=PYNATIVE_MODE)
+        try:
+            return self.cell.construct(
+                *(part.copy() if isinstance(part, Tensor) else part for part in inputs)
+            )
+        finally:
+            set_context(mode=mode)
+
+
+def _plainest(fn: Any, request: Any, *rest: Any) -> Any:
+    return api._compile(fn, replace(request, opt_level=0), *rest)
+
+
+def leaves(value: Any) -> list[np.ndarray]:
+    """The arrays of a result, in order."""
+    if isinstance(value, Tensor):
+        return [value.asnumpy()]
+    items = value.values() if isinstance(value, dict) else value
+    return [leaf for item in items for leaf in leaves(item)]
+
+
+def structure(value: Any) -> Any:
+    """A result without its numbers."""
+    if isinstance(value, Tensor):
+        return str(value.dtype), value.shape
+    if isinstance(value, dict):
+        return {key: structure(item) for key, item in value.items()}
+    return type(value), [structure(item) for item in value]
+
+
+def alike(name: str, found: Any, expected: Any, tolerance: float) -> None:
+    """Equal structure and nearly equal numbers, or Wrong."""
+    if structure(found) != structure(expected):
+        raise Wrong(f"{name} is {structure(found)}, but should be {structure(expected)}")
+    for one, other in zip(leaves(found), leaves(expected)):
+        if not np.allclose(one, other, rtol=tolerance, atol=tolerance):
+            raise Wrong(f"{name} is {one}, but should be {other}")
+
+
+def like(value: Any, rng: np.random.RandomState) -> Any:
+    """A random sensitivity for a result."""
+    if isinstance(value, Tensor):
+        signs = rng.choice([-1.0, 1.0], value.shape)
+        return Tensor(np.asarray(rng.uniform(0.5, 1.5, value.shape) * signs))
+    if isinstance(value, dict):
+        return {key: like(item, rng) for key, item in value.items()}
+    return tuple(like(item, rng) for item in value)
+
+
+def dot(out: Any, sens: Any) -> float:
+    return sum(float(np.sum(a * b)) for a, b in zip(leaves(out), leaves(sens)))

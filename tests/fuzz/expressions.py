@@ -1,0 +1,141 @@
+"""Random expressions over the names of a scope."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+
+class Expressions:
+    """Writes expressions. ``scope`` tells what kind of thing each name holds."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.count = 0
+        self.scope = dict.fromkeys(("x", "y"), "v") | {"m": "m", "n": "n", "k": "n"}
+        self.locked: set[str] = {"n", "k"} if self.chance(0.3) else set()
+
+    # ---- choices
+
+    def one(self, *options: str) -> str:
+        return self.random.choice(options)
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def names(self, kind: str) -> list[str]:
+        return [name for name, held in self.scope.items() if held == kind]
+
+    def some(self, kind: str, count: int) -> list[str]:
+        names = self.names(kind)
+        return self.random.sample(names, min(count, len(names)))
+
+    def free(self, kind: str) -> list[str]:
+        return [name for name in self.names(kind) if name not in self.locked]
+
+    def target(self, kind: str) -> str:
+        """A name to store to: an old one, or a new one."""
+        old = self.free(kind)
+        if old and self.chance(0.65):
+            return self.one(*old)
+        self.count += 1
+        return f"{kind}{self.count}"
+
+    # ---- expressions
+
+    def number(self) -> str:
+        return self.one("0.5", "0.3", "-0.7", "1.1", "2", "-1")
+
+    def int(self) -> str:
+        return self.one(*self.names("n"), "0", "1", "2")
+
+    def index(self, size: int) -> str:
+        counters = self.names("i")
+        if counters and self.chance(0.5):
+            return f"{self.one(*counters)} % {size}"
+        return str(self.random.randint(-size, size - 1))
+
+    def vector(self, depth: int = 2) -> str:
+        if depth <= 0 or self.chance(0.2):
+            return self.one(*self.names("v"), "self.w", "self.const")
+
+        def v() -> str:
+            return self.vector(depth - 1)
+
+        options: list[Callable[[], str]] = [
+            lambda: f"({v()} {self.one('+', '-', '*')} {v()})",
+            lambda: f"({v()} * {self.number()})",
+            lambda: f"ops.{self.one('sin', 'tanh', 'sigmoid', 'cos')}({v()})",
+            lambda: f"({v()} / (2.0 + ops.cos({v()})))",
+            lambda: f"({v()} * {self.scalar(depth - 1)})",
+            lambda: f"ops.matmul({v()}, self.u)",
+            lambda: f"{self.matrix(depth - 1)}[{self.index(2)}]",
+            lambda: f"ops.sum({self.matrix(depth - 1)}, 0)",
+            lambda: f"{v()}[::-1]",
+            lambda: f"ops.concat(({v()}[1:], {v()}[:1]))",
+            lambda: f"({v()} if {self.test()} else {v()})",
+            lambda: f"blend({v()}, {v()})",
+            lambda: f"blend({v()}, scale={self.number()}, extra={v()})",
+            lambda: f"blend({v()}, 0.2, {v()}, {v()})",
+            lambda: f"self.method({v()}, k={self.random.randint(0, 3)})",
+            lambda: f"self.method({v()}, {v()})",
+            lambda: f"self.{self.one('a', 'b', 'chain')}({v()})",
+            lambda: f"repeated({v()}, {self.int()})",
+            lambda: f"ordered({v()}, {v()})[{self.random.randint(0, 1)}]",
+            lambda: f"(lambda q: q * {v()})({v()})",
+            lambda: f"({v()} ** POWER)",
+            lambda: f"ops.where({v()} > 0.1, {v()}, {v()})",
+            lambda: f"(-{v()})",
+            lambda: f"sum([{v()}, {v()}])",
+        ]
+        for name in self.names("L"):
+            options += [lambda name=name: f"{name}[{self.one('-1', '0')}]"] * 2  # type: ignore
+        for name in self.names("d"):
+            options += [lambda name=name: f"{name}['{self.one('p', 'q')}']"] * 2  # type: ignore
+        for name in self.names("t"):
+            options += [lambda name=name: f"{name}[{self.one('0', '1', '-1')}]"] * 2  # type: ignore
+        for name in self.names("f"):
+            options += [lambda name=name: f"{name}({v()})"] * 2  # type: ignore
+        return self.random.choice(options)()
+
+    def stored(self) -> str:
+        text = self.vector()
+        return f"ops.{self.one('sin', 'tanh')}({text})" if self.chance(0.6) else text
+
+    def scalar(self, depth: int = 1) -> str:
+        options: list[Callable[[], str]] = [
+            lambda: f"ops.sum({self.vector(depth)})",
+            lambda: f"{self.vector(0)}[{self.index(3)}]",
+            lambda: f"ops.mean({self.matrix(depth)})",
+            lambda: f"ops.sum({self.vector(0)} * {self.vector(0)})",
+            self.int,
+        ]
+        return self.random.choice(options)()
+
+    def matrix(self, depth: int = 1) -> str:
+        if depth <= 0 or self.chance(0.3):
+            return self.one(*self.names("m"))
+        options: list[Callable[[], str]] = [
+            lambda: f"ops.stack(({self.vector(depth - 1)}, {self.vector(depth - 1)}))",
+            lambda: f"({self.matrix(depth - 1)} * {self.vector(depth - 1)})",
+            lambda: f"ops.matmul({self.matrix(depth - 1)}, self.u)",
+            lambda: f"ops.tanh({self.matrix(depth - 1)})",
+            lambda: f"({self.matrix(depth - 1)} + {self.number()})",
+        ]
+        return self.random.choice(options)()
+
+    def test(self) -> str:
+        ints = self.names("n") + self.names("i")
+        options: list[Callable[[], str]] = [
+            lambda: f"ops.sum({self.vector(1)}) > {self.number()}",
+            lambda: f"{self.vector(0)}[{self.index(3)}] < {self.number()}",
+            lambda: f"{self.one(*ints)} % 2 == {self.random.randint(0, 1)}",
+            lambda: f"{self.one(*ints)} {self.one('>', '<=', '!=')} {self.random.randint(0, 3)}",
+            lambda: f"not ({self.test()})",
+            lambda: f"({self.test()}) {self.one('and', 'or')} ({self.test()})",
+            lambda: "self.flag",
+            lambda: f"0.1 < {self.scalar()} < 0.9",
+            *(lambda name=name: name for name in self.names("b")),  # type: ignore[misc]
+            *(lambda name=name: f"len({name}) > 2" for name in self.names("L")),  # type: ignore
+        ]
+        return self.random.choice(options)()

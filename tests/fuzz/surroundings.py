@@ -1,0 +1,79 @@
+"""What every random program stands on: functions and Cells that it may call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from autodiff_compiler import Parameter, Tensor, nn, ops
+
+POWER = 2
+
+
+def blend(a, b=0.5, *rest, scale=1.0, **more):
+    out = ops.sin(a * scale) + b
+    for item in rest:
+        out = out * item
+    for key in more:
+        out = out + more[key] * 0.1
+    return out
+
+
+def ordered(a, b):
+    if ops.sum(a) > ops.sum(b) + 0.01:
+        return a, b
+    return b, ops.sin(a)
+
+
+def repeated(a, n):
+    if n <= 0:
+        return a
+    for j in range(n):
+        a = ops.tanh(a + 0.1 * j)
+        if ops.sum(a) > 1.5:
+            return a * 0.5
+    return a
+
+
+def filled(buffer, value, place=0):
+    buffer[place] = value
+    return buffer
+
+
+def grown(items, value):
+    items.append(ops.sin(value))
+    items[0] = value
+    return items[-1]
+
+
+class Unit(nn.Cell):
+    def __init__(self, seed):
+        super().__init__()
+        self.w = Parameter(Tensor(np.random.RandomState(seed).uniform(-1, 1, (3,))))
+        self.gain = 0.3 * seed
+
+    def construct(self, x, bias=0.1):
+        return ops.tanh(x * self.w + bias) * self.gain + x * 0.1
+
+
+class Base(nn.Cell):
+    """Parameters, a tensor that is none, and Cells, of which one is shared."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.RandomState(7)
+        self.w = Parameter(Tensor(rng.uniform(-1, 1, (3,))))
+        self.u = Parameter(Tensor(rng.uniform(-1, 1, (3, 3))))
+        self.const = Tensor(rng.uniform(-1, 1, (3,)))
+        self.a = Unit(1)
+        self.b = Unit(2)
+        self.layers = nn.CellList([self.a, self.b, self.a])
+        self.chain = nn.SequentialCell(self.b, Unit(3))
+        self.flag = True
+        self.rate = 0.25
+
+    def method(self, x, y=None, *, k=2):
+        if y is None:
+            y = self.w
+        for i in range(k):
+            x = ops.sin(x * y) + self.rate * i
+        return x
