@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test check lint types golden bench house dump
+.PHONY: demo test check lint types golden bench house dump fuzz
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## the gradient of the first Cell, as source and as numbers
@@ -30,6 +30,9 @@ bench: $(VENV)/installed-plain
 
 house: $(VENV)/installed-test  ## floors, sizes, documentation
 	$(RUN) -m pytest -q tests/house
+
+fuzz: $(VENV)/installed-test  ## make fuzz N=1000: random programs against plain Python
+	$(RUN) -m tests.fuzz $(or $(N),200)
 
 dump: $(VENV)/installed-plain  ## make dump CELL=model.py:Net
 	@test -n "$(CELL)" || { echo "say which: make dump CELL=model.py:Net" >&2; exit 2; }
