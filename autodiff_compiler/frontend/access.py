@@ -10,7 +10,7 @@ import gast
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnknownAttribute
-from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.comparisons import Comparisons
 from autodiff_compiler.frontend.resolve import nearest
 from autodiff_compiler.frontend.values import BoundToValue, Closure, Frame, HeapMethod, Ref
 from autodiff_compiler.ir.nodes import Value
@@ -35,8 +35,8 @@ BARRIERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-class Access(Expressions):
-    """Adds containers, attributes and subscripts to ``Expressions``."""
+class Access(Comparisons):
+    """Adds containers, attributes and subscripts to ``Comparisons``."""
 
     # ---- containers
 

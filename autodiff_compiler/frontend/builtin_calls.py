@@ -6,12 +6,12 @@ One table, ``BUILTINS``: each entry takes the lowering and the arguments.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.values import (
     HeapMethod,
@@ -88,6 +88,11 @@ def _barrier(kind: str) -> Callable[..., Any]:
 
 
 _int = _barrier("int")
+
+
+def _bool(low: Access, value: Any = False) -> Any:
+    truth = low.truth(value)
+    return numbers.to_number(truth, kind="bool") if isinstance(truth, Value) else truth
 
 
 def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,7 +196,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     isinstance: _isinstance,
     int: _int,
     float: _barrier("float"),
-    bool: lambda low, value=False: low.truth(value),
+    bool: _bool,
     abs: lambda low, value: abs(value),
     min: _extreme(elementwise.minimum, min),
     max: _extreme(elementwise.maximum, max),
@@ -215,13 +220,39 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def heap_method(low: Access, method: HeapMethod, args: Sequence[Any]) -> Any:
+def heap_method(
+    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
     """``l.append(x)``, ``d.items()`` and so on, on the heap's present contents."""
+    try:
+        return _heap_method(low, method, args, kwargs)
+    except CompileError:
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise low.fail(
+            DTypeError,
+            f"the {method.ref.kind} method '{method.name}' fails: {error}",
+            "make sure that what it takes is there",
+        ) from None
+
+
+def _heap_method(
+    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    if kwargs and method.name != "update":
+        raise TypeError(f"{method.name}() takes no keyword arguments")
     contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref
     takes_any = method.name in ("append", "extend", "update")
     known = [] if takes_any else [low.static(arg, "a position or key") for arg in args[:1]]
     if ref.kind == "list":
         items = list(contents)
+        compares = method.name in ("index", "count", "remove")
+        if compares and any(isinstance(item, Value) for item in items):
+            raise low.fail(
+                UnsupportedSyntax,
+                f"the list method '{method.name}' compares run-time values",
+                "keep the position in a variable",
+            )
         if method.name in ("append", "extend", "insert", "pop", "reverse", "clear", "remove"):
             result = None
             if method.name == "append":
@@ -232,7 +263,7 @@ def heap_method(low: Access, method: HeapMethod, args: Sequence[Any]) -> Any:
                 result = getattr(items, method.name)(*(known + list(args[1:])))
             heap[ref] = tuple(items)
             return result
-        if method.name in ("index", "count") and not any(isinstance(i, Value) for i in items):
+        if compares:
             return getattr(items, method.name)(*known)
         if method.name == "copy":
             return low.new_list(items)
@@ -246,7 +277,9 @@ def heap_method(low: Access, method: HeapMethod, args: Sequence[Any]) -> Any:
         if method.name in ("update", "pop", "setdefault", "clear"):
             changed = dict(contents)
             if method.name == "update":
-                changed.update(low.contents(args[0]))
+                for source in (*args, kwargs):
+                    source = low.contents(source)
+                    changed.update(source if isinstance(source, dict) else low.sequence(source))
                 result = None
             else:
                 result = getattr(changed, method.name)(*(known + list(args[1:])))

@@ -75,7 +75,7 @@ class Calls(Texts):
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
         if isinstance(callee, HeapMethod):
-            return heap_method(self, callee, args)
+            return heap_method(self, callee, args, kwargs)
         if isinstance(callee, BoundToValue):
             return self._macro(callee.function, [callee.value, *args], kwargs)
         if isinstance(callee, (functools.partial, Partial)):

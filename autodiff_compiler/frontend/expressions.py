@@ -31,7 +31,6 @@ from autodiff_compiler.frontend.values import (
     State,
     Unset,
     pack,
-    same,
 )
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -44,14 +43,9 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "MatMult": operator.matmul, "BitAnd": operator.and_, "BitOr": operator.or_,
     "BitXor": operator.xor, "LShift": operator.lshift, "RShift": operator.rshift,
 }  # fmt: skip
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
-    "Eq": compare.equal, "NotEq": compare.not_equal,
-}  # fmt: skip
 UNARY: dict[str, Callable[[Any], Any]] = {
     "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,
 }  # fmt: skip
-STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
 
 #: What a failing operator or library call means to the user, by the Python class it raised.
 KINDS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
@@ -270,49 +264,9 @@ class Expressions:
             test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse)
         )
 
-    def eval_Compare(self, node: Any) -> Any:
-        left = self.evaluate(node.left)
-        outcome: Any = True
-        for sign, right_node in zip(node.ops, node.comparators):
-            right = self.evaluate(right_node)
-            found = self.compare(type(sign).__name__, left, right)
-            if outcome is True:
-                outcome = found
-            elif isinstance(outcome, bool):
-                return False
-            elif isinstance(found, bool):
-                outcome = outcome if found else False
-            else:
-                outcome = compare.logical_and(outcome, found)
-            left = right
-        return outcome
-
     def compare(self, sign: str, left: Any, right: Any) -> Any:
-        """One comparison; identity, membership and equality of known things are known."""
-        dynamic = isinstance(left, Value) or isinstance(right, Value)
-        if sign in ("Is", "IsNot"):
-            return same(left, right) == (sign == "Is")
-        if sign in ("In", "NotIn"):
-            items = self.contents(right)
-            keys = list(items) if isinstance(items, (tuple, dict)) else items
-            if isinstance(left, Value) or any(isinstance(key, Value) for key in keys):
-                found = any(key is left for key in keys)
-                if not found:
-                    raise self.fail(
-                        UnsupportedSyntax, "'in' compares run-time values", "compare with '=='"
-                    )
-                return sign == "In"
-            return (left in keys) == (sign == "In")
-        if sign in ("Eq", "NotEq") and dynamic:
-            other = right if isinstance(left, Value) else left
-            if not isinstance(other, (Value, *NUMBERS)):
-                return sign == "NotEq"
-        try:
-            return (COMPARE if dynamic else STATIC_COMPARE)[sign](left, right)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise self.translate(error, "this comparison fails") from None
+        """One comparison, by the name of its sign."""
+        raise NotImplementedError
 
     # ---- containers
 

@@ -207,12 +207,17 @@ class Statements(Loops):
     def store(self, owner: Any, key: Any, value: Any) -> None:
         """``owner[key] = value``."""
         if isinstance(owner, Ref):
+            if isinstance(key, slice):
+                ends = (key.start, key.stop, key.step)
+                key = slice(*(self.static(end, "a bound") for end in ends))
             key = self.static(key, "an index into a list or dict")
             contents = self.state.heap[owner]
             changed = dict(contents) if isinstance(contents, dict) else list(contents)
+            if isinstance(key, slice):
+                value = self.sequence(value)
             try:
                 changed[key] = value
-            except (LookupError, TypeError) as error:
+            except (LookupError, TypeError, ValueError) as error:
                 raise self.translate(error, "this item cannot be set") from None
             self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
         elif isinstance(owner, Value) and isinstance(owner.type, ArrayType):

@@ -81,3 +81,32 @@ def stacked(x, n):
         x = ops.sin(x)
         rows.append(x)
     return ops.stack(rows)
+
+
+@case(t(3), 3)
+@case(t(3), 0)
+def compared(x, n):
+    same = [x, {"a": n}] == [x, {"a": 3}]
+    other = (n, 1) != (3, 1) or [1] in [[2], [1]]
+    return x * (2 if same else 3) + ops.sin(x) * other
+
+
+@case(t(3))
+def slices_of_lists_set(x):
+    items = [x, x * x, ops.sin(x)]
+    items[1:] = [x * 5, x * 7, x]
+    items[:1] = []
+    return items[0] * items[1] * len(items)
+
+
+@case(t(3))
+def updated(x):
+    state = {"a": 1}
+    state.update(b=x * x)
+    state.update([("c", x)], a=3)
+    return state["b"] * state["a"] + state["c"]
+
+
+@case(t(3))
+def truth_of_an_element(x):
+    return x * x + bool(x[2])

@@ -318,3 +318,18 @@ def variable_set_further_down(x):
     if ops.sum(ONE) > 5:
         M = x * 2
     return x + M
+
+
+# ---- methods of lists
+
+
+@refused(X)
+def pop_of_nothing(x):
+    return [].pop() * x
+
+
+@refused(X)
+def remove_compares(x):
+    items = [x, x * 2]
+    items.remove(x)
+    return items[0]

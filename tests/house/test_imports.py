@@ -29,9 +29,9 @@ FLOORS = (
     ),
     ("ops:", "numpy:", "nn:"),
     (
-        "frontend: source subset make desugar values heap memory naming resolve expressions access "
-        "texts builtin_calls numpy_calls calls writes branches carried rolling loops statements "
-        "lower",
+        "frontend: source subset make desugar values heap memory naming resolve expressions "
+        "comparisons access texts builtin_calls numpy_calls calls writes branches carried rolling "
+        "loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),

@@ -1,0 +1,104 @@
+"""Comparisons: what is known is compared now, containers item by item, values at run time."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from autodiff_compiler.errors import CompileError, UnsupportedSyntax
+from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.values import NUMBERS, Ref, same
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.operators import compare
+
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
+    "Eq": compare.equal, "NotEq": compare.not_equal,
+}  # fmt: skip
+STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
+
+
+class Comparisons(Expressions):
+    """Adds comparisons to ``Expressions``."""
+
+    def eval_Compare(self, node: Any) -> Any:
+        left = self.evaluate(node.left)
+        outcome: Any = True
+        for sign, right_node in zip(node.ops, node.comparators):
+            right = self.evaluate(right_node)
+            found = self.compare(type(sign).__name__, left, right)
+            if outcome is True:
+                outcome = found
+            elif isinstance(outcome, bool):
+                return False
+            elif isinstance(found, bool):
+                outcome = outcome if found else False
+            else:
+                outcome = compare.logical_and(outcome, found)
+            left = right
+        return outcome
+
+    def compare(self, sign: str, left: Any, right: Any) -> Any:
+        """One comparison; identity, membership and equality of known things are known."""
+        dynamic = isinstance(left, Value) or isinstance(right, Value)
+        if sign in ("Is", "IsNot"):
+            return same(left, right) == (sign == "Is")
+        if sign in ("In", "NotIn"):
+            items = self.contents(right)
+            keys = list(items) if isinstance(items, (tuple, dict)) else items
+            if isinstance(left, Value) or any(isinstance(key, Value) for key in keys):
+                found = any(key is left for key in keys)
+                if not found:
+                    raise self.fail(
+                        UnsupportedSyntax, "'in' compares run-time values", "compare with '=='"
+                    )
+                return sign == "In"
+            if any(isinstance(key, (Ref, tuple, list, dict)) for key in (left, *keys)):
+                found = any(self.static(self.equal(left, key), "this 'in'") for key in keys)
+                return found == (sign == "In")
+            return (left in keys) == (sign == "In")
+        if sign in ("Eq", "NotEq") and all(map(_kind, (left, right))):
+            equal = self.equal(left, right)
+            if sign == "Eq":
+                return equal
+            return not equal if isinstance(equal, bool) else compare.logical_not(equal)
+        if sign in ("Eq", "NotEq") and dynamic:
+            other = right if isinstance(left, Value) else left
+            if not isinstance(other, (Value, *NUMBERS)):
+                return sign == "NotEq"
+        try:
+            return (COMPARE if dynamic else STATIC_COMPARE)[sign](left, right)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise self.translate(error, "this comparison fails") from None
+
+    def equal(self, left: Any, right: Any) -> Any:
+        """``left == right``, of containers item by item: a bool known now, or a value."""
+        kind = _kind(left)
+        if same(left, right) or not (kind and _kind(right)):
+            return same(left, right) or self.truth(self.compare("Eq", left, right))
+        ours, theirs = self.contents(left), self.contents(right)
+        if kind != _kind(right) or len(ours) != len(theirs):
+            return False
+        if kind == "dict":
+            if set(ours) != set(theirs):
+                return False
+            theirs = [theirs[key] for key in ours]
+            ours = list(ours.values())
+        outcome: Any = True
+        for one, other in zip(ours, theirs):
+            found = self.equal(one, other)
+            if found is False:
+                return False
+            if isinstance(found, Value):
+                outcome = found if outcome is True else compare.logical_and(outcome, found)
+        return outcome
+
+
+def _kind(value: Any) -> str:
+    """What kind of container ``value`` is, if it is one."""
+    if isinstance(value, Ref):
+        return value.kind
+    return next((k.__name__ for k in (list, tuple, dict) if isinstance(value, k)), "")
