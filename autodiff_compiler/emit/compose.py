@@ -302,4 +302,4 @@ def _repeats(op: Op, template: str, value: Value) -> bool:
     """Whether an operand that is written twice, or inside a comprehension, is ``value``."""
     position = op.operands.index(value)
     slots = {"{" + str(position) + "}", "{" + op.opdef.operand_name(position) + "}"}
-    return sum(template.count(slot) for slot in slots) != 1 or " for " in template
+    return sum(template.count(slot) for slot in slots) != 1 or "for " in template

@@ -170,9 +170,21 @@ class _Writer:
         elif isinstance(statement, Break):
             self.line(statement, f"if {self.text(statement.test)}:", indent)
             self.line(statement, "break", indent + 1)
+        elif isinstance(statement, Lines):
+            self.lines(statement, statement.trees, indent)
         else:
             for text in self.simple(statement):
                 self.line(statement, text, indent)
+
+    def lines(self, statement: Lines, trees: Sequence[ast.stmt], indent: int) -> None:
+        """The lines of a template; one of them may be the head of a loop."""
+        for tree in trees:
+            if isinstance(tree, ast.For):
+                items = self.text(tree.iter)
+                self.line(statement, f"for {self.bare(tree.target)} in {items}:", indent)
+                self.lines(statement, tree.body, indent + 1)
+            else:
+                self.line(statement, print_statement(renamed(tree, self.named)), indent)
 
     def branch(self, statement: Branch, indent: int, word: str = "if") -> None:
         self.header(statement, f"{word} {self.text(statement.test)}:", indent)
@@ -206,9 +218,8 @@ class _Writer:
             values = statement.values or (ast.Constant(None),)
             tree = values[0] if len(values) == 1 else ast.Tuple(list(values), ast.Load())
             return [f"return {self.bare(tree)}"]
-        assert isinstance(statement, (Do, Lines))
-        trees = (statement.tree,) if isinstance(statement, Do) else statement.trees
-        return [print_statement(renamed(tree, self.named)) for tree in trees]
+        assert isinstance(statement, Do)
+        return [print_statement(renamed(statement.tree, self.named))]
 
     def bare(self, tree: ast.expr) -> str:
         """One side of a simple statement: a tuple of two or more stands without parentheses."""

@@ -126,15 +126,16 @@ class Statements(Loops):
         if isinstance(made, gast.Call):
             made, args = made.func, self._items(made.args)
         error: Any = None if made is None else self.evaluate(made)
-        known = isinstance(error, type) and issubclass(error, Exception)
-        if error is None or not known or getattr(builtins, error.__name__, None) is not error:
+        kind: Any = error if isinstance(error, type) else object
+        name = kind.__name__
+        if getattr(builtins, name, None) is not kind or not issubclass(kind, Exception):
             raise self.fail(
                 UnsupportedSyntax,
                 "only an exception that Python has built in can be raised by generated source",
                 "raise ValueError, TypeError or another of Python's own",
             )
         operands = [self.packed(arg) for arg in args]
-        self.builder.make(effects.fail, operands, {"error": error.__name__})
+        self.builder.make(effects.fail, operands, {"error": name})
         return Raised()
 
     def exec_If(self, node: Any) -> Any:

@@ -61,15 +61,23 @@ def _windows_type(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation
     return ArrayType(x.dtype, (*lead, *counts, *size))
 
 
-def _view(name: str, size: Sizes, stride: Sizes, dilation: Sizes, options: str = "") -> str:
-    """The text of the windows over ``name``."""
+def _view(name: str, size: Sizes, dilation: Sizes, options: str = "") -> str:
+    """The text of the windows over ``name``, one for each position."""
     reach, axes = _spans(size, dilation), tuple(range(-len(size), 0))
     where = f"{reach}, {axes}" if len(size) > 1 else f"{reach[0]}, -1"
-    view = f"np.lib.stride_tricks.sliding_window_view({name}, {where}{options})"
+    return f"np.lib.stride_tricks.sliding_window_view({name}, {where}{options})"
+
+
+def _thinned(stride: Sizes, dilation: Sizes) -> str:
+    """The subscript that leaves out windows, and elements within them."""
     if all(step == 1 for step in (*stride, *dilation)):
-        return view
+        return ""
     steps = [f"::{step}" if step > 1 else ":" for step in (*stride, *dilation)]
-    return f"{view}[..., {', '.join(steps)}]"
+    return f"[..., {', '.join(steps)}]"
+
+
+def _windows_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation: Sizes) -> str:
+    return _view("{x}", size, dilation) + _thinned(stride, dilation)
 
 
 def _windows_back(ct: Value, x: Value, size: Sizes, stride: Sizes, dilation: Sizes) -> Value:
@@ -82,7 +90,7 @@ windows: OpDef = linear(
     "Every window of the given size over the last axes of x, one for each stride: a read-only "
     "view of shape (..., how many windows, window size). Within a window neighbours are dilation "
     "apart. A window larger than its axis is a ShapeError. d_x adds the windows up again.",
-    numpy=lambda types, **attrs: _view("{x}", **attrs),
+    numpy=_windows_numpy,
     result=_windows_type,
     adjoint={"x": _windows_back},
     label="{x}_windows",
@@ -95,7 +103,8 @@ def _overlap_add_numpy(
 ) -> str:
     zeros = zeros_text(types, shape, 1)
     if all(step >= reach > 1 for step, reach in zip(stride, _spans(size, dilation))):
-        return f"{zeros}\n{_view('{out}', size, stride, dilation, ', writeable=True')} = {{v}}"
+        view = _view("{out}", size, dilation, ", writeable=True")
+        return f"{zeros}\nplaces = {view}\nplaces{_thinned(stride, dilation)} = {{v}}"
     rank, letters = len(size), "ijk"[: len(size)]
     have = getattr(types[0], "shape", None) or (None,) * 2 * rank
     places = []

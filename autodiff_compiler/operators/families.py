@@ -184,6 +184,4 @@ def bilinear(
     **facts: Any,
 ) -> OpDef:
     """An operator linear in each of two operands: its tangent is the sum of two applications."""
-    return OpDef(
-        name, doc, operands, numpy, result, adjoint=adjoint, kind="bilinear", **facts
-    )
+    return OpDef(name, doc, operands, numpy, result, adjoint=adjoint, kind="bilinear", **facts)

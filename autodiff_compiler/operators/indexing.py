@@ -247,8 +247,10 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
         return x
     while len(have) > len(place.shape) and have[0] == 1:
         have = have[1:]
-    if len(have) > len(place.shape) or broadcast_shapes([have, place.shape]) != place.shape and (
-        None not in have and None not in place.shape
+    if (
+        len(have) > len(place.shape)
+        or broadcast_shapes([have, place.shape]) != place.shape
+        and (None not in have and None not in place.shape)
     ):
         raise ShapeError(
             f"a value of shape {shape_of_type(value)} does not fit the place of shape {place.shape}"

@@ -19,7 +19,12 @@ from autodiff_compiler.operators.declare import (
     zero_gradient,
 )
 from autodiff_compiler.operators.indexing import FULL, index
-from autodiff_compiler.operators.structure import axis_text, reshape_like, zeros_like
+from autodiff_compiler.operators.structure import (
+    axis_text,
+    number_text,
+    reshape_like,
+    zeros_like,
+)
 
 
 class PerOperand(dict[str, Callable[..., Any]]):
@@ -208,7 +213,7 @@ def _pad_type(types: Sequence[Type], *, widths: Any, value: Any) -> Type:
 
 
 def _pad_numpy(types: Sequence[Type], *, widths: Any, value: Any) -> str:
-    constant = f", constant_values={value!r}" if value else ""
+    constant = f", constant_values={number_text(value)}" if value else ""
     return f"np.pad({{x}}, {tuple(map(tuple, widths))}{constant})"
 
 

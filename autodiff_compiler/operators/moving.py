@@ -256,4 +256,3 @@ put_diagonal: OpDef = linear(
     adjoint={"v": lambda ct, offset: diagonal(ct, offset=offset), "*rest": lambda: None},
     label="{v}_on_diagonal",
 )  # fmt: skip
-

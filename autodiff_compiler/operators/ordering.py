@@ -89,9 +89,7 @@ def _to_first_places(ct: Value, x: Value) -> Value:
     size = size_along(x, None)
     operands = (make_tuple(size),) if isinstance(size, Value) else ()
     shape = (None if operands else size,)
-    return reshape_like(
-        scatter(ct, first_places(x), *operands, index=(("op", 0),), shape=shape), x
-    )
+    return reshape_like(scatter(ct, first_places(x), *operands, index=(("op", 0),), shape=shape), x)
 
 
 unique = OpDef(

@@ -204,8 +204,7 @@ def _polygamma_numpy(types: Sequence[Type], *, n: int) -> str:
         terms = [-b / (2 * k) for k, b in enumerate(_BERNOULLI, 1)]
         return _in_steps(
             types,
-            f"np.log({_Z}) - 0.5 / {_Z} + {_series(0.0, *terms)}"
-            f" - np.sum(1.0 / {_BELOW}, axis=-1)",
+            f"np.log({_Z}) - 0.5 / {_Z} + {_series(0.0, *terms)} - np.sum(1.0 / {_BELOW}, axis=-1)",
         )
     up = (-1.0) ** (n + 1)
     whole = up * math.factorial(n)

@@ -106,9 +106,7 @@ def ones_text(type_: Type, text: str, depth: int = 0) -> str:
         name = "abcdefgh"[depth]
         return f"[{ones_text(type_.item, name, depth + 1)} for {name} in {text}]"
     if isinstance(type_, (TupleType, DictType)):
-        keys: Sequence[Any] = (
-            type_.keys if isinstance(type_, DictType) else range(len(type_.items))
-        )
+        keys: Sequence[Any] = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
         parts = [ones_text(t, f"{text}[{k!r}]", depth) for k, t in zip(keys, type_.items)]
         if isinstance(type_, DictType):
             return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(keys, parts)) + "}}"

@@ -247,6 +247,7 @@ class BatchToSpace(Primitive):
         )
         return layout.pad_by(plane, ((0, 0), (0, 0), *((-low, -high) for low, high in self.crops)))
 
+
 __all__ = [
     "BatchToSpace", "ChannelShuffle", "Cross", "DType", "DepthToSpace", "Diag", "Einsum", "Fill",
     "FillV2", "GatherNd", "Identity", "IndexAdd", "IndexFill", "InplaceAdd", "InplaceSub",

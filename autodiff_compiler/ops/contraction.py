@@ -93,4 +93,5 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:
         dim = axis_of(dim, rank_of(input))
     return contraction.cross(input, other, axis=dim)
 
+
 __all__ = ["cross", "einsum"]

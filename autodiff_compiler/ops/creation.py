@@ -101,6 +101,7 @@ def linspace(start: Any, end: Any, steps: int) -> Any:
     """``steps`` numbers from start to end, both included, in float32."""
     return wrap(creation.linspace(start=float(start), stop=float(end), count=int(steps)))
 
+
 __all__ = [
     "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "zeros",
     "zeros_like",

@@ -360,6 +360,7 @@ def remainder(input: Any, other: Any) -> Any:
     """input % other, with the sign of other."""
     return elementwise.mod(input, other)
 
+
 __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
     "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not",

@@ -5,6 +5,7 @@ from autodiff_compiler.ops.affine import bias_add, dense  # noqa: F401
 from autodiff_compiler.ops.arrays import *  # noqa: F403
 from autodiff_compiler.ops.assign import assign, assign_add, assign_sub  # noqa: F401
 from autodiff_compiler.ops.contraction import *  # noqa: F403
+from autodiff_compiler.ops.convolution import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
 from autodiff_compiler.ops.distances import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
@@ -15,6 +16,7 @@ from autodiff_compiler.ops.matrices import *  # noqa: F403
 from autodiff_compiler.ops.normalization import *  # noqa: F403
 from autodiff_compiler.ops.ordering import *  # noqa: F403
 from autodiff_compiler.ops.parts import *  # noqa: F403
+from autodiff_compiler.ops.pooling import *  # noqa: F403
 from autodiff_compiler.ops.reductions import *  # noqa: F403
 from autodiff_compiler.ops.running import *  # noqa: F403
 from autodiff_compiler.ops.special import *  # noqa: F403

@@ -169,9 +169,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return moving.diagonal(input, offset=int(offset))
 
 
-def diagonal_scatter(
-    input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> Any:
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The input with the diagonal of the plane of two axes replaced."""
     rank = known_rank(input, "diagonal_scatter")
     planes, last = (axis_of(dim1, rank), axis_of(dim2, rank)), (rank - 2, rank - 1)

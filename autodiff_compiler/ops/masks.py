@@ -50,9 +50,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return indexing.set_item(input, first, mask, index=(("op", 0),))
 
 
-def one_hot(
-    indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1
-) -> Any:
+def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Any:
     """on_value at each index along a new axis of size ``depth``, else off_value.
 
     An index outside of the range is nowhere on. Plain numbers give int64, or float32.
@@ -144,6 +142,7 @@ def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Any:
         raise ShapeError("a diagonal that starts again below the first square is not supported")
     place = creation.arange(min(dims))
     return indexing.set_item(input, fill_value, place, index=(("op", 0),) * len(dims))
+
 
 __all__ = [
     "count_nonzero", "heaviside", "masked_select", "nan_to_num", "nanmean", "nansum", "one_hot",

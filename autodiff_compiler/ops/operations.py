@@ -3,6 +3,7 @@
 from autodiff_compiler.ops.affine import Dense  # noqa: F401
 from autodiff_compiler.ops.array_primitives import *  # noqa: F403
 from autodiff_compiler.ops.assign import Assign, AssignAdd, AssignSub  # noqa: F401
+from autodiff_compiler.ops.convolution_primitives import *  # noqa: F403
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
 from autodiff_compiler.ops.loss_primitives import *  # noqa: F403
 from autodiff_compiler.ops.matrix_primitives import *  # noqa: F403

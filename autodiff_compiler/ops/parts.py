@@ -310,6 +310,7 @@ def unsorted_segment_min(input_x: Any, segment_ids: Any, num_segments: Any) -> A
     start = _bound(input_x, "max")
     return _gathered(placing.minimum_at, start, input_x, segment_ids, num_segments)
 
+
 __all__ = [
     "gather_d", "gather_nd", "index_add", "index_fill", "index_select", "narrow", "scatter",
     "scatter_nd", "select_scatter", "slice", "slice_scatter", "strided_slice",

@@ -259,6 +259,7 @@ class BiasAdd(Primitive):
             return elementwise.add(input_x, bias)
         return elementwise.add(input_x, arrays.reshape(bias, (-1, *(1,) * (rank - 2))))
 
+
 __all__ = [
     "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "BatchMatMul", "BiasAdd",
     "BroadcastTo", "Concat", "CumSum", "ExpandDims", "Eye", "Flatten", "Gather", "GatherD",

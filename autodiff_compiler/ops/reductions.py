@@ -147,6 +147,7 @@ def reduce_any(x: Any, axis: Any = (), keep_dims: bool = False) -> Any:
     """As ``any``."""
     return any(x, axis, keep_dims)
 
+
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "flip", "log_softmax", "logsumexp",
     "max", "mean", "min", "prod", "reduce_all", "reduce_any", "reduce_max", "reduce_mean",

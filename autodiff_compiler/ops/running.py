@@ -156,9 +156,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any
     return reductions.sum(x1 * x2, dim) / elementwise.sqrt(sizes)
 
 
-def lp_norm(
-    x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12
-) -> Any:
+def lp_norm(x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> Any:
     """The p-norm over ``axis``, and at least epsilon, where its slope is 0."""
     even = elementwise.square(x) if p == 2 else elementwise.pow(elementwise.abs(x), p)
     total = reductions.sum(even, axes_of(axis, x), keep_dims)

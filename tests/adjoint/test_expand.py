@@ -38,7 +38,10 @@ def test_gradient_in_a_program() -> None:
 
 
 def test_gradient_of_a_gradient_with_value_and_sens() -> None:
-    text = CUBE + ONCE + """
+    text = (
+        CUBE
+        + ONCE
+        + """
     func @g(%x: f64[3], %y: f64[3], %s: f64[3]) -> (f64[3]) {
       %v: f64[3], %d: f64[3], %e: f64[3] = grad @f(%x, %y, %s) {sens=True, value=True, wrt=(0, 1)}
       %m: f64[3] = mul %d, %e
@@ -46,6 +49,7 @@ def test_gradient_of_a_gradient_with_value_and_sens() -> None:
       return %r
     }
     """
+    )
     function = expand_gradients(read(text))
     verify(function, "differentiated")
     x, y, s = B, B + 1, B + 2
@@ -55,7 +59,9 @@ def test_gradient_of_a_gradient_with_value_and_sens() -> None:
 
 
 def test_one_configuration_is_one_function() -> None:
-    text = CUBE + """
+    text = (
+        CUBE
+        + """
     func @f(%x: f64[3], %y: f64[3]) -> (f64[3]) {
       %d: f64[3] = grad @cube(%x, %y) {sens=False, value=False, wrt=(0,)}
       %e: f64[3] = grad @cube(%d, %y) {sens=False, value=False, wrt=(0,)}
@@ -63,6 +69,7 @@ def test_one_configuration_is_one_function() -> None:
       return %g
     }
     """
+    )
     function = expand_gradients(read(text))
     names = [callee.name for callee in function.callees()]
     assert names == ["cube_grad", "cube_grad_2"]
@@ -70,7 +77,9 @@ def test_one_configuration_is_one_function() -> None:
 
 
 def test_gradient_inside_a_loop() -> None:
-    text = CUBE + """
+    text = (
+        CUBE
+        + """
     func @f(%x: f64[3], %y: f64[3], %n: int) -> (f64[3]) {
       %h: f64[3], %c: int = for %k, %i in (0, %n, 1) carry (%p: f64[3] = %x) {
         %d: f64[3] = grad @cube(%p, %y) {sens=False, value=False, wrt=(0,)}
@@ -80,13 +89,16 @@ def test_gradient_inside_a_loop() -> None:
       return %h
     }
     """
+    )
     function = expand_gradients(read(text))
     assert all(op.name != "grad" for op in function.body.walk())
     check(function, [B, B + 1, 3], (0, 1))
 
 
 def test_no_two_functions_share_a_name() -> None:
-    text = CUBE + """
+    text = (
+        CUBE
+        + """
     func @f(%x: f64[3], %y: f64[3]) -> (f64[3]) {
       %c: f64[3] = call @cube(%x, %y)
       %d: f64[3] = call @cube(%c, %c)
@@ -98,6 +110,7 @@ def test_no_two_functions_share_a_name() -> None:
       return %e
     }
     """
+    )
     function = expand_gradients(read(text))
     for half in split(function, (0, 1)):
         names = [callee.name for callee in half.callees()]
