@@ -126,9 +126,9 @@ class Statements(Loops):
         if isinstance(made, gast.Call):
             made, args = made.func, self._items(made.args)
         error: Any = None if made is None else self.evaluate(made)
-        kind: Any = error if isinstance(error, type) else object
+        kind: type = error if isinstance(error, type) else object
         name = kind.__name__
-        if getattr(builtins, name, None) is not kind or not issubclass(kind, Exception):
+        if not issubclass(kind, Exception) or vars(builtins).get(name) is not kind:
             raise self.fail(
                 UnsupportedSyntax,
                 "only an exception that Python has built in can be raised by generated source",
