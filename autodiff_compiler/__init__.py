@@ -50,13 +50,13 @@ from autodiff_compiler.common.dtype import (
     uint32,
     uint64,
 )
-from autodiff_compiler.ops.gradient import get_grad, grad, value_and_grad
+from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.testing.numeric import check_grads
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "GRAPH_MODE", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bool_", "check_grads",
+    "GRAPH_MODE", "GradOperation", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "bool_", "check_grads",
     "common", "compile_info", "complex64", "complex128", "differentiable", "double", "dtype",
     "dtype_to_nptype", "dtype_to_pytype", "errors", "export_source", "float16", "float32",
     "float64", "get_context", "get_grad", "get_seed", "grad", "gradient_source", "half", "int8",

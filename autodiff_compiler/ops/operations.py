@@ -8,4 +8,5 @@ from autodiff_compiler.ops.function_primitives import *  # noqa: F403
 from autodiff_compiler.ops.loss_primitives import *  # noqa: F403
 from autodiff_compiler.ops.matrix_primitives import *  # noqa: F403
 from autodiff_compiler.ops.normalization import BatchNorm, LayerNorm  # noqa: F401
+from autodiff_compiler.ops.pooling_primitives import *  # noqa: F403
 from autodiff_compiler.ops.primitives import *  # noqa: F403
