@@ -19,6 +19,7 @@ from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_regions, producers
 from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import Type, carries_cotangent
@@ -87,7 +88,7 @@ def build(
     keywords: Sequence[str] = (),
 ) -> Stages:
     """Runs every stage up to the source."""
-    with numpy_promotion(request.numpy):
+    with numpy_promotion(request.numpy), double_precision(request.double):
         return _build(fn, request, slots, keywords)
 
 

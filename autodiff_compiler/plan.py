@@ -39,6 +39,7 @@ class Request:
     value       whether forward returns the function's value.
     aux         whether only the first of several outputs is differentiated.
     numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
+    double      whether float32 means float64 throughout, as ``check_grads`` wants it.
     opt_level   which passes run: ``pipeline.LEVELS``.
     """
 
@@ -48,6 +49,7 @@ class Request:
     value: bool = True
     aux: bool = False
     numpy: bool = False
+    double: bool = False
     opt_level: int = 1
 
     @property

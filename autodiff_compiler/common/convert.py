@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.ir.opdef import PRECISION
 
 _ACCEPTED = (
     "['TensorPy', 'Tensor', 'ndarray', 'str_', 'list', 'tuple', 'float', 'int', 'bool', "
@@ -55,6 +56,8 @@ def cast(array: np.ndarray, name: str) -> np.ndarray:
     with np.errstate(all="ignore"):
         if array.dtype.kind == "c" and np.dtype(name).kind not in "cb":
             array = array.real
+        if PRECISION.double and name == "float32":
+            name = "float64"
         return array.astype(name)
 
 

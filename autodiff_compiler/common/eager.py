@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.convert import cast, to_array
-from autodiff_compiler.ir.opdef import OpDef, value_type
+from autodiff_compiler.ir.opdef import PRECISION, OpDef, value_type
 from autodiff_compiler.ir.types import SHAPE, ArrayType, DictType, TupleType, Type
 
 #: The only operator between a tensor and a list; MindSpore refuses the others.
@@ -30,7 +30,7 @@ def apply(opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> An
         wanted = opdef.promote(tuple(map(operand_type, plain)), **attrs)
         plain = [_promoted(value, name) for value, name in zip(plain, wanted, strict=True)]
     types = tuple(map(operand_type, plain))
-    result_type = opdef.result(types, **attrs)
+    result_type = opdef.result_type(types, attrs)
     with np.errstate(all="ignore"):
         try:
             result = opdef.evaluate(*plain, types=types, **attrs)
@@ -54,7 +54,9 @@ def operand_type(value: Any) -> Type:
 
 def _unwrap(operand: Any) -> Any:
     if hasattr(operand, "asnumpy"):
-        return operand.asnumpy()
+        array = operand.asnumpy()
+        doubled = PRECISION.double and array.dtype == np.float32
+        return array.astype(np.float64) if doubled else array
     if isinstance(operand, np.generic):
         return operand.item()
     if isinstance(operand, (tuple, list)):

@@ -31,11 +31,12 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value, type_of
-from autodiff_compiler.ir.opdef import value_type
+from autodiff_compiler.ir.opdef import PRECISION, value_type
 from autodiff_compiler.ir.rewrite import free_values, users
 from autodiff_compiler.ir.types import (
     ScalarType,
     Type,
+    in_double,
 )
 from autodiff_compiler.operators import containers
 from autodiff_compiler.ops.gradient import GradientFunction
@@ -102,7 +103,10 @@ class Lowering(Statements):
         """An outside array as a parameter of this function, once however often it is read."""
         if id(thing) not in self.hoisted:
             array = thing if isinstance(thing, (np.ndarray, np.generic)) else thing._data
-            value = Value(value_type(array), name or self._name_of(thing), True)
+            type_ = value_type(array)
+            if PRECISION.double:
+                type_ = in_double(type_)
+            value = Value(type_, name or self._name_of(thing), True)
             self.hoisted[id(thing)] = (thing, value)
         return self.hoisted[id(thing)][1]
 

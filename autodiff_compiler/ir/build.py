@@ -103,7 +103,7 @@ class Builder:
             wanted = opdef.promote(tuple(type_of(o) for o in given), **attrs)
             given = tuple(self._cast(o, dtype) for o, dtype in zip(given, wanted, strict=True))
         try:
-            types = opdef.result(tuple(type_of(operand) for operand in given), **attrs)
+            types = opdef.result_type(tuple(type_of(operand) for operand in given), attrs)
         except CompileError as error:
             raise self.placed(error) from None
         folded = self._project(opdef, given, attrs)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.ir.types import Type, type_of_array, type_of_literal
+from autodiff_compiler.ir.types import Type, in_double, type_of_array, type_of_literal
 
 #: Every operator by name; filled by the constructors in ``operators/declare.py``.
 OPERATORS: dict[str, OpDef] = {}
@@ -30,6 +31,26 @@ class _Building(threading.local):
 
 
 BUILDING = _Building()
+
+
+class _Precision(threading.local):
+    """Whether float32 means float64 in this thread."""
+
+    double = False
+
+
+PRECISION = _Precision()
+
+
+@contextmanager
+def double_precision(on: bool = True) -> Iterator[None]:
+    """Inside, whatever a program says of float32 means float64: the dtypes that it names, the
+    constants that it holds. Differences of a function need the digits."""
+    before, PRECISION.double = PRECISION.double, on
+    try:
+        yield
+    finally:
+        PRECISION.double = before
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +95,8 @@ class OpDef:
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         """Applies the operator to operands of one world (IR values, tensors, plain numbers)."""
+        if PRECISION.double:
+            attrs = {k: "float64" if v == "float32" else v for k, v in attrs.items()}
         chosen = None
         for operand in operands:
             apply = getattr(operand, "__apply_operator__", None)
@@ -84,6 +107,13 @@ class OpDef:
         if not operands and BUILDING.stack:  # a creation, asked for by a rule
             return BUILDING.stack[-1].apply(self, operands, attrs)
         return self.evaluate(*operands, **attrs)
+
+    def result_type(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> Any:
+        """What the type rule says of operands of these types."""
+        found = self.result(types, **attrs)
+        if not PRECISION.double:
+            return found
+        return tuple(map(in_double, found)) if isinstance(found, tuple) else in_double(found)
 
     def operand_name(self, position: int) -> str:
         """The name of operand ``position``; ``*rest`` operands are named by their number."""

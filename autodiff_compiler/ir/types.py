@@ -153,6 +153,21 @@ def type_of_array(value: Any) -> ArrayType:
     return ArrayType(np.dtype(value.dtype).name, tuple(value.shape))
 
 
+def in_double(type_: Type) -> Type:
+    """``type_`` with float64 wherever it says float32.
+
+    >>> print(in_double(parse_type("(f32[2], list[i64[]])")))
+    (f64[2], list[i64[]])
+    """
+    if isinstance(type_, ArrayType) and type_.dtype == "float32":
+        return ArrayType("float64", type_.shape)
+    if isinstance(type_, TupleType):
+        return TupleType(tuple(map(in_double, type_.items)))
+    if isinstance(type_, DictType):
+        return DictType(type_.keys, tuple(map(in_double, type_.items)))
+    return ListType(in_double(type_.item)) if isinstance(type_, ListType) else type_
+
+
 def is_floating(type_: Type) -> bool:
     """Whether calculus is at home in this type (an unknown dtype counts as float)."""
     if isinstance(type_, ArrayType):

@@ -116,7 +116,7 @@ class _Verifier:
 
     def plain(self, op: Op) -> None:
         try:
-            found = op.opdef.result(op.types, **op.attrs)
+            found = op.opdef.result_type(op.types, op.attrs)
         except Exception as error:
             raise CompilerBug(
                 f"{self.stage}: @{self.function.name}, line {op.span.line}, {op.name}: "

@@ -17,6 +17,7 @@ from typing import Any
 from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
+from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.plan import Request
 
 #: Which slots: one, several in this order, every tensor, or none.
@@ -62,6 +63,7 @@ class GradientFunction:
         self.value = value
         self.has_aux = has_aux
         self.return_ids = return_ids
+        self.double = PRECISION.double
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not callable(self.fn):
@@ -77,7 +79,7 @@ class GradientFunction:
         """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
-        kind = (self.position, self.optional, self.numpy)
+        kind = (self.position, self.optional, self.numpy, self.double)
         return (*kind, self.sens_param, self.value, self.has_aux, ids)
 
     # ---- the question
@@ -131,6 +133,7 @@ class GradientFunction:
             sens="given" if self.sens_param else "ones",
             value=self.value or self.has_aux,
             aux=self.has_aux,
+            double=self.double,
         )
 
     # ---- the answer

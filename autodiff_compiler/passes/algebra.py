@@ -152,6 +152,27 @@ def _transpose_of_transpose(view: View) -> Any:
     return OPERATORS["transpose"](maker.operands[0], perm=tuple(first[axis] for axis in second))
 
 
+def _swap_of_transpose(view: View) -> Any:
+    maker = view.made_by(view.operands[0], "transpose")
+    if maker is None:
+        return None
+    *kept, left, right = maker.attrs["perm"]
+    return OPERATORS["transpose"](maker.operands[0], perm=(*kept, right, left))
+
+
+def _unstretched(view: View) -> Any:
+    """Arithmetic stretches its operands by itself, where the other one has the whole shape."""
+    if not isinstance(view.op.result.type, ArrayType) or not view.op.result.type.is_static:
+        return None
+    inner = [view.inner(operand, "broadcast_to") for operand in view.operands]
+    for place, narrow in enumerate(inner):
+        if narrow is not ...:
+            operands = list(view.operands)
+            operands[place] = narrow
+            return view.op.opdef(*operands)
+    return None
+
+
 def _reshape_of_reshape(view: View) -> Any:
     inner, *rest = view.operands
     maker = view.made_by(inner, "reshape")
@@ -235,8 +256,10 @@ ROWS = (
     Row("transposed by the identity", "transpose", _identity_permutation),
     Row("transposed full", "transpose", _moved_full),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),
+    Row("swap of transpose", "swap_last_axes", _swap_of_transpose),
     Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
     Row("expanded full", "expand_dims", _moved_full),
+    *(Row(f"stretched in {name}", name, _unstretched) for name in ("add", "sub", "mul", "div")),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
 )

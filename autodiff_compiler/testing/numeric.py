@@ -20,6 +20,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, wrap
+from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
 
 #: Inputs with no more elements than this are probed at each of them.
@@ -233,14 +234,15 @@ def _state(fn: Any, weights: Sequence[Parameter]) -> list[Parameter]:
 
 @contextmanager
 def _doubled(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
-    """Parameters in float64, and Cells called as Python."""
+    """Whatever is float32 in float64, and Cells called as Python."""
     mode = get_context("mode")
     kept = [(parameter, parameter._data) for parameter in _state(fn, weights)]
     set_context(mode=PYNATIVE_MODE)
     try:
         for parameter, value in kept:
             parameter._data = value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
-        yield
+        with double_precision():
+            yield
     finally:
         set_context(mode=mode)
         for parameter, value in kept:

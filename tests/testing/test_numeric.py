@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import Parameter, Tensor, nn
+from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.testing import numeric
 from autodiff_compiler.testing.numeric import check_grads
@@ -105,6 +105,29 @@ def test_wrong_weights_are_named(monkeypatch):
     monkeypatch.setattr(numeric.GradientFunction, "__call__", wrong)
     with pytest.raises(AssertionError, match="order 1 in 'w' is wrong"):
         check_grads(Net(), [X, 1], order=1)
+
+
+class InSingle(nn.Cell):
+    """Says float32 wherever a program can say it."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor = Tensor([[2.0, 0.5]])
+        self.w = Parameter(Tensor([[1.0], [3.0]]), name="w")
+
+    def construct(self, x):
+        h = ops.matmul(Tensor([[1.0, 3.0], [0.5, 1.0]]), self.w * self.factor)
+        for _ in range(2):
+            h = ops.matmul(h, h) + ops.ones((2, 2), ms.float32) * x
+        return h.astype(ms.float32) / Tensor(3, ms.int32)
+
+
+def test_float32_is_doubled_wherever_a_program_says_it():
+    report = check_grads(InSingle(), [X[:, :2]])
+    assert {row.name for row in report.rows} >= {"x", "w"}
+    assert max(row.error for row in report.rows) < 1e-6
+    out = ms.grad(InSingle())(X[:, :2])  # and only while checking
+    assert out.dtype == ms.float32
 
 
 def test_only_reverse():
