@@ -25,7 +25,7 @@ types: $(VENV)/installed-dev
 golden: $(VENV)/installed-test  ## writes the expected texts anew; read the diff
 	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors
 
-bench: $(VENV)/installed-plain
+bench: $(VENV)/installed-plain  ## ours beside gradients written by hand
 	$(RUN) -m benchmarks
 
 house: $(VENV)/installed-test  ## floors, sizes, documentation

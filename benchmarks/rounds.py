@@ -29,9 +29,13 @@ def interleaved(
 
 
 def _repeats(call: Callable[[], object], seconds: float) -> int:
-    for _ in range(10):
-        call()
-    start = time.perf_counter()
-    for _ in range(10):
-        call()
-    return max(1, int(seconds / ((time.perf_counter() - start) / 10)))
+    """How many calls take about ``seconds``; the first ones only warm up."""
+    count = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        spent = time.perf_counter() - start
+        if spent >= seconds / 4:
+            return max(1, round(seconds * count / spent))
+        count *= 4
