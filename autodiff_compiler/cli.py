@@ -2,6 +2,7 @@
 
 autodiff-compiler dump  net.py:Net --input "x=f32[2,3]" --input "y=f32[3,3]" --get-all
 autodiff-compiler check net.py:Net --input "f32[2,3]" --input "f32[3,3]"
+autodiff-compiler ops --missing
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.types import BOOL, FLOAT, INT, NONE, ArrayType, parse_type
 from autodiff_compiler.testing.numeric import check_grads
+from autodiff_compiler.testing.vocabulary import missing_text, table_text
 
 #: The size that a named dimension gets where arrays are drawn.
 SYMBOL_SIZE = 3
@@ -97,6 +99,11 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--order", type=int, default=2, help="check up to this derivative")
     check.add_argument("--seed", type=int, default=0, help="for the inputs that are drawn")
     check.set_defaults(run=_check)
+    listing = commands.add_parser("ops", help="list the operators, by all their names")
+    listing.add_argument(
+        "--missing", action="store_true", help="list instead the names of MindSpore's not here"
+    )
+    listing.set_defaults(run=_ops)
     return parser
 
 
@@ -129,6 +136,11 @@ def _check(arguments: argparse.Namespace) -> ExitCode:
     rng = np.random.default_rng(arguments.seed)
     print(check_grads(fn, [_drawn(spec, rng) for spec in specs], order=arguments.order,
                       seed=arguments.seed))  # fmt: skip
+    return ExitCode.OK
+
+
+def _ops(arguments: argparse.Namespace) -> ExitCode:
+    sys.stdout.write(missing_text() if arguments.missing else table_text())
     return ExitCode.OK
 
 

@@ -11,12 +11,12 @@ import gast
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnknownAttribute
 from autodiff_compiler.frontend.comparisons import Comparisons
-from autodiff_compiler.frontend.resolve import nearest
 from autodiff_compiler.frontend.values import BoundToValue, Closure, Frame, HeapMethod, Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers, elementwise, indexing, numbers, structure
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+from autodiff_compiler.vocabulary.missing import no_such
 
 #: The ``!r``, ``!s`` and ``!a`` of an f-string, by the parser's codes.
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
@@ -147,14 +147,14 @@ class Access(Comparisons):
             return BoundToValue(owner, BARRIERS[name])
         if name in METHODS:
             return BoundToValue(owner, METHODS[name])
-        exists = hasattr(Tensor, name)
-        cure = nearest(name, [*METHODS, *PROPERTIES, "shape"])
+        if not hasattr(Tensor, name):
+            known = [*METHODS, *PROPERTIES, "shape"]
+            raise self.builder.placed(no_such("Tensor", name, known))
         raise self.fail(
             UnknownAttribute,
-            f"the Tensor method '{name}' cannot be compiled"
-            if exists else f"a Tensor has no attribute '{name}'",
-            "use a differentiable operator of ops instead" if exists else cure,
-        )  # fmt: skip
+            f"the Tensor method '{name}' cannot be compiled",
+            "use a differentiable operator of ops instead",
+        )
 
     def shape(self, value: Value) -> Any:
         """``value.shape``: ints where they are known."""

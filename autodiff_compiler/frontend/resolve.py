@@ -9,10 +9,9 @@ its assumptions hold.
 from __future__ import annotations
 
 import builtins
-import difflib
 import itertools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +26,7 @@ from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.plan import Assumption, AttributeInput, Write
 from autodiff_compiler.span import Span
+from autodiff_compiler.vocabulary.missing import nearest
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 MISSING = object()
@@ -90,17 +90,19 @@ class World:
 
     def attribute(self, owner: Any, name: str, span: Span) -> Any:
         """``owner.name`` for an outside object."""
-        value = getattr(owner, name, MISSING)
         path = self.path(owner)
-        if value is MISSING:
+        try:
+            value = getattr(owner, name)
+        except AttributeError as error:
             if path is not None and not isinstance(owner, types.ModuleType):
                 key = f"{path}.{name}"
                 self.assumptions[key, "absent"] = Assumption(key, "absent", None)
-            raise UnknownAttribute(
-                f"{_described(owner)} has no attribute '{name}'",
-                nearest(name, dir(owner)) or f"define '{name}' before construct reads it",
-                span,
-            )
+            if isinstance(error, UnknownAttribute):  # of ops, nn or Tensor, which know more
+                cause, cure = error.problems[0].cause, error.problems[0].cure
+            else:
+                cause = f"{_described(owner)} has no attribute '{name}'"
+                cure = _suggested(name, dir(owner)) or f"define '{name}' before construct reads it"
+            raise UnknownAttribute(cause, cure, span) from None
         if path is not None and not _is_fixed(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:
                 # A bound method is a new object at every look; its function is not.
@@ -144,7 +146,7 @@ class World:
         known = [*function.__globals__, *code.co_varnames, *dir(builtins)]
         raise UnknownName(
             f"the name '{name}' is not defined",
-            nearest(name, known) or f"define '{name}', or pass it as an argument",
+            _suggested(name, known) or f"define '{name}', or pass it as an argument",
             span,
         )
 
@@ -198,7 +200,6 @@ def _described(owner: Any) -> str:
     return f"the {kind} '{type(owner).__name__}'"
 
 
-def nearest(name: str, known: list[str]) -> str:
-    """A suggestion for a misspelt name."""
-    found = difflib.get_close_matches(name, known, 1, 0.75)
-    return f"did you mean '{found[0]}'?" if found else ""
+def _suggested(name: str, known: Iterable[str]) -> str:
+    like = nearest(name, known)
+    return f"did you mean '{like}'?" if like else ""

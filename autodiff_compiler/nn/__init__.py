@@ -8,9 +8,12 @@ from autodiff_compiler.nn.basic import *  # noqa: F403
 from autodiff_compiler.nn.loss import *  # noqa: F403
 from autodiff_compiler.nn.normalization import *  # noqa: F403
 from autodiff_compiler.nn.recurrent import *  # noqa: F403
+from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
     "Cell", "CellDict", "CellList", "SequentialCell",
     *activation.__all__, *basic.__all__, *loss.__all__, *normalization.__all__,
     *recurrent.__all__,
 ]  # fmt: skip
+
+__getattr__ = module_getattr("nn", globals())

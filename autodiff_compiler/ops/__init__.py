@@ -8,8 +8,11 @@ from autodiff_compiler.ops import composite, functional, methods, operations
 from autodiff_compiler.ops.functional import *  # noqa: F403
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.ops.operations import *  # noqa: F403
+from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
     "GradOperation", "composite", "functional", "get_grad", "grad", "methods", "operations",
     "value_and_grad",
 ]  # fmt: skip
+
+__getattr__ = module_getattr("ops", globals())

@@ -2,5 +2,8 @@
 
 from autodiff_compiler.ops.functional import *  # noqa: F403
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = ["GradOperation", "get_grad", "grad", "value_and_grad"]
+
+__getattr__ = module_getattr("ops", globals())

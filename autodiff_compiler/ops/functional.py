@@ -20,3 +20,6 @@ from autodiff_compiler.ops.pooling import *  # noqa: F403
 from autodiff_compiler.ops.reductions import *  # noqa: F403
 from autodiff_compiler.ops.running import *  # noqa: F403
 from autodiff_compiler.ops.special import *  # noqa: F403
+from autodiff_compiler.vocabulary.missing import module_getattr
+
+__getattr__ = module_getattr("ops", globals())

@@ -35,6 +35,7 @@ from autodiff_compiler.ops._shapes import (
 from autodiff_compiler.ops.array_methods import ARRAY_METHODS
 from autodiff_compiler.ops.function_methods import FUNCTION_METHODS
 from autodiff_compiler.ops.matrix_methods import MATRIX_METHODS
+from autodiff_compiler.vocabulary.missing import no_such
 
 
 def sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -208,3 +209,13 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 for _name, _method in METHODS.items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, _method)
+
+
+def _no_attribute(self: Tensor, name: str) -> Any:
+    """What ``x.name`` says where there is no such attribute."""
+    if name[:1] == "_":
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    raise no_such("Tensor", name, dir(Tensor))
+
+
+Tensor.__getattr__ = _no_attribute  # type: ignore[attr-defined]

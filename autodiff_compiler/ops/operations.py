@@ -10,3 +10,6 @@ from autodiff_compiler.ops.matrix_primitives import *  # noqa: F403
 from autodiff_compiler.ops.normalization import BatchNorm, LayerNorm  # noqa: F401
 from autodiff_compiler.ops.pooling_primitives import *  # noqa: F403
 from autodiff_compiler.ops.primitives import *  # noqa: F403
+from autodiff_compiler.vocabulary.missing import module_getattr
+
+__getattr__ = module_getattr("ops", globals())

@@ -44,5 +44,5 @@ def primitive(name: str, function: Callable[..., Any], **settings: Any) -> type[
         return function(*args, **{key: getattr(self, key) for key in settings})
 
     space = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__,
-             "__module__": __name__}  # fmt: skip
+             "__module__": __name__, "function": staticmethod(function)}  # fmt: skip
     return type(name, (Primitive,), space)

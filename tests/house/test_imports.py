@@ -21,7 +21,11 @@ PACKAGE = ROOT / "autodiff_compiler"
 # is (else on the right), and may import each other as long as there is no cycle.
 FLOORS = (
     ("span", "errors"),
-    ("ir: types opdef nodes build read text rewrite verify", "plan"),
+    (
+        "vocabulary: tiers others missing",
+        "ir: types opdef nodes build read text rewrite verify",
+        "plan",
+    ),
     ("operators: declare structure families control containers",),
     (
         "common: context dtype engine seed convert printing indexing eager tensor initializer "

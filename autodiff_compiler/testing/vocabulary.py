@@ -1,0 +1,199 @@
+"""The table behind ``autodiff-compiler ops``: every name, its tier, its derivative, its samples.
+
+Nothing here is kept by hand. A name belongs to what it is bound to; that a function uses a record
+is read off its code; kinds of derivatives are the records' own.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from autodiff_compiler import nn, ops
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+from autodiff_compiler.ops.primitive import Primitive
+from autodiff_compiler.testing.samples import SAMPLES
+from autodiff_compiler.vocabulary.missing import names
+from autodiff_compiler.vocabulary.tiers import TIERS
+
+PACKAGE = "autodiff_compiler."
+#: How the names of a surface are written.
+SHOWN = {"function": "ops.{}", "primitive": "ops.{}", "method": "Tensor.{}", "layer": "nn.{}"}
+#: Python's operators, as the code of a function has them (before 3.11 each by a name of its own),
+#: and their records.
+ARITHMETIC = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "BINARY_ADD": "add",
+    "BINARY_SUBTRACT": "sub", "BINARY_MULTIPLY": "mul", "BINARY_TRUE_DIVIDE": "div",
+    "BINARY_POWER": "pow",
+}  # fmt: skip
+
+
+#: What the class has besides the API.
+INTERNAL = ("apply_rank", "init")
+BASES = (Cell, Primitive)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one or several names are bound to.
+
+    tier        the lowest of its names; None for names outside the tiers.
+    derivative  the kind of its record; 'composed' of several; 'none' where there is no record.
+    samples     how many samples its records are tested with.
+    """
+
+    names: tuple[str, ...]
+    tier: int | None
+    derivative: str
+    samples: int
+    records: tuple[str, ...]
+
+
+def bound(surface: str, name: str) -> Any:
+    """What a name of a surface is bound to, None where there is no such name."""
+    if surface == "method":
+        return METHODS.get(name) or PROPERTIES.get(name) or vars(Tensor).get(name)
+    return vars(nn if surface == "layer" else ops).get(name)
+
+
+def missing(surface: str, tier: int) -> dict[str, list[str]]:
+    """The names of a tier that do not exist, by family; names that do are not mentioned."""
+    found = {
+        family: [name for name in text.split() if bound(surface, name.rstrip("°")) is None]
+        for family, text in TIERS[surface][tier].items()
+    }
+    return {family: absent for family, absent in found.items() if absent}
+
+
+def missing_text() -> str:
+    """All that is missing of tiers 1 and 2, a line for each family."""
+    lines = []
+    for surface in TIERS:
+        for tier in (1, 2):
+            absent, size = missing(surface, tier), len(names(surface, tier))
+            count = sum(map(len, absent.values()))
+            lines.append(f"{surface}s of tier {tier}: {size - count} of {size} are here")
+            lines += [f"  {family}: {' '.join(words)}" for family, words in absent.items()]
+    return "\n".join(lines) + "\n"
+
+
+def table_text() -> str:
+    """All entries, a line for each."""
+    lines = [f"{'tier':4}  {'derivative':11}  {'samples':>7}  names <- records"]
+    for row in entries():
+        tier = "-" if row.tier is None else str(row.tier)
+        shown = f"{' '.join(row.names)} <- {' '.join(row.records)}".strip()
+        lines.append(f"{tier:4}  {row.derivative:11}  {row.samples:7}  {shown}")
+    return "\n".join(lines) + "\n"
+
+
+def entries() -> list[Entry]:
+    """Every operator and every name, in the order of tiers and names."""
+    groups: dict[Any, list[tuple[str, str]]] = {}
+    for surface, name in _public():
+        groups.setdefault(_core(bound(surface, name)), []).append((surface, name))
+    rows = [_entry(core, named) for core, named in groups.items()]
+    used = {record for row in rows for record in row.records}
+    rows += [
+        Entry((), None, record.kind, len(SAMPLES.get(name, ())), (name,))
+        for name, record in OPERATORS.items()
+        if name not in used
+    ]
+    return sorted(rows, key=lambda row: (row.tier or 3, not row.names, row.names, row.records))
+
+
+def _public() -> Iterator[tuple[str, str]]:
+    for name, thing in vars(ops).items():
+        if callable(thing) and name[0] != "_" and _is_ours(thing):
+            yield ("primitive" if isinstance(thing, type) else "function"), name
+    for name in dict.fromkeys([*METHODS, *PROPERTIES, *vars(Tensor)]):
+        if name[0] != "_" and name not in INTERNAL:
+            yield "method", name
+    for name, thing in vars(nn).items():
+        if isinstance(thing, type) and issubclass(thing, Cell):
+            yield "layer", name
+
+
+def _is_ours(thing: Any) -> bool:
+    return (getattr(thing, "__module__", None) or "").startswith(PACKAGE)
+
+
+def _core(thing: Any) -> Any:
+    """What is at the bottom of a name: a class made of a function is that function."""
+    thing = getattr(thing, "fget", None) or getattr(thing, "__func__", None) or thing
+    return thing.function if isinstance(thing, type) and hasattr(thing, "function") else thing
+
+
+def _entry(core: Any, named: list[tuple[str, str]]) -> Entry:
+    tiers = [tier for surface, name in named for tier in (1, 2) if name in names(surface, tier)]
+    records = sorted(_records(core))
+    kinds = {OPERATORS[record].kind for record in records} - {"zero"}
+    derivative = "composed" if len(records) > 1 and kinds else min(kinds, default="zero")
+    return Entry(
+        tuple(SHOWN[surface].format(name) for surface, name in named),
+        min(tiers, default=None),
+        derivative if records else "none",
+        sum(len(SAMPLES.get(record, ())) for record in records),
+        tuple(records),
+    )
+
+
+@cache
+def _records(core: Any) -> frozenset[str]:
+    """The records that ``core``, or what it calls of this package, applies."""
+    found: set[str] = set()
+    seen: set[Any] = set()
+    waiting = [core]
+    while waiting:
+        thing = waiting.pop()
+        if isinstance(thing, OpDef):
+            found.add(thing.name)
+        elif isinstance(thing, type) and issubclass(thing, (Primitive, Cell)):
+            waiting += [_core(method) for kind in thing.__mro__[:-1] if kind not in BASES
+                        for method in vars(kind).values()]  # fmt: skip
+        elif isinstance(thing, types.FunctionType) and thing not in seen and _is_ours(thing):
+            seen.add(thing)
+            waiting += _mentioned(thing)
+            found.update(_operators(thing))
+    return frozenset(found)
+
+
+def _mentioned(function: Callable[..., Any]) -> list[Any]:
+    """The functions and records that the code of a function names, or that it encloses."""
+    found: list[Any] = [cell.cell_contents for cell in function.__closure__ or ()]
+    for code in _codes(function.__code__):
+        thing: Any = None
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                thing = function.__globals__.get(step.argval)
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and thing is not None:
+                thing = getattr(thing, step.argval, None)
+            else:
+                thing = None
+            if isinstance(thing, (OpDef, types.FunctionType, type)):
+                found.append(thing)
+    return found
+
+
+def _operators(function: Callable[..., Any]) -> set[str]:
+    """The records of the arithmetic in a function's code, whatever it is done to."""
+    signs = {
+        step.argrepr if step.opname == "BINARY_OP" else step.opname
+        for code in _codes(function.__code__)
+        for step in dis.get_instructions(code)
+    }
+    return {ARITHMETIC[sign] for sign in signs if sign in ARITHMETIC}
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)

@@ -1,0 +1,95 @@
+"""The table of operators, and what is said of names that are not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from autodiff_compiler import Tensor, grad, nn, ops
+from autodiff_compiler.cli import main
+from autodiff_compiler.errors import UnknownAttribute
+from autodiff_compiler.testing.vocabulary import bound, entries, missing
+from autodiff_compiler.vocabulary.missing import names
+from autodiff_compiler.vocabulary.tiers import TIERS
+
+#: Names that need no mark to have no slope: steps, and what gives back its argument.
+STEPS = {
+    "ops.floor", "ops.Floor", "Tensor.floor", "ops.sign", "Tensor.sign", "ops.Trunc", "ops.eye",
+    "ops.Eye", "ops.stop_gradient",
+}  # fmt: skip
+
+
+def test_a_name_is_missing_where_the_api_does_not_have_it() -> None:
+    owners = {"function": ops, "primitive": ops, "method": Tensor, "layer": nn}
+    for surface, owner in owners.items():
+        for tier in (1, 2):
+            absent = {n.rstrip("°") for words in missing(surface, tier).values() for n in words}
+            assert absent == {n for n in names(surface, tier) if not hasattr(owner, n)}
+
+
+def test_every_name_that_calculus_is_about_has_a_derivative() -> None:
+    flat = [name for row in entries() if row.derivative == "zero" for name in row.names]
+    shown = {"function": "ops.", "primitive": "ops.", "method": "Tensor.", "layer": "nn."}
+    smooth = {
+        shown[surface] + name
+        for surface, tiers in TIERS.items()
+        for families in tiers.values()
+        for text in families.values()
+        for name in text.split()
+        if name[-1] != "°"
+    }
+    assert smooth.intersection(flat) == STEPS
+
+
+def test_names_of_one_thing_are_one_entry() -> None:
+    (row,) = [row for row in entries() if "ops.abs" in row.names]
+    assert row.names == ("ops.abs", "ops.absolute", "ops.Abs", "Tensor.abs", "Tensor.absolute")
+    assert (row.tier, row.derivative, row.records) == (1, "elementwise", ("abs",))
+    assert row.samples >= 2
+    (row,) = [row for row in entries() if "ops.logaddexp2" in row.names]
+    assert (row.derivative, "logaddexp" in row.records) == ("composed", True)
+
+
+def test_every_record_is_listed() -> None:
+    listed = {record for row in entries() for record in row.records}
+    assert {"mul", "if", "list_append", "show"} <= listed
+    assert bound("method", "T") and bound("function", "no_such_thing") is None
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ops"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("1     elementwise") and "ops.tanh" in line for line in lines)
+    assert main(["ops", "--missing"]) == 0
+    assert "functions of tier 1: 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("look", "told"),
+    [
+        (lambda: ops.lu_unpack, "MindSpore's ops.lu_unpack is left out here"),
+        (lambda: ops.operations.STFT, "MindSpore's ops.STFT is left out here"),
+        (lambda: ops.functional.matmull, "did you mean 'matmul'?"),
+        (lambda: nn.Dens, "did you mean 'Dense'?"),
+        (lambda: Tensor(1.0).resahpe, "did you mean 'reshape'?"),
+        (lambda: Tensor(1.0).cauchy, "MindSpore's Tensor.cauchy is left out here"),
+    ],
+)
+def test_a_name_that_is_not_there(look: Callable[[], Any], told: str) -> None:
+    with pytest.raises(UnknownAttribute) as error:
+        look()
+    assert told in str(error.value)
+
+
+def test_a_name_that_is_not_there_while_compiling() -> None:
+    def left_out(x):
+        return ops.lu_unpack(x, x)
+
+    with pytest.raises(UnknownAttribute) as error:
+        grad(left_out)(Tensor(1.0))
+    text = str(error.value)
+    assert "MindSpore's ops.lu_unpack is left out here" in text
+    assert "    return ops.lu_unpack(x, x)\n           ^^^^^^^^^^^^^" in text
+    assert error.value.problems[0].span.line == left_out.__code__.co_firstlineno + 1
