@@ -8,7 +8,7 @@ Each stage can be printed (``stage_text``), and with ``VERIFY`` set each is veri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,25 +148,26 @@ def emit(stages: Stages, request: Request) -> Emitted:
     for root in stages.finished:
         for function in (*root.callees(), root):
             functions.setdefault(function.name, function)
-    return emit_module(list(functions.values()), header(stages, request))
+    return emit_module(list(functions.values()), lambda printed: header(stages, request, printed))
 
 
-def header(stages: Stages, request: Request) -> list[str]:
+def header(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:
     """The docstring of a generated module: what it is, its signature, how it is called."""
-    primal, params = stages.primal, stages.primal.params
+    primal, names = stages.primal, printed[stages.finished[0].name]
     place = f"{primal.span.where.rpartition(':')[0]}"
     what = "Gradient" if request.differentiates else "Forward"
     lines = [f"{what} of {primal.title} ({place}).", ""]
-    lines += _filled([f"{param.name}: {param.type}" for param in params])
+    types = (type_of(param) for param in primal.params)
+    lines += _filled([f"{name}: {type_}" for name, type_ in zip(names, types)])
     if request.differentiates:
-        wanted = [params[place].name for place in stages.wrt]
+        wanted = [names[place] for place in stages.wrt]
         lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", f"sens: {request.sens}"])
-    return [*lines, "", *_usage(stages, request)]
+    return [*lines, "", *_usage(stages, request, printed)]
 
 
-def _usage(stages: Stages, request: Request) -> list[str]:
+def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:
     """How the generated functions are called."""
-    forward, names = stages.finished[0], [param.name for param in stages.primal.params]
+    forward, names = stages.finished[0], printed[stages.finished[0].name]
     call = f"{forward.name}({', '.join(names)})"
     written = [
         f"new_{write.name or write.target.name}".replace(".", "_")
@@ -175,8 +176,8 @@ def _usage(stages: Stages, request: Request) -> list[str]:
     if not request.differentiates:
         return wrap(f"{', '.join(['out', *written])} = {call}", 4)
     backward = stages.finished[1]
-    found = ", ".join(f"d_{stages.primal.params[place].name}" for place in stages.wrt)
-    given = ", ".join(["residuals", *(param.name for param in backward.params[1:])])
+    found = ", ".join(f"d_{names[place]}" for place in stages.wrt)
+    given = ", ".join(["residuals", *printed[backward.name][1:]])
     parts = [*(["out"] if request.returns_value else []), *written, "residuals"]
     target = f"{found} = " if found else ""
     lines = [f"{', '.join(parts)} = {call}", f"{target}{backward.name}({given})"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import linecache
 import os
 import subprocess
@@ -346,3 +347,17 @@ def test_public_names():
     assert ms.ParameterTuple is ms.common.ParameterTuple
     assert ms.float32 is ms.dtype.float32
     assert ops.grad is ms.grad and ops.composite.GradOperation is ops.GradOperation
+
+
+def test_the_docstring_calls_the_functions_by_their_printed_names():
+    def f(x):
+        scale = Tensor([2.0, 3.0])
+        return x * scale * Tensor([0.5, 4.0]) + Tensor([1.0, 1.0])
+
+    source = ms.gradient_source(f, Tensor([1.0, 2.0]), sens_param=True)
+    scope: dict = {}
+    exec(source, scope)
+    call = next(line for line in source.splitlines() if "f_forward(" in line)
+    names = call.partition("(")[2].rstrip(")").split(", ")
+    assert names == list(inspect.signature(scope["f_forward"]).parameters)
+    assert names == ["x", "scale", "constant", "constant_1"]

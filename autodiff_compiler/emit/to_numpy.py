@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,10 @@ def unbroadcast(d, shape):
 '''
 
 
+#: From the printed names of each function's parameters to the lines of the docstring.
+Header = Callable[[Mapping[str, Sequence[str]]], Sequence[str]]
+
+
 @dataclass(frozen=True)
 class Emitted:
     """A module's text, and for each of its lines the place in the user's source it is about."""
@@ -46,10 +50,10 @@ class Emitted:
     line_map: dict[int, Span]
 
 
-def emit_module(functions: Sequence[Function], header: Sequence[str] = ()) -> Emitted:
+def emit_module(functions: Sequence[Function], header: Header = lambda printed: ()) -> Emitted:
     '''The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
 
-    The lines of ``header`` are its docstring.
+    ``header`` gives the lines of its docstring from the printed names of functions' parameters.
 
     >>> from autodiff_compiler.ir.build import Builder
     >>> from autodiff_compiler.ir.types import array
@@ -59,8 +63,8 @@ def emit_module(functions: Sequence[Function], header: Sequence[str] = ()) -> Em
     ...     out = sum_(transpose(x, perm=(1, 0)), axes=None, keepdims=False)
     >>> from autodiff_compiler.ir.nodes import Region
     >>> net = Function("net", Region((x,), tuple(builder.ops), (out,)), NOWHERE)
-    >>> print(emit_module([net], ["Net.construct"]).source, end="")
-    """Net.construct"""
+    >>> print(emit_module([net], lambda printed: [f"Net: {printed}"]).source, end="")
+    """Net: {'net': ('x',)}"""
     <BLANKLINE>
     import numpy as np
     <BLANKLINE>
@@ -71,10 +75,16 @@ def emit_module(functions: Sequence[Function], header: Sequence[str] = ()) -> Em
     globals_ = {function.name for function in functions}
     bodies = [_name(function, globals_) for function in functions]
     document = Document()
-    if header:
+    lines = header(
+        {
+            function.name: tuple(names[param] for param in function.params)
+            for function, (_, names) in zip(functions, bodies)
+        }
+    )
+    if lines:
         quotes = '"""'
-        for line in (quotes + header[0], *header[1:], *([] if len(header) == 1 else [quotes])):
-            document.text(line if len(header) > 1 else line + quotes)
+        for line in (quotes + lines[0], *lines[1:], *([] if len(lines) == 1 else [quotes])):
+            document.text(line if len(lines) > 1 else line + quotes)
         document.blank()
     document.add("import numpy as np")
     if any("unbroadcast" in texts(block) for block, _ in bodies):
@@ -85,6 +95,9 @@ def emit_module(functions: Sequence[Function], header: Sequence[str] = ()) -> Em
             document.text(line)
     for function, (block, names) in zip(functions, bodies):
         document.blank(2)
+        if function.title != functions[-1].title and function.span != NOWHERE:
+            # The docstring speaks of the last function; line numbers here are of another text.
+            document.text(f"# {function.title} ({function.span.where.rpartition(':')[0]})")
         _Writer(document, function, names).write(block)
     return Emitted(document.render(), document.origins())
 

@@ -17,7 +17,7 @@ from autodiff_compiler.errors import (
     UnknownName,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend.naming import variables
+from autodiff_compiler.frontend.naming import NAMELESS, variables
 from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.values import (
@@ -175,7 +175,8 @@ class Expressions:
 
     def bind(self, name: str, value: Any) -> None:
         """Sets a variable; a value that nobody named yet takes its name."""
-        if isinstance(value, Value) and not value.given and self.builder.producer(value):
+        new = isinstance(value, Value) and not value.given
+        if new and (self.builder.producer(value) or value.name == NAMELESS):
             value.name, value.given = name, True
         self.state.names[name] = value
 

@@ -18,6 +18,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.naming import NAMELESS
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, BeginAgain, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.statements import Statements
@@ -106,7 +107,8 @@ class Lowering(Statements):
             type_ = value_type(array)
             if PRECISION.double:
                 type_ = in_double(type_)
-            value = Value(type_, name or self._name_of(thing), True)
+            name = name or self._name_of(thing)
+            value = Value(type_, name or NAMELESS, bool(name))
             self.hoisted[id(thing)] = (thing, value)
         return self.hoisted[id(thing)][1]
 
@@ -116,7 +118,7 @@ class Lowering(Statements):
         name = last if last.isidentifier() else ""
         if not name and isinstance(thing, Parameter):
             name = thing.name.rpartition(".")[2]
-        return name if name.isidentifier() and name != "cell_contents" else "constant"
+        return name if name.isidentifier() and name != "cell_contents" else ""
 
     def name_outside(self, thing: Any) -> str:
         """What the caller calls an array that this function reads: ``fc1_weight``."""

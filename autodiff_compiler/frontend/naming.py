@@ -16,6 +16,10 @@ from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod,
 from autodiff_compiler.ops.gradient import GradientFunction
 
 
+#: An outside array that stands in no variable and no attribute.
+NAMELESS = "constant"
+
+
 def names_of(callee: Any) -> tuple[str, str]:
     """The printed name and the title of a text: ('net', 'Net.construct')."""
     if isinstance(callee, Cell):

@@ -62,7 +62,7 @@ def net():
 
 
 def test_the_first_example():
-    text = emit_module(net(), ["Net.construct  net.py:12"]).source
+    text = emit_module(net(), lambda printed: ["Net.construct  net.py:12"]).source
     assert text == (
         '''\
 """Net.construct  net.py:12"""

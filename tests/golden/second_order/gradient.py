@@ -10,6 +10,7 @@ wrt: x, net_w   sens: ones
 import numpy as np
 
 
+# Net.construct (cell.py:13)
 def net_grad_forward(x, w):
     sin_x = np.sin(x)  # 14| y = ops.sin(x) * self.w
     y = sin_x * w
@@ -25,6 +26,7 @@ def slope_forward(x, net_w):
     return slope, residuals
 
 
+# Net.construct (cell.py:13)
 def net_grad_backward(residuals, d2_d_x):
     x, w, sin_x, d_sin_x, cos_x = residuals
     # 14| y = ops.sin(x) * self.w

@@ -11,11 +11,13 @@ wrt: fc1_weight, fc1_bias, fc2_weight, fc2_bias   sens: given
 import numpy as np
 
 
+# Dense.construct (cell.py:14)
 def dense_forward_2(x, weight, bias):
     out = np.matmul(x, weight.T) + bias  # 15| return ops.matmul(x, self.weight.T) + self.bias
     return out, (x,)
 
 
+# Dense.construct (cell.py:14)
 def dense_forward(x, weight, bias):
     weight_t = weight.T  # 15| return ops.matmul(x, self.weight.T) + self.bias
     out = np.matmul(x, weight_t) + bias
@@ -30,6 +32,7 @@ def two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias):
     return logits, (residuals, hidden, residuals_1)
 
 
+# Dense.construct (cell.py:14)
 def dense_backward(residuals, d_out):
     x, weight_t = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
@@ -39,6 +42,7 @@ def dense_backward(residuals, d_out):
     return d_x, d_weight, d_bias
 
 
+# Dense.construct (cell.py:14)
 def dense_backward_2(residuals, d_out):
     (x,) = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
