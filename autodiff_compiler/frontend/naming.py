@@ -15,7 +15,6 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Partial
 from autodiff_compiler.ops.gradient import GradientFunction
 
-
 #: An outside array that stands in no variable and no attribute.
 NAMELESS = "constant"
 
