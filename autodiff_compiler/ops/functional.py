@@ -9,6 +9,13 @@ from autodiff_compiler.ops.convolution import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
 from autodiff_compiler.ops.distances import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
+from autodiff_compiler.ops.images import (  # noqa: F401
+    channel_shuffle,
+    interpolate,
+    pixel_shuffle,
+    pixel_unshuffle,
+    upsample,
+)
 from autodiff_compiler.ops.layout import *  # noqa: F403
 from autodiff_compiler.ops.losses import *  # noqa: F403
 from autodiff_compiler.ops.masks import *  # noqa: F403

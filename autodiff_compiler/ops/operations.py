@@ -5,6 +5,11 @@ from autodiff_compiler.ops.array_primitives import *  # noqa: F403
 from autodiff_compiler.ops.assign import Assign, AssignAdd, AssignSub  # noqa: F401
 from autodiff_compiler.ops.convolution_primitives import *  # noqa: F403
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
+from autodiff_compiler.ops.images import (  # noqa: F401
+    ChannelShuffle,
+    ResizeBilinearV2,
+    ResizeNearestNeighbor,
+)
 from autodiff_compiler.ops.loss_primitives import *  # noqa: F403
 from autodiff_compiler.ops.matrix_primitives import *  # noqa: F403
 from autodiff_compiler.ops.normalization import BatchNorm, LayerNorm  # noqa: F401

@@ -67,7 +67,7 @@ class AvgPool3D(Primitive):
         check_format(data_format)
         self.kernel_size, self.strides, self.pad_mode = kernel_size, strides, pad_mode
         self.pad, self.ceil_mode, self.divisor_override = pad, ceil_mode, divisor_override
-        self.count_include_pad = count_include_pad and pad_mode.lower() == "pad"
+        self.count_include_pad = count_include_pad
 
     def __call__(self, x: Any) -> Any:
         return avg_pool(

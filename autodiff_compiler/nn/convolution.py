@@ -1,0 +1,281 @@
+"""Convolution layers and their transposes, with MindSpore's names, shapes and initial values.
+
+Kernels of 1-d layers have an axis of size 1 before their length, as checkpoints have it. With
+``data_format='NHWC'`` the channels are last in input, output and kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.initializer import HeUniform, Uniform, fans, initializer
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.nn.basic import positive
+from autodiff_compiler.ops.convolution import conv_transpose, each, sides
+
+_LAST = {"NCHW": False, "NCDHW": False, "NHWC": True}
+
+
+class _Conv(Cell):
+    """What the layers share: their settings, kernel and bias.
+
+    The kernel starts uniform within 1 / sqrt(fan in), and so does the bias. Wrong settings are a
+    ValueError, those of wrong types a TypeError, when the layer is made.
+    """
+
+    #: Dimensions of space; how many axes of size 1 stand before them; the way of the kernel.
+    space, lead, transposed = 2, 0, False
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, pad_mode: str,
+        padding: Any, dilation: Any, group: int, has_bias: bool, weight_init: Any, bias_init: Any,
+        data_format: str, dtype: mstype.Type,
+    ):  # fmt: skip
+        super().__init__()
+        layer = type(self).__name__
+        self.in_channels = positive(in_channels, "in_channels", layer)
+        self.out_channels = positive(out_channels, "out_channels", layer)
+        self.group = positive(group, "group", layer)
+        if in_channels % group or out_channels % group:
+            raise ValueError(
+                f"For '{layer}', the 'group' must divide 'in_channels' and 'out_channels', but got "
+                f"'group': {group}, 'in_channels': {in_channels}, 'out_channels': {out_channels}."
+            )
+        self.kernel_size = self._sizes(kernel_size, "kernel_size")
+        self.stride = self._sizes(stride, "stride")
+        self.dilation = self._sizes(dilation, "dilation")
+        self.pad_mode, self.padding = pad_mode, self._padding(pad_mode, padding)
+        if data_format not in _LAST or (_LAST[data_format] and (self.space, self.lead) != (2, 0)):
+            raise ValueError(f"For '{layer}', the 'data_format' {data_format!r} is not known.")
+        self.data_format, self.channels_last = data_format, _LAST[data_format]
+        if not isinstance(has_bias, bool):
+            raise TypeError(f"For '{layer}', the 'has_bias' must be bool, but got {has_bias!r}.")
+        ends = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        shape = (ends[0], ends[1] // group, *self.kernel_size)
+        fan_in, _ = fans(shape)
+        self.weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
+        if self.channels_last:
+            shape = (shape[0], *shape[2:], shape[1])
+        self.weight = Parameter(initializer(self.weight_init, shape, dtype), name="weight")
+        self.has_bias, self.bias_init, self.bias = has_bias, bias_init, None
+        if has_bias:
+            self.bias_init = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
+            start = initializer(self.bias_init, (out_channels,), dtype)
+            self.bias = Parameter(start, name="bias")
+
+    def _sizes(self, given: Any, what: str) -> tuple[int, ...]:
+        layer = type(self).__name__
+        if isinstance(given, tuple) and len(given) != self.space:
+            raise ValueError(f"For '{layer}', the '{what}' must have {self.space} items: {given}.")
+        if not isinstance(given, (int, tuple)) or isinstance(given, bool):
+            raise TypeError(f"For '{layer}', the '{what}' must be int or tuple, but got {given!r}.")
+        for size in given if isinstance(given, tuple) else (given,):
+            positive(size, f"{what} item", layer)
+        return (1,) * self.lead + each(given, self.space, what)
+
+    def _padding(self, pad_mode: str, padding: Any) -> Any:
+        layer = type(self).__name__
+        if pad_mode not in ("valid", "same", "pad"):
+            raise ValueError(
+                f"For '{layer}', the 'pad_mode' must be in ['valid', 'same', 'pad'], but got "
+                f"{pad_mode!r}."
+            )
+        widths = padding if isinstance(padding, tuple) else (padding,)
+        if any(not isinstance(width, int) or width < 0 for width in widths):
+            raise ValueError(f"For '{layer}', the 'padding' must be ints >= 0, but got {padding}.")
+        if len(widths) not in (1, 2 * self.space):
+            raise ValueError(
+                f"For '{layer}', the 'padding' must be an int or have {2 * self.space} items, but "
+                f"got {padding}."
+            )
+        if pad_mode != "pad" and any(widths):
+            raise ValueError(
+                f"For '{layer}', the 'padding' must be 0 when 'pad_mode' is not 'pad', but got "
+                f"'padding': {padding} and 'pad_mode': {pad_mode!r}."
+            )
+        if not self.lead:
+            return padding
+        (pair,) = sides(padding, self.space)
+        return (0,) * (2 * self.lead) + pair
+
+    def extend_repr(self) -> str:
+        return (
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
+            f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}, "
+            f"padding={self.padding}, dilation={self.dilation}, group={self.group}, "
+            f"has_bias={self.has_bias}, weight_init={self.weight_init}, "
+            f"bias_init={self.bias_init}, format={self.data_format}"
+        )
+
+
+class Conv1d(_Conv):
+    """The convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
+
+    space, lead = 1, 1
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
+        pad_mode: str = "same", padding: Any = 0, dilation: int = 1, group: int = 1,
+        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
+            has_bias, weight_init, bias_init, "NCHW", dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        weight = ops.squeeze(self.weight, 2)
+        return ops.conv1d(
+            x, weight, self.bias, self.stride[1:], self.pad_mode, self.padding[2:],
+            self.dilation[1:], self.group,
+        )  # fmt: skip
+
+
+class Conv2d(_Conv):
+    """The convolution of images (N, C_in, H, W), to (N, C_out, H_out, W_out)."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        pad_mode: str = "same", padding: Any = 0, dilation: Any = 1, group: int = 1,
+        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCHW", dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
+            has_bias, weight_init, bias_init, data_format, dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        weight = self.weight
+        if self.channels_last:
+            x, weight = ops.transpose(x, (0, 3, 1, 2)), ops.transpose(weight, (0, 3, 1, 2))
+        out = ops.conv2d(
+            x, weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation,
+            self.group,
+        )  # fmt: skip
+        return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
+
+
+class Conv3d(_Conv):
+    """The convolution of volumes (N, C_in, D, H, W), to (N, C_out, D_out, H_out, W_out)."""
+
+    space = 3
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        pad_mode: str = "same", padding: Any = 0, dilation: Any = 1, group: int = 1,
+        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        data_format: str = "NCDHW", dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
+            has_bias, weight_init, bias_init, data_format, dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        return ops.conv3d(
+            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation,
+            self.group,
+        )  # fmt: skip
+
+
+class Conv1dTranspose(_Conv):
+    """The transposed convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
+
+    space, lead, transposed = 1, 1, True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
+        pad_mode: str = "same", padding: Any = 0, dilation: int = 1, group: int = 1,
+        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
+            has_bias, weight_init, bias_init, "NCHW", dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        weight = ops.squeeze(self.weight, 2)
+        return conv_transpose(
+            x, weight, self.bias, self.stride[1:], self.pad_mode, self.padding[2:], 0,
+            self.dilation[1:], self.group,
+        )  # fmt: skip
+
+
+class Conv2dTranspose(_Conv):
+    """The transposed convolution of images (N, C_in, H, W), to (N, C_out, H_out, W_out).
+
+    ``output_padding`` puts zeros below and to the right of the result, bias and all.
+    """
+
+    transposed = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        pad_mode: str = "same", padding: Any = 0, output_padding: Any = 0, dilation: Any = 1,
+        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
+            has_bias, weight_init, bias_init, "NCHW", dtype,
+        )  # fmt: skip
+        self.output_padding = _output_padding(self, output_padding)
+
+    def construct(self, x: Any) -> Any:
+        out = conv_transpose(
+            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, 0, self.dilation,
+            self.group,
+        )  # fmt: skip
+        below, right = self.output_padding
+        return ops.pad(out, (0, right, 0, below)) if below or right else out
+
+
+class Conv3dTranspose(_Conv):
+    """The transposed convolution of volumes, to (N, C_out, D_out, H_out, W_out).
+
+    ``output_padding`` keeps more of the sum's end.
+    """
+
+    space, transposed = 3, True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1,
+        pad_mode: str = "same", padding: Any = 0, dilation: Any = 1, group: int = 1,
+        output_padding: Any = 0, has_bias: bool = False, weight_init: Any = None,
+        bias_init: Any = None, data_format: str = "NCDHW", dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
+            has_bias, weight_init, bias_init, data_format, dtype,
+        )  # fmt: skip
+        self.output_padding = _output_padding(self, output_padding)
+
+    def construct(self, x: Any) -> Any:
+        return conv_transpose(
+            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding,
+            self.output_padding, self.dilation, self.group,
+        )  # fmt: skip
+
+
+def _output_padding(layer: _Conv, given: Any) -> tuple[int, ...]:
+    widths = each(given, layer.space, "output_padding")
+    name = type(layer).__name__
+    if any(widths) and layer.pad_mode != "pad":
+        raise ValueError(f"For '{name}', 'output_padding' needs the 'pad_mode' 'pad'.")
+    limits = map(max, layer.stride, layer.dilation)
+    if any(not 0 <= width < limit for width, limit in zip(widths, limits)):
+        raise ValueError(
+            f"For '{name}', the 'output_padding' must be >= 0 and less than stride or dilation, "
+            f"but got {given}."
+        )
+    return widths
+
+
+__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]

@@ -1,0 +1,256 @@
+"""Pooling layers. Without a batch axis an input is pooled as well.
+
+``pad_mode`` 'valid' and 'same' take no further settings; 'pad' takes ``padding`` and the rest.
+Averages leave the padding of 'same' out, but for those of volumes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.ops.convolution import each
+from autodiff_compiler.ops.pooling import avg_pool, max_pool
+
+
+class _Pool(Cell):
+    """Kernel, stride and padding, checked. Wrong ones are a ValueError."""
+
+    #: Dimensions of space, and how many 1s are shown before a size of it.
+    space, lead = 2, 0
+
+    def __init__(
+        self, kernel_size: Any, stride: Any, pad_mode: str, padding: Any, data_format: str = "NCHW"
+    ):
+        super().__init__()
+        self.kernel_size, self.window = self._checked(kernel_size, "kernel_size")
+        self.stride, self.steps = self._checked(stride, "stride")
+        if not isinstance(pad_mode, str) or pad_mode.upper() not in ("VALID", "SAME", "PAD"):
+            raise ValueError(
+                f"For '{type(self).__name__}', the 'pad_mode' must be in ['valid', 'same', 'pad'], "
+                f"but got {pad_mode!r}."
+            )
+        if data_format not in ("NCHW", "NHWC"):
+            raise ValueError(
+                f"For '{type(self).__name__}', the 'data_format' must be 'NCHW' or 'NHWC', but got "
+                f"{data_format!r}."
+            )
+        self.pad_mode, self.padding = pad_mode.upper(), each(padding, self.space, "padding")
+        self.channels_last = data_format == "NHWC"
+
+    def _checked(self, given: Any, what: str) -> tuple[Any, tuple[int, ...]]:
+        """A setting as it is shown, and with one int for each dimension of space."""
+        sizes = given if isinstance(given, tuple) else (given,)
+        if any(not isinstance(size, int) or isinstance(size, bool) or size < 1 for size in sizes):
+            raise ValueError(
+                f"For '{type(self).__name__}', the '{what}' must be int > 0 or a tuple of them, "
+                f"but got {given!r}."
+            )
+        return (1, *sizes) if self.lead else given, each(given, self.space, what)
+
+    def _only_with_pad(self, *settings: bool) -> None:
+        if self.pad_mode != "PAD" and any(settings):
+            raise ValueError(
+                f"For '{type(self).__name__}', what is beyond kernel and stride can only be set "
+                f"with 'pad_mode' 'pad', but got {self.pad_mode.lower()!r}."
+            )
+
+    def extend_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
+
+
+class _MaxPool(_Pool):
+    """The largest element of each window; also its place in the image, if ``return_indices``."""
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
+        dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
+        data_format: str = "NCHW",
+    ):  # fmt: skip
+        super().__init__(kernel_size, stride, pad_mode, padding, data_format)
+        self.dilation = each(dilation, self.space, "dilation")
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+        spread = any(gap != 1 for gap in self.dilation)
+        self._only_with_pad(any(self.padding), spread, return_indices, ceil_mode)
+
+    def construct(self, x: Any) -> Any:
+        if self.channels_last:
+            x = ops.transpose(x, (0, 3, 1, 2))
+        out = max_pool(
+            x, self.window, self.steps, self.padding, self.dilation,
+            self.ceil_mode, self.space, self.return_indices, self.pad_mode,
+        )  # fmt: skip
+        return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
+
+
+class MaxPool1d(_MaxPool):
+    """Of sequences (N, C, L)."""
+
+    space, lead = 1, 1
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
+        dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
+    ):  # fmt: skip
+        super().__init__(
+            kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
+        )
+
+
+class MaxPool2d(_MaxPool):
+    """Of images (N, C, H, W)."""
+
+
+class MaxPool3d(_MaxPool):
+    """Of volumes (N, C, D, H, W)."""
+
+    space = 3
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
+        dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
+    ):  # fmt: skip
+        super().__init__(
+            kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
+        )
+
+
+class _AvgPool(_Pool):
+    """The mean of each window, or its sum through ``divisor_override``."""
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None, data_format: str = "NCHW",
+    ):  # fmt: skip
+        super().__init__(kernel_size, stride, pad_mode, padding, data_format)
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+        if divisor_override is not None and divisor_override <= 0:
+            raise ValueError(
+                f"For '{type(self).__name__}', the 'divisor_override' must be > 0, but got "
+                f"{divisor_override}."
+            )
+        self.divisor_override = divisor_override
+        # As MindSpore: only averages of volumes count the padding of 'same'.
+        self.counts_padding = count_include_pad and (self.space == 3 or self.pad_mode == "PAD")
+        self._only_with_pad(any(self.padding))
+
+    def construct(self, x: Any) -> Any:
+        if self.channels_last:
+            x = ops.transpose(x, (0, 3, 1, 2))
+        out = avg_pool(
+            x, self.window, self.steps, self.padding, self.ceil_mode,
+            self.counts_padding, self.divisor_override, self.space, self.pad_mode,
+        )  # fmt: skip
+        return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
+
+
+class AvgPool1d(_AvgPool):
+    """Of sequences (N, C, L)."""
+
+    space, lead = 1, 1
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+    ):  # fmt: skip
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
+
+
+class AvgPool2d(_AvgPool):
+    """Of images (N, C, H, W)."""
+
+
+class AvgPool3d(_AvgPool):
+    """Of volumes (N, C, D, H, W)."""
+
+    space = 3
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):  # fmt: skip
+        super().__init__(
+            kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override
+        )
+
+
+# ---- as many windows as asked for
+
+
+class _Adaptive(Cell):
+    """Settings: how many windows, an int or one for each dimension, None for all of it."""
+
+    def __init__(self, output_size: Any):
+        super().__init__()
+        self.output_size = output_size
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """The means of ``output_size`` windows that cover a sequence evenly."""
+
+    def construct(self, input: Any) -> Any:
+        return ops.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_Adaptive):
+    """The means of (rows, columns) windows that cover an image evenly."""
+
+    def construct(self, input: Any) -> Any:
+        return ops.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(_Adaptive):
+    """The means of windows that cover a volume evenly."""
+
+    def construct(self, input: Any) -> Any:
+        return ops.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool1d(_Adaptive):
+    """The largest elements of windows that cover a sequence evenly."""
+
+    def construct(self, x: Any) -> Any:
+        return ops.adaptive_max_pool1d(x, self.output_size)
+
+
+class AdaptiveMaxPool2d(_Adaptive):
+    """The largest elements of windows that cover an image evenly; also their places."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def construct(self, input: Any) -> Any:
+        return ops.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class LPPool1d(Cell):
+    """The p-norm of each window of a sequence."""
+
+    def __init__(
+        self, norm_type: float, kernel_size: int, stride: int | None = None,
+        ceil_mode: bool = False,
+    ):  # fmt: skip
+        super().__init__()
+        self.norm_type, self.kernel_size = norm_type, kernel_size
+        self.stride, self.ceil_mode = stride, ceil_mode
+
+    def construct(self, x: Any) -> Any:
+        return ops.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(LPPool1d):
+    """The p-norm of each window of an image."""
+
+    def construct(self, x: Any) -> Any:
+        return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d",
+    "MaxPool1d", "MaxPool2d", "MaxPool3d",
+]  # fmt: skip
