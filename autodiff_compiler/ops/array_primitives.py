@@ -12,6 +12,7 @@ from autodiff_compiler.ops import (
     arrays,
     contraction,
     creation,
+    images,
     layout,
     masks,
     ordering,
@@ -202,9 +203,7 @@ class ChannelShuffle(Primitive):
         self.group = group
 
     def __call__(self, x: Any) -> Any:
-        n, c, *plane = arrays.shape(x)
-        cut = arrays.reshape(x, (n, self.group, c // self.group, *plane))
-        return arrays.reshape(arrays.swapaxes(cut, 1, 2), (n, c, *plane))
+        return images.channel_shuffle(x, self.group)
 
 
 class SpaceToBatchND(Primitive):

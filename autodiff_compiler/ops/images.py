@@ -15,7 +15,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise, indexing, moving, structure
 from autodiff_compiler.ops import arrays, creation, pooling
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, shape_of
-from autodiff_compiler.ops.primitive import Primitive, primitive
+from autodiff_compiler.ops.primitive import Primitive
 
 #: Which ranks a mode is for. Only the second row knows what ``align_corners`` is.
 _SAMPLED = {"nearest": (3, 4, 5), "nearest-exact": (3, 4), "area": (3, 4, 5)}
@@ -262,9 +262,7 @@ class ResizeNearestNeighbor(Primitive):
         return x
 
 
-ChannelShuffle = primitive("ChannelShuffle", channel_shuffle, groups=1)
-
 __all__ = [
-    "ChannelShuffle", "ResizeBilinearV2", "ResizeNearestNeighbor", "channel_shuffle",
+    "ResizeBilinearV2", "ResizeNearestNeighbor", "channel_shuffle",
     "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
 ]  # fmt: skip

@@ -6,7 +6,6 @@ from autodiff_compiler.ops.assign import Assign, AssignAdd, AssignSub  # noqa: F
 from autodiff_compiler.ops.convolution_primitives import *  # noqa: F403
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
 from autodiff_compiler.ops.images import (  # noqa: F401
-    ChannelShuffle,
     ResizeBilinearV2,
     ResizeNearestNeighbor,
 )
