@@ -90,5 +90,5 @@ def test_refusals() -> None:
         ops.interpolate(x)
     with pytest.raises(ShapeError, match="does not divide 3 channels"):
         ops.pixel_shuffle(x, 2)
-    with pytest.raises(ShapeError, match="in 2 groups does not fit"):
+    with pytest.raises(ShapeError, match="in 2 groups does not fit 3"):
         ops.channel_shuffle(x, 2)
