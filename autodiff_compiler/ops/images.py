@@ -200,6 +200,17 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
 
 def _image(x: Any, what: str) -> list[int]:
     """All sizes of an image; that of the batch may be -1, to be found out."""
+    shape = list(shape_of(x) or ())
+    known = [dim for dim in shape[1:] if isinstance(dim, int)]
+    if len(shape) < 3 or len(known) < len(shape) - 1:
+        raise ShapeError(
+            f"{what} needs an image of known channels, height and width, not of shape {shape}"
+        )
+    return [shape[0] if isinstance(shape[0], int) else -1, *known]
+
+
+def channel_shuffle(x: Any, groups: int) -> Any:
+    """The channels (axis 1) of ``groups`` groups dealt out in turn."""
     n, channels, *space = arrays.shape(x)
     if isinstance(channels, int) and channels % groups:
         raise ShapeError(f"channel_shuffle in {groups} groups does not fit {channels} channels")
