@@ -160,11 +160,12 @@ def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
 
 
 class Names:
-    """Names cotangents after their primals: ``d_x``, in the second sweep ``d2_x``."""
+    """Names derivatives after their primals: ``d_x``, in the second sweep ``d2_x``; or with
+    another ``word`` than ``d``."""
 
-    def __init__(self, builder: Builder, order: int):
+    def __init__(self, builder: Builder, order: int, word: str = "d"):
         self.builder = builder
-        self.prefix = "d_" if order == 0 else f"d{order + 1}_"
+        self.prefix = f"{word}_" if order == 0 else f"{word}{order + 1}_"
         self.named: set[Value] = set()
 
     def wish(self, value: Value, path: Path = ()) -> str:

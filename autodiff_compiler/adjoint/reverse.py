@@ -87,7 +87,7 @@ class Adjoint:
         ops = (*sweep.forward, *sweep.backward.ops)
         params = (*function.params, *sweep.sens_params)
         body = prune(Region(params, ops, (*returns, *sweep.backward.yields)))
-        return _made(function, self._name(f"{function.name}_grad"), "gradient", body)
+        return _made(function, self.new_name(f"{function.name}_grad"), "gradient", body)
 
     def split(
         self,
@@ -123,7 +123,7 @@ class Adjoint:
         copies = [fresh(kept) for kept in parts.kept]
         body = substitute(parts.backward, dict(zip(parts.kept, copies)))
         body = Region((*copies, *sweep.sens_params), body.ops, body.yields)
-        name = self._name(f"{function.name}_backward")
+        name = self.new_name(f"{function.name}_backward")
         body = self.clean(_made(function, name, "backward", body)).body
         read = free_values(Region((), body.ops, body.yields))
         params = body.params[: len(copies)]
@@ -136,7 +136,7 @@ class Adjoint:
         ops = (*parts.forward, *builder.ops)
         forward = _made(
             function,
-            self._name(f"{function.name}_forward"),
+            self.new_name(f"{function.name}_forward"),
             "forward",
             prune(Region(function.params, ops, (*values, packed))),
         )
@@ -149,7 +149,20 @@ class Adjoint:
         body = Region((residuals, *rest), (*unpack, *body.ops), body.yields)
         return self.clean(forward), _made(function, name, "backward", body)
 
-    def _name(self, wish: str) -> str:
+    def refuse(self, op: Op, operand: str) -> None:
+        """Notes that an operation has no derivative where one is needed."""
+        problem = Problem(
+            NoDerivative,
+            f"{op.name} has no derivative with respect to {operand}, "
+            "but the output depends on it through this operation",
+            "use an operator that has one, or stop_gradient where none is meant",
+            op.span,
+        )
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def new_name(self, wish: str) -> str:
+        """A name that no function has yet."""
         name, number = wish, 1
         while name in self._names:
             number += 1
@@ -230,18 +243,6 @@ class Sweep:
         forward.reverse()
         return forward
 
-    def refuse(self, op: Op, operand: str) -> None:
-        """Notes that an operation has no derivative where one is needed."""
-        problem = Problem(
-            NoDerivative,
-            f"{op.name} has no derivative with respect to {operand}, "
-            "but the output depends on it through this operation",
-            "use an operator that has one, or stop_gradient where none is meant",
-            op.span,
-        )
-        if problem not in self.adjoint.problems:
-            self.adjoint.problems.append(problem)
-
 
 def _sens(names: Names, function: Function, position: int, type_: Type) -> Value:
     output = function.returns[position]
@@ -263,7 +264,7 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
         name = op.opdef.operand_name(position)
         rule = op.opdef.rule(op.opdef.adjoint, name)
         if rule is None:
-            sweep.refuse(op, name)
+            sweep.adjoint.refuse(op, name)
         else:
             scope.add(op.operands[position], call_rule(rule, facts))
     return op

@@ -150,7 +150,7 @@ class Function:
 
     name    the printed name of the primal (``net``), or of a half (``net_backward``).
     title   what the user calls it: ``Net.construct``.
-    order   how many reverse sweeps made it: 0 for the user's own text.
+    order   how many sweeps, of either kind, made it: 0 for the user's own text.
     role    'primal', 'forward', 'backward', 'gradient' (both halves in one body) or 'tangent'.
     """
 

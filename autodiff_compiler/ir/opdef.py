@@ -68,6 +68,9 @@ class OpDef:
                 An operand that is not listed has no derivative; an empty mapping on a record of
                 kind ``zero`` says that the derivative is zero everywhere.
     tangent     operand name -> rule from ``dot`` (that operand's tangent) to the output's share.
+    linear_in   the operands in which, taken together, the operator is linear: the tangent is the
+                operator itself on their tangents.
+                An operand without either gets its tangent by transposing its adjoint.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
@@ -83,6 +86,7 @@ class OpDef:
     promote: Callable[..., Sequence[str | None]] | None = None
     adjoint: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     tangent: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    linear_in: tuple[str, ...] = ()
     kind: str = "general"
     label: str = ""
     views: tuple[str, ...] = ()

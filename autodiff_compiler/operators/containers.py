@@ -71,6 +71,7 @@ def _list_type(types: Sequence[Type]) -> Type:
 make_list = OpDef(
     "make_list", "A list of run-time length, from its first items.", ("*rest",),
     lambda types: "[" + ", ".join(_slots(len(types))) + "]", _list_type, kind="container",
+    linear_in=("*rest",),
 )  # fmt: skip
 
 
@@ -83,7 +84,8 @@ def _item_of(types: Sequence[Type], what: str) -> Type:
 list_item = OpDef(
     "list_item", "The item of a list at a run-time position.", ("x", "at"), "{x}[{at}]",
     lambda types: _item_of(types, "indexing"), kind="general",
-    adjoint={"x": lambda ct, x, at: list_scatter(x, ct, at)}, label="{x}_item",
+    adjoint={"x": lambda ct, x, at: list_scatter(x, ct, at)}, linear_in=("x",),
+    label="{x}_item",
 )  # fmt: skip
 
 list_length = zero_gradient(
@@ -99,24 +101,26 @@ list_scatter: OpDef = OpDef(
     "list_scatter", "Zeros like x, but for v at one position.", ("x", "v", "at"),
     lambda types: f"{{out}} = {zero_text(types[0], '{x}')}\n{{out}}[{{at}}] = {{v}}", same_type,
     kind="general", adjoint={"x": lambda: None, "v": lambda ct, at: list_item(ct, at)},
+    linear_in=("v",),
 )  # fmt: skip
 
 list_add = OpDef(
     "list_add", "The item by item sum of two lists of equal length.", ("a", "b"),
     lambda types: add_text(types[0], "{a}", "{b}"), same_type, kind="general",
-    adjoint={"a": lambda ct: ct, "b": lambda ct: ct},
+    adjoint={"a": lambda ct: ct, "b": lambda ct: ct}, linear_in=("a", "b"),
 )  # fmt: skip
 
 list_append = OpDef(
     "list_append", "The list with one more item at its end.", ("x", "v"), "{x} + [{v}]",
     lambda types: ListType(join(_item_of(types, "append"), types[1]) or UNDEFINED), kind="general",
     adjoint={"x": lambda ct: list_head(ct), "v": lambda ct: list_item(ct, -1)},
-    label="{x}",
+    linear_in=("x", "v"), label="{x}",
 )  # fmt: skip
 
 list_head: OpDef = OpDef(
     "list_head", "The list without its last item.", ("x",), "{x}[:-1]", same_type, kind="general",
-    adjoint={"x": lambda ct, x: list_append(ct, zero_of(list_item(x, -1)))}, label="{x}",
+    adjoint={"x": lambda ct, x: list_append(ct, zero_of(list_item(x, -1)))},
+    linear_in=("x",), label="{x}",
 )  # fmt: skip
 
 

@@ -38,10 +38,10 @@ def linear(
 ) -> OpDef:
     """An operator linear in its first operand: its tangent is the operator itself."""
     operands = facts.pop("operands", ("x",))
-    tangent = {operands[0]: _apply_to_tangent(name)}
     return OpDef(
-        name, doc, operands, numpy, result, adjoint=adjoint, tangent=tangent, kind="linear", **facts
-    )
+        name, doc, operands, numpy, result, adjoint=adjoint, linear_in=operands[:1],
+        kind="linear", **facts,
+    )  # fmt: skip
 
 
 def zero_gradient(
@@ -55,15 +55,6 @@ def zero_gradient(
 ) -> OpDef:
     """An operator whose derivative is zero wherever it exists: said, not merely absent."""
     return OpDef(name, doc, operands, numpy, result, kind="zero", **facts)
-
-
-def _apply_to_tangent(name: str) -> Callable[..., Any]:
-    # ``apply`` is the operator with the tangent in the first operand's place.
-    def rule(apply: Callable[..., Any], dot: Any) -> Any:
-        return apply(dot)
-
-    rule.__name__ = f"{name}_tangent"
-    return rule
 
 
 def same_type(types: Sequence[Type], **attrs: Any) -> Type:

@@ -278,6 +278,7 @@ add_at = OpDef(
         "acc": lambda dot: dot,
         "v": lambda dot, acc, rest, index: _spread(dot, acc, rest, index),
     },
+    linear_in=("acc", "v"),
     label="{acc}",
 )  # fmt: skip
 
@@ -331,6 +332,7 @@ set_item: OpDef = OpDef(
             full_like(x, value=0), dot, *rest, index=index
         ),
     },
+    linear_in=("x", "v"),
     label="{x}",
 )  # fmt: skip
 

@@ -23,7 +23,6 @@ from autodiff_compiler.operators.structure import (
     axis_text,
     number_text,
     reshape_like,
-    zeros_like,
 )
 
 
@@ -123,21 +122,11 @@ def _piece(position: int) -> Callable[..., Any]:
     return rule
 
 
-def _in_place_of(apply: Callable[..., Any], position: int) -> Callable[..., Any]:
-    """The tangent's share of one operand: the same operation with zeros for the others."""
-
-    def rule(dot: Value, rest: Sequence[Any], axis: int) -> Any:
-        parts = [dot if p == position else zeros_like(other) for p, other in enumerate(rest)]
-        return apply(*parts, axis=axis)
-
-    return rule
-
-
 concat: OpDef = OpDef(
     "concat", "The operands one after another along an axis; all other dimensions agree.",
     ("*rest",), lambda types, *, axis: f"np.concatenate([{_slots(types)}], axis={axis})",
     _concat_type, promote=_joined_dtype, adjoint=PerOperand(_piece),
-    tangent=PerOperand(lambda position: _in_place_of(concat, position)),
+    linear_in=("*rest",),
 )  # fmt: skip
 
 
@@ -169,7 +158,7 @@ stack: OpDef = OpDef(
     ("*rest",),
     lambda types, *, axis: f"np.stack([{_slots(types)}]" + (f", axis={axis})" if axis else ")"),
     _stack_type, promote=_joined_dtype, adjoint=PerOperand(_layer),
-    tangent=PerOperand(lambda position: _in_place_of(stack, position)),
+    linear_in=("*rest",),
 )  # fmt: skip
 
 

@@ -28,13 +28,15 @@ list_pad = OpDef(
     "list_pad", "The list v, lengthened with zeros like the further items of the list or array x.",
     ("v", "x"),
     lambda types: f"{{v}} + [{zero_text(_item(types[0]), 'a', 1)} for a in {{x}}[len({{v}}):]]",
-    same_type, adjoint={"v": lambda ct, v: list_trim(ct, v), "x": lambda: None}, label="{v}",
+    same_type, adjoint={"v": lambda ct, v: list_trim(ct, v), "x": lambda: None},
+    linear_in=("v",), label="{v}",
 )  # fmt: skip
 
 list_trim: OpDef = OpDef(
     "list_trim", "The first items of the list x, as many as v has.", ("x", "v"),
     "{x}[:len({v})]", same_type,
-    adjoint={"x": lambda ct, x: list_pad(ct, x), "v": lambda: None}, label="{x}",
+    adjoint={"x": lambda ct, x: list_pad(ct, x), "v": lambda: None}, linear_in=("x",),
+    label="{x}",
 )  # fmt: skip
 
 
@@ -54,13 +56,14 @@ stack_rows = OpDef(
     "The array whose rows are the items of v. A second operand, an array of that shape, stands "
     "in where there are no rows.",
     ("v", "*rest"), _stack_rows_numpy, _stack_rows_type,
-    adjoint={"v": lambda ct: list_rows(ct), "*rest": lambda: None}, label="{v}_stacked",
+    adjoint={"v": lambda ct: list_rows(ct), "*rest": lambda: None}, linear_in=("v",),
+    label="{v}_stacked",
 )  # fmt: skip
 
 list_rows: OpDef = OpDef(
     "list_rows", "The rows of an array, as a list.", ("x",), "list({x})",
     lambda types: ListType(read_type(types[0])),
-    adjoint={"x": lambda ct, x: rows_like(ct, x)}, label="{x}_rows",
+    adjoint={"x": lambda ct, x: rows_like(ct, x)}, linear_in=("x",), label="{x}_rows",
 )  # fmt: skip
 
 

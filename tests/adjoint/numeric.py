@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import autodiff_compiler.operators  # noqa: F401  (fills OPERATORS)
+from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import gradient_function, split
-from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.nodes import Function, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.text import parse_functions, print_functions
 from autodiff_compiler.ir.types import ArrayType, ListType, TupleType, Type
@@ -68,8 +69,18 @@ def numeric(function: Function, args: Sequence[Any], wrt: Sequence[int]) -> np.n
 
 
 def check(function: Function, args: Sequence[Any], wrt: Sequence[int], order: int = 2) -> None:
-    """Compares gradient and halves of ``function``, then of its gradient, and so on."""
-    for _ in range(order):
+    """Compares gradient, halves and tangent of ``function``, then of its gradient, and so on; and
+    gradient and tangent of the tangent."""
+    tangent, pushed = check_tangent(function, args, wrt)
+    if order > 1:
+        check_tangent(tangent, pushed, [*wrt, len(args)])
+        again = gradient_function(tangent, wrt)
+        verify(again, "differentiated")
+        found, expected = flat(run(again, pushed)), numeric(tangent, pushed, wrt)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    for number in range(order):
+        if number:
+            check_tangent(function, args, wrt)
         expected = numeric(function, args, wrt)
         gradient = gradient_function(function, wrt)
         verify(gradient, "differentiated")
@@ -82,6 +93,37 @@ def check(function: Function, args: Sequence[Any], wrt: Sequence[int], order: in
         for clean in (None, dce):
             check_split(function, args, wrt, expected, clean)
         function = gradient
+
+
+def check_tangent(
+    function: Function, args: Sequence[Any], wrt: Sequence[int]
+) -> tuple[Function, list[Any]]:
+    """Compares the tangent along one direction with a difference; gives it, and its arguments."""
+    tangent = tangent_function(function, wrt)
+    verify(tangent, "differentiated")
+    text = print_functions(tangent)
+    dots = [direction(args[position]) for position in wrt]
+    count = len(function.returns)
+    found = run(tangent, [*args, *dots])
+    np.testing.assert_allclose(flat(found[:count]), flat(run(function, args)), err_msg=text)
+    ends = []
+    for step in (1e-6, -1e-6):
+        changed = list(args)
+        for position, dot in zip(wrt, dots):
+            changed[position] = moved(args[position], [*(step * flat(dot))])
+        ends.append(flat(run(function, changed)))
+    expected = (ends[0] - ends[1]) / 2e-6
+    np.testing.assert_allclose(flat(found[count:]), expected, rtol=1e-5, atol=1e-6, err_msg=text)
+    for value, dot, returned in zip(found, found[count:], function.returns):
+        same_kind(dot, value, type_of(returned))
+    return tangent, [*args, *dots]
+
+
+def direction(thing: Any) -> Any:
+    """A fixed direction of the structure of ``thing``."""
+    size = len(flat(thing))
+    wave = np.cos(1.0 + 1.7 * np.arange(size))
+    return moved(thing, [float(w - x) for w, x in zip(wave, flat(thing))])
 
 
 def check_split(

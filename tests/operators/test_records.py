@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import autodiff_compiler.operators  # noqa: F401  fills OPERATORS
+from autodiff_compiler.adjoint.reverse import Adjoint
+from autodiff_compiler.adjoint.shares import push, transposed
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef, call_rule, facts_of, value_type
@@ -25,6 +27,7 @@ from autodiff_compiler.ir.types import (
     Type,
     is_floating,
 )
+from autodiff_compiler.operators.containers import zero_of
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.testing.samples import SAMPLES, Sample, real
 from tests.interpreter import run
@@ -152,28 +155,15 @@ class Program:
         return cotangents
 
     def tangent(self, dots: dict[Value, Value]) -> Any:
-        """The output's tangent, from the record's tangent rules; None where it has none."""
+        """The output's tangent, None for zero."""
         op = self.builder.producer(self.out)
         assert op is not None
-        facts = facts_of(op.opdef, op.operands, op.attrs, op.result)
-        rules, total = op.opdef.tangent, None
-        for position, (name, operand) in enumerate(zip(facts["operands"], op.operands)):
-            if operand not in dots:
-                continue
+        found = {k: dots[x] for k, x in enumerate(op.operands) if isinstance(x, Value) and x in dots}
 
-            def apply(dot: Any, position: int = position) -> Any:
-                operands = [*op.operands]
-                operands[position] = dot
-                return op.opdef(*operands, **op.attrs)
+        def whole(operand: Any) -> Any:
+            return dots[operand] if operand in dots else zero_of(operand)
 
-            rule = op.opdef.rule(rules, name)
-            if rule is None and op.opdef.kind != "bilinear":
-                return None
-            more = {**facts, "dot": dots[operand], "apply": apply}
-            part = apply(dots[operand]) if rule is None else call_rule(rule, more)
-            if part is not None:
-                total = part if total is None else total + part
-        return total
+        return push(op, found, whole, Adjoint())[0] if found else None
 
 
 def _is_real(arg: Any) -> bool:
@@ -294,28 +284,52 @@ def test_cotangent_has_the_dtype_of_its_primal(opdef: OpDef, sample: Sample, dty
             assert fits(param.type, got), f"{got!r} is no cotangent of a {param.type}"
 
 
+@pytest.mark.parametrize("typing", [exact, unsized])
 @pytest.mark.parametrize(("opdef", "sample"), SMOOTH)
-def test_tangent_agrees_with_differences_and_with_the_adjoint(opdef: OpDef, sample: Sample) -> None:
-    program = Program(opdef, sample)
+def test_tangent_agrees_with_differences_and_with_the_adjoint(
+    opdef: OpDef, sample: Sample, typing: Typing
+) -> None:
+    program = Program(opdef, sample, typing=typing)
     for n in program.active if _carries(program.out) else ():
         dot = Value(program.params[n].type, "dot")
         direction = weights(program.args[n], seed=11)
         before = list(program.builder.ops)
         with program.builder:
             out = program.tangent({program.params[n]: dot})
+        expected = directional(program.of(n), program.args[n], direction)
         if out is None:
+            assert np.allclose(expected, 0.0)
             continue
         (got,) = program.run([out], [*program.args, direction], [dot])
-        expected = directional(program.of(n), program.args[n], direction)
-        whole = got + np.zeros(np.shape(program.value()))
-        assert flat(whole) == pytest.approx(expected, 1e-6, 1e-6)
+        assert fits(program.out.type, got) and flat(got).shape == flat(program.value()).shape
+        assert flat(got) == pytest.approx(expected, 1e-6, 1e-6)
         ct, weight = Value(program.out.type, "ct"), weights(program.value())
         part = program.sweep(before, {program.out: ct}).get(program.params[n])
         if part is not None:
             (back,) = program.run([part], [*program.args, direction, weight], [dot, ct])
-            assert flat(weight) @ flat(got + 0 * weight) == pytest.approx(
-                flat(back) @ flat(direction)
-            )
+            assert flat(weight) @ flat(got) == pytest.approx(flat(back) @ flat(direction))
+
+
+@pytest.mark.parametrize(("opdef", "sample"), SMOOTH)
+def test_an_adjoint_transposed_is_the_tangent(opdef: OpDef, sample: Sample) -> None:
+    program = Program(opdef, sample)
+    op = program.builder.producer(program.out)
+    assert op is not None
+    facts = facts_of(op.opdef, op.operands, op.attrs, op.result)
+    for n in program.active if _carries(program.out) else ():
+        places = [k for k, operand in enumerate(op.operands) if operand is program.params[n]]
+        if not places:
+            continue  # it was cast first
+        dot = Value(program.params[n].type, "dot")
+        direction = weights(program.args[n], seed=11)
+        with program.builder:
+            (out,) = transposed(op, {k: dot for k in places}, facts, Adjoint())
+        expected = directional(program.of(n), program.args[n], direction)
+        if out is None:
+            assert np.allclose(expected, 0.0)
+            continue
+        (got,) = program.run([out], [*program.args, direction], [dot])
+        assert flat(got) == pytest.approx(expected, 1e-6, 1e-6)
 
 
 @pytest.mark.parametrize(("opdef", "sample"), SMOOTH)
