@@ -1,8 +1,10 @@
-"""Differentiation as IR to IR: the reverse sweep, and the cut between forward and backward.
+"""Differentiation as IR to IR: the reverse sweep and its cut, and the tangent sweep.
 
 cotangents  what is known so far of each value's cotangent, region by region
 residuals   the cut: what a backward region reads of a forward one
 control     the mirror of if, for, while and call
 reverse     the sweep over plain operations; gradients and pairs of halves of whole functions
+shares      the tangent of one operation, from its record
+forward     the tangent sweep over whole functions
 expand      replaces every ``grad`` operation, so that gradients can be differentiated again
 """

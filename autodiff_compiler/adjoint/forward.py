@@ -289,7 +289,7 @@ def _enter(sweep: TangentSweep, loop: Loop, carries: Mapping[Port, Type]) -> dic
 
 def _enter_reads(sweep: TangentSweep, loop: Loop) -> list[tuple[AnyOperand, Value]]:
     """The parameters for the tangents of what is read, with what is read for them."""
-    made = []
+    made: list[tuple[AnyOperand, Value]] = []
     for source, param in zip(loop.reads, loop.read_params):
         dots = _so_far(sweep, source, ())
         if dots is not None:

@@ -158,7 +158,9 @@ class Program:
         """The output's tangent, None for zero."""
         op = self.builder.producer(self.out)
         assert op is not None
-        found = {k: dots[x] for k, x in enumerate(op.operands) if isinstance(x, Value) and x in dots}
+        found = {
+            k: dots[x] for k, x in enumerate(op.operands) if isinstance(x, Value) and x in dots
+        }
 
         def whole(operand: Any) -> Any:
             return dots[operand] if operand in dots else zero_of(operand)
