@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
@@ -18,6 +18,7 @@ from autodiff_compiler.frontend.values import (
     Poisoned,
     Ref,
     State,
+    Unreached,
     Unset,
     as_type,
     joined_type,
@@ -119,16 +120,19 @@ class Merger:
 
     def _partly(self, left: Any, right: Any, name: str) -> Any:
         unset = Unset(
-            f"'{name}' may be unset here: {self.where} sets it on one way only",
+            f"'{name}' is not set here: {self.where} sets it on one way only",
             f"give '{name}' a value before",
         )
+        flags = [_flag(side) for side in (left, right)]
         inner = [side.value if isinstance(side, Maybe) else side for side in (left, right)]
         for place, held in enumerate(self.holders):
             if inner[place] is not MISSING and held.sole(inner[place]):
                 inner[place] = frozen(inner[place], held.state)
         like = inner[1] if inner[0] is MISSING else inner[0]
         if not any(True for _ in leaves(like)):
-            return unset
+            if any(side is not MISSING and not same(side, like) for side in inner):
+                return self._apart(name, *map(self._kind, inner))
+            return Maybe(like, unset, self._leaf(*flags, ""))
         sides = [rebuild(like, self._nothing()) if s is MISSING else s for s in inner]
         merged = self.merge(sides[0], sides[1], name)
         return merged if isinstance(merged, (Unset, Poisoned)) else Maybe(merged, unset)
@@ -149,7 +153,8 @@ class Merger:
         if isinstance(merged, _Phi):
             return results[merged.number]
         if isinstance(merged, Maybe):
-            return Maybe(self.settle(merged.value, results), merged.unset)
+            flag = self.settle(merged.flag, results)
+            return Maybe(self.settle(merged.value, results), merged.unset, flag)
         if isinstance(merged, Fresh):
             return Fresh(merged.kind, self.settle(merged.contents, results))
         if isinstance(merged, tuple):
@@ -184,6 +189,8 @@ class Branches(Writes):
             try:
                 with self.builder.block() as ops:
                     value = side()
+            except Unreached:
+                value = Raised()
             finally:
                 self.depth -= 1
             sides.append((self.state, ops, value))
@@ -242,7 +249,7 @@ class Branches(Writes):
         if isinstance(value, Returned):
             return Returned(self._undefined(value.value))
         if isinstance(value, Maybe):
-            return Maybe(self._undefined(value.value), value.unset)
+            return replace(value, value=self._undefined(value.value))
         count = sum(1 for _ in leaves(value))
         return rebuild(value, iter([self.builder.make(undefined, (), {}) for _ in range(count)]))
 
@@ -268,6 +275,11 @@ class Branches(Writes):
             result.given = bool(result.name)
             self.world.memory.may_be(result, self.world.memory.of_all(sources))
         return results
+
+
+def _flag(held: Any) -> Any:
+    """Whether a variable without leaves is set."""
+    return held.flag if isinstance(held, Maybe) else held is not MISSING
 
 
 def _named(ref: Ref, names: Mapping[str, Any]) -> str:

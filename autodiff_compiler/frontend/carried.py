@@ -42,7 +42,7 @@ class Walk:
 class Carried:
     """A carried variable: the types of its leaves, and a value that shows its structure.
 
-    ``fresh`` is not set before the loop. ``summed`` begins as the number 0 and is only added to:
+    ``fresh`` may be unset before the loop. ``summed`` begins as the number 0 and is only added to:
     it may as well begin as zeros of the sum's shape, if the loop runs at all.
     """
 

@@ -17,6 +17,7 @@ from autodiff_compiler.errors import (
     UnknownName,
     UnsupportedSyntax,
 )
+from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import NAMELESS, variables
 from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
 from autodiff_compiler.frontend.source import Source
@@ -29,13 +30,16 @@ from autodiff_compiler.frontend.values import (
     PoisonTouched,
     Ref,
     State,
+    Unreached,
     Unset,
+    leaves,
     pack,
 )
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ListType
-from autodiff_compiler.operators import compare, containers
+from autodiff_compiler.operators import compare, containers, effects
+from autodiff_compiler.operators.control import is_unset
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
@@ -141,18 +145,37 @@ class Expressions:
     def eval_Name(self, node: Any) -> Any:
         name = node.id
         if name in self.state.names:
-            return self._certainly(self.state.names[name], getattr(node, "guarded", False))
+            held = self.state.names[name]
+            value = self._certainly(held, getattr(node, "guarded", False))
+            if value is not held:
+                self.state.names[name] = value  # known to be set from here on
+            return value
         return self.free_name(name)
 
     def _certainly(self, value: Any, guarded: bool = False) -> Any:
-        """What a variable holds, where it is set on every way to here."""
+        """What a variable holds. If it is set on some ways to here only, forward checks."""
         if isinstance(value, Maybe):
-            value = value.value if guarded else value.unset
+            if not guarded:
+                self._check_set(value)
+            value = value.value
         if isinstance(value, Unset):
             raise self.fail(UnknownName, value.cause, value.cure)
         if isinstance(value, Poisoned):
             raise PoisonTouched
         return value
+
+    def _check_set(self, held: Maybe) -> None:
+        """Raises at run time where the way that was taken did not set a variable."""
+        if held.flag is None:
+            test = is_unset(next(leaves(frozen(held.value, self.state))))
+        else:
+            test = compare.logical_not(held.flag)
+        with self.builder.block() as ops:
+            self._fail_unset(held.unset.cause)
+        self.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
+
+    def _fail_unset(self, cause: str) -> None:
+        self.builder.make(effects.fail, (cause,), {"error": "UnboundLocalError"})
 
     def free_name(self, name: str) -> Any:
         """A name that is not a variable of this frame: of a frame around it, or from outside."""
@@ -160,6 +183,9 @@ class Expressions:
         while frame is not None:
             if frame is not self.frame and name in frame.names:
                 return self._certainly(frame.names[name])
+            if name in frame.awaited and frame is self.frame:
+                self._fail_unset(f"'{name}' is not set here")
+                raise Unreached
             if name in variables(frame.tree):
                 raise self.fail(
                     UnknownName, f"the variable '{name}' is not set here",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.frontend.values import (
@@ -29,7 +30,7 @@ def frozen(value: Any, state: State) -> Any:
     if isinstance(value, Ref):
         return Fresh(value.kind, frozen(state.heap.get(value), state))
     if isinstance(value, Maybe):
-        return Maybe(frozen(value.value, state), value.unset)
+        return replace(value, value=frozen(value.value, state))
     return _mapped(value, lambda item: frozen(item, state))
 
 
@@ -38,7 +39,7 @@ def thawed(value: Any, allocate: Callable[[str, Any], Ref]) -> Any:
     if isinstance(value, Fresh):
         return allocate(value.kind, thawed(value.contents, allocate))
     if isinstance(value, Maybe):
-        return Maybe(thawed(value.value, allocate), value.unset)
+        return replace(value, value=thawed(value.value, allocate))
     return _mapped(value, lambda item: thawed(item, allocate))
 
 

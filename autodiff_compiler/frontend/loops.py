@@ -57,7 +57,8 @@ class Loops(Rollable):
     def _try_to_roll(self, node: Any, walk: Walk | None) -> Exception | None:
         """Rolls a loop, or says why it cannot be; then nothing has changed."""
         base, told = self.state.fork(), len(self.world.problems)
-        around = set(self.loop_params)
+        around, awaited = set(self.loop_params), self.frame.awaited
+        self.frame.awaited |= set(self._stored(node))
         try:
             with self.builder.at(self.source.span(node)), self.builder.block() as ops:
                 self._roll(node, walk)
@@ -69,7 +70,7 @@ class Loops(Rollable):
                 raise
             return reason
         finally:
-            self.loop_params = around
+            self.loop_params, self.frame.awaited = around, awaited
         self.builder.ops.extend(ops)
         return None
 

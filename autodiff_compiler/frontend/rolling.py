@@ -75,6 +75,8 @@ class Trial:
         self.outset = low.holders(base)
         #: What the variables are after the loop that its body sets and that are not carried.
         self.settled: dict[Key, Any] = {}
+        #: Those of them that are set if the body ran at all.
+        self.counted: set[Key] = set()
 
     def _fresh_params(self) -> dict[Key, list[Value]]:
         made: dict[Key, list[Value]] = {}
@@ -109,7 +111,7 @@ class Trial:
     def _unset(self, key: Key) -> Unset:
         line = self.low.builder.span.line
         return Unset(
-            f"'{key}' may be unset here: only the body of the loop on line {line} sets it",
+            f"'{key}' is not set here: only the body of the loop on line {line} sets it",
             f"give '{key}' a value before the loop",
         )
 
@@ -177,18 +179,17 @@ class Trial:
         stable = stable and all([self._follows(ref) for ref in base.heap if ref in left.heap])
         return stable and self._remembered()
 
-    def _leaves(self, state: State, begun: bool) -> dict[tuple[Key, int], AnyOperand]:
+    def _leaves(self, state: State) -> dict[tuple[Key, int], AnyOperand]:
         """The leaves of the carried variables by variable and place, before or after a body."""
         return {
             (key, place): leaf
             for key, carry in self.carried.items()
-            if begun or not carry.fresh
             for place, leaf in enumerate(leaves(carried_by(carry, key, state)))
         }
 
     def _remember(self) -> None:
         """Tells what tensors the carried variables may be when an iteration begins."""
-        memory, before = self.low.world.memory, self._leaves(self.base, begun=False)
+        memory, before = self.low.world.memory, self._leaves(self.base)
         for key, carry in self.carried.items():
             for place, param in enumerate(self.params[key]):
                 known = memory.of(before.get((key, place)))
@@ -201,7 +202,7 @@ class Trial:
         held += [thing for frame in self.low.waiting for thing in frame.names.values()]
         around = memory.of_all(leaf for thing in held for leaf in leaves(thing))
         right = True
-        after = memory.across(self._leaves(self.left, begun=True), around)
+        after = memory.across(self._leaves(self.left), around)
         for (key, place), found in after.items():
             known = self.carried[key].memory.setdefault(place, set())
             right &= found <= known
@@ -212,6 +213,9 @@ class Trial:
         """Whether a variable or cell is after the body as the guess has it."""
         before, after = get(self.entered, key), get(self.left, key)
         if isinstance(before, Maybe):
+            if before.flag is not None and after is not before:
+                self._set_again(key, before, after)
+                return True
             before = before.value
         bare = after.value if isinstance(after, Maybe) else after
         carry = self.carried.get(key)
@@ -236,6 +240,13 @@ class Trial:
         self._start(key, before, bare)
         return False
 
+    def _set_again(self, key: Key, before: Maybe, after: Any) -> None:
+        """A variable without leaves that may be set before the loop, and is set in its body."""
+        if isinstance(after, Maybe) or not same(before.value, after):
+            raise CannotRoll(f"'{name_of(key)}' is set on some ways through the loop only")
+        self.settled[key] = after
+        self.counted.add(key)
+
     def _frozen(self, key: Key, value: Any, held: Holders, state: State) -> Any:
         if not held.sole(value):
             raise CannotRoll(f"'{name_of(key)}' is a list or dict that has a second name")
@@ -248,8 +259,10 @@ class Trial:
         if any(True for _ in leaves(bare)):
             self.carried[key] = Carried(bare, [type_of(leaf) for leaf in leaves(bare)], True)
             return False
-        told = bare if self.certain() and is_constant(bare) else self._unset(key)
-        self.settled[key] = told
+        constant = is_constant(bare) and not isinstance(get(self.left, key), Maybe)
+        if constant and not self.certain():
+            self.counted.add(key)
+        self.settled[key] = bare if constant else self._unset(key)
         return True
 
     def _start(self, key: Key, before: Any, after: Any) -> None:
@@ -260,6 +273,7 @@ class Trial:
         if self._may_be_sum(before, after):
             self.carried[key] = Carried(before, [type_of(after)], False, summed=True)
             return
+        maybe = isinstance(get(self.base, key), Maybe)
         types = []
         for a, b in zip(leaves(before), leaves(after)):
             type_ = joined_type(type_of(a), type_of(b))
@@ -269,7 +283,7 @@ class Trial:
                     f"and {type_of(b)} after it"
                 )
             types.append(type_)
-        self.carried[key] = Carried(before, types, False)
+        self.carried[key] = Carried(before, types, maybe)
 
     def _may_be_sum(self, before: Any, after: Any) -> bool:
         kind = INT if isinstance(before, int) else FLOAT
@@ -318,16 +332,15 @@ class Trial:
         low, builder, base = self.low, self.low.builder, self.base
         inits: list[AnyOperand] = []
         for key, carry in self.carried.items():
-            if carry.fresh:
+            before = list(leaves(carried_by(carry, key, base)))
+            if carry.fresh and not before:
                 inits += [builder.make(undefined, (), {}) for _ in carry.types]
+            elif carry.summed:
+                (type_,) = carry.types
+                assert isinstance(type_, ArrayType)
+                inits.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
             else:
-                before = carried_by(carry, key, base)
-                if carry.summed:
-                    (type_,) = carry.types
-                    assert isinstance(type_, ArrayType)
-                    inits.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
-                    continue
-                inits += [as_type(leaf, t) for leaf, t in zip(leaves(before), carry.types)]
+                inits += [as_type(leaf, t) for leaf, t in zip(before, carry.types)]
         yields: list[AnyOperand] = []
         with builder.block(self.ops):
             for key, carry in self.carried.items():
@@ -358,6 +371,12 @@ class Trial:
         results = iter(op.results)
         for key, told in self.settled.items():
             self._put(after_loop, key, told, False)
+        for key in self.counted:
+            unset, flag = self._unset(key), compare.greater(op.results[-1], 0)
+            begun = get(base, key)
+            if isinstance(begun, Maybe):
+                flag = compare.logical_or(begun.flag, flag)
+            after_loop.names[key] = Maybe(self.settled[key], unset, flag)
         for key, carry in self.carried.items():
             sure = self.certain() and not isinstance(get(self.left, key), Maybe)
             self._put(after_loop, key, rebuild(carry.like, results), carry.fresh and not sure)

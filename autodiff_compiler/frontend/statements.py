@@ -13,7 +13,7 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.loops import Loops
 from autodiff_compiler.frontend.memory import written
-from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset, leaves
+from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unreached, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import effects, indexing
@@ -51,6 +51,8 @@ class Statements(Loops):
                     return getattr(self, f"exec_{type(node).__name__}")(node)
                 except CompileError as error:
                     self.poison(self.builder.placed(error))
+        except Unreached:
+            return Raised()
         except PoisonTouched:
             assert self.world.problems or told
         returns = False

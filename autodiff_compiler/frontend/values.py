@@ -16,7 +16,7 @@ from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ScalarType, Type, join
 from autodiff_compiler.operators.containers import make_dict, make_tuple
-from autodiff_compiler.operators.declare import promote_scalar
+from autodiff_compiler.operators.declare import arithmetic_dtype
 from autodiff_compiler.operators.structure import cast, full
 from autodiff_compiler.span import Span
 
@@ -50,10 +50,15 @@ class Unset:
 
 @dataclass(frozen=True)
 class Maybe:
-    """A variable that is set on some ways to this point and has ``value`` there."""
+    """A variable that is set on some ways to this point and has ``value`` there.
+
+    Its leaves are undefined on the other ways; a value without leaves (a string, a function) is
+    told from none by ``flag``, a truth.
+    """
 
     value: Any
     unset: Unset
+    flag: Any = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,8 @@ class Poisoned:
 class Frame:
     """One text being lowered: its source, the function it is, and the frame around an inner one;
     the variables of a frame that waits for a call to end, and how many branches and loops were
-    open when it began to; its tree."""
+    open when it began to; its tree; the variables that a loop being rolled may have set when its
+    body begins."""
 
     source: Any
     function: Any
@@ -73,6 +79,7 @@ class Frame:
     names: dict[str, Any] = field(default_factory=dict)
     tree: Any = None
     depth: int = 0
+    awaited: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +135,10 @@ class RunTimeRange:
 
 class PoisonTouched(Exception):
     """A statement used a poisoned value and is dropped without a report."""
+
+
+class Unreached(Exception):
+    """What follows in this block is never run: the text has raised."""
 
 
 class NeedStatic(Exception):
@@ -222,20 +233,22 @@ def same_skeleton(left: Any, right: Any) -> bool:
 
 
 def joined_type(left: Type, right: Type) -> Type | None:
-    """As ``types.join``, and a number joins an array by becoming one."""
-    found = join(left, right)
-    if found is not None:
-        return found
-    for array, scalar in ((left, right), (right, left)):
-        if isinstance(array, ArrayType) and isinstance(scalar, ScalarType):
-            dtype = promote_scalar(array.dtype, scalar)
-            return join(array, ArrayType(dtype if dtype == array.dtype else None, ()))
-    return None
+    """As ``types.join``, and dtypes join as in arithmetic: a number becomes an array if it meets
+    one. What is read after two ways meet has one dtype, whichever was taken."""
+    arrays = [type_ for type_ in (left, right) if isinstance(type_, ArrayType)]
+    if not arrays or not all(isinstance(t, (ArrayType, ScalarType)) for t in (left, right)):
+        return join(left, right)
+    dtype = arithmetic_dtype((left, right))
+    shapes = [getattr(type_, "shape", ()) for type_ in (left, right)]
+    return join(*(ArrayType(dtype, shape) for shape in shapes))
 
 
 def as_type(operand: AnyOperand, type_: Type) -> AnyOperand:
-    """``operand``, made an array where ``type_`` is one and it is a number."""
+    """``operand``, made an array of its dtype where ``type_`` is one."""
     have = type_of(operand)
+    arrays = isinstance(type_, ArrayType) and isinstance(have, ArrayType)
+    if arrays and type_.dtype not in (have.dtype, None):
+        return cast(operand, dtype=type_.dtype)
     if isinstance(type_, ArrayType) and isinstance(have, ScalarType):
         dtype = type_.dtype or "float64"
         if isinstance(operand, Value):

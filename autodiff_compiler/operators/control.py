@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import UNDEFINED, Type
+from autodiff_compiler.ir.types import BOOL, UNDEFINED, Type
 
 
 def _typed_by_builder(types: Any, **attrs: Any) -> Any:
@@ -43,3 +43,8 @@ def _undefined(types: Any) -> Type:
 undefined = OpDef(
     "undefined", "A variable that is not set yet.", (), "None", _undefined, kind="zero"
 )
+
+is_unset = OpDef(
+    "is_unset", "Whether a variable is not set on the way that was taken.", ("x",), "{x} is None",
+    lambda types: BOOL, kind="zero", label="{x}_is_unset",
+)  # fmt: skip

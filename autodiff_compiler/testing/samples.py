@@ -194,4 +194,5 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "shape_item": (case((2, 3), at=1),),
     "to_number": (case(real(), kind="float"),),
     "undefined": (case(),),
+    "is_unset": (case(X),),
 }  # fmt: skip

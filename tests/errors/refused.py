@@ -113,21 +113,6 @@ def unknown_operator(x):
     return ops.matmull(x, x)
 
 
-@refused(X)
-def may_be_unset(x):
-    if ops.sum(x) > 0:
-        y = x * x
-    return y
-
-
-@refused(X)
-def set_by_the_loop_only(x):
-    while ops.sum(x) > 2.0:
-        y = x * 2.0
-        x = y * 0.2
-    return y
-
-
 # ---- shapes, dtypes and kinds
 
 
@@ -311,13 +296,6 @@ def gradient_of_what_writes_to_its_argument(x):
         return a * a
 
     return grad(write)(x) * x
-
-
-@refused(X)
-def variable_set_further_down(x):
-    if ops.sum(ONE) > 5:
-        M = x * 2
-    return x + M
 
 
 # ---- methods of lists

@@ -1,0 +1,91 @@
+"""Variables that are set on some ways only, and read where the way that was taken set them."""
+
+from autodiff_compiler import ops
+from tests.corpus.cases import case, of, t
+
+
+@case(of(0.3, 0.4))
+@case(of(-0.3, 0.1))
+def set_on_one_way_and_not_read(x):
+    if ops.sum(x) > 0:
+        y = x * x
+        x = y + 1
+    return ops.sin(x)
+
+
+@case(of(0.6, 0.7))
+@case(of(0.3, 0.4))
+@case(of(-0.3, 0.1))
+def read_where_it_is_set(x):
+    if ops.sum(x) > 0:
+        y = x * x
+    z = ops.sin(x)
+    if ops.sum(x) > 1:
+        z = z * y
+    return z
+
+
+@case(t(3), 3)
+@case(t(3), 1)
+def set_by_a_loop_that_may_not_run(x, n):
+    for i in range(n):
+        last = x * (i + 1)
+        x = ops.sin(x) + last
+    return last * x
+
+
+@case(of(0.3, 0.4), 3)
+@case(of(-0.3, 0.4), 3)
+@case(of(-0.3, 0.4), 0)
+def set_before_or_in_the_loop(x, n):
+    if ops.sum(x) > 0.5:
+        y = ops.sin(x)
+    for i in range(n):
+        if i > 0 or ops.sum(x) > 0.5:
+            x = x * y
+        y = x * 2
+    return x
+
+
+@case(of(0.3, 0.4), 2)
+@case(of(-0.3, 0.4), 2)
+@case(of(0.3, 0.4), 0)
+def names_and_functions_set_on_one_way(x, n):
+    for _ in range(n):
+        mode = "square"
+    if ops.sum(x) > 0:
+        mode, change = "square", ops.sin
+        rest = []
+    if ops.sum(x) > 0:
+        x = change(x) * (2 if mode == "square" else 1) + len(rest)
+    return x * x
+
+
+@case(of(0.3, 0.4))
+@case(of(-0.3, 0.1))
+def pair_set_on_one_way(x):
+    if ops.sum(x) > 0:
+        pair = x, {"twice": x * 2}
+    if ops.sum(x) > 0:
+        x = pair[0] * pair[1]["twice"]
+    return x * x
+
+
+@case(of(0.3, 0.4))
+@case(of(-0.3, 0.1))
+def number_or_tensor(x):
+    if ops.sum(x) > 0:
+        y = x * x
+    else:
+        y = 3
+    return y * x
+
+
+@case(of(0.3, 0.4))
+@case(of(-0.3, 0.1))
+def whole_numbers_or_not(x):
+    if ops.sum(x) > 0:
+        y = x * x
+    else:
+        y = ops.ones_like(x).astype("int32") * 3
+    return y * x
