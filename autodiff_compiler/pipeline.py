@@ -35,7 +35,11 @@ VERIFY = False
 STAGES = ("ir", "typed", "adjoint", "optimized", "source")
 
 #: The passes by optimisation level; level 0 is the plainest text.
-LEVELS = {0: ("dce",), 1: ("fold", "algebra", "cse", "dce"), 3: ("fold", "algebra", "cse", "dce")}
+LEVELS = {
+    0: ("dce",),
+    1: ("fold", "algebra", "ahead", "totals", "cse", "dce"),
+    3: ("fold", "algebra", "ahead", "totals", "cse", "dce"),
+}
 
 
 @dataclass(frozen=True)

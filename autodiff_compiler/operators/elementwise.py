@@ -180,7 +180,7 @@ square = elementwise(
 
 relu = elementwise(
     "relu", "max(x, 0); the slope at 0 is 0.", numpy="np.maximum({x}, 0)", label="relu_{x}",
-    partials={"x": lambda x: x > 0},
+    partials={"x": lambda out: out > 0},
 )  # fmt: skip
 
 

@@ -9,15 +9,24 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.ir.nodes import Function, Op
+from autodiff_compiler.passes.ahead import ahead
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
 from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.totals import totals
 
 Pass = Callable[[Function], Function]
 
-PASSES: Mapping[str, Pass] = {"fold": fold, "algebra": algebra, "cse": cse, "dce": dce}
+PASSES: Mapping[str, Pass] = {
+    "fold": fold,
+    "algebra": algebra,
+    "ahead": ahead,
+    "totals": totals,
+    "cse": cse,
+    "dce": dce,
+}
 
 
 def run(

@@ -1,0 +1,93 @@
+"""Products ahead of and after loops: the same numbers as step by step, and left alone where not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function, Loop
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.ahead import ahead
+from autodiff_compiler.passes.dce import dce
+from autodiff_compiler.passes.totals import totals
+from tests import interpreter
+
+RECURRENT = """
+func @f(%x: f32[{have},2,8], %w: f32[8,8], %h: f32[2,8]) -> (f32[2,8]) {{
+  %a: f32[2,8], %n: int = for %p, %k in ({start}, 5, 1) carry (%c: f32[2,8] = %h) {{
+    %i: f32[2,8] = index %x, %k {{index=(('op', 0),)}}
+    %u: f32[2,8] = matmul %i, %w
+    %s: f32[2,8] = add %u, %c
+    %t: f32[2,8] = tanh %s
+    yield carry %t
+  }}
+  return %a
+}}
+"""
+
+TOTAL = """
+func @f(%x: f32[5,{rows},8], %z: f32[8,8], %y: f32[8]) -> (f32[8,8], f32[8], f32[]) {{
+  %d: f32[8,8], %e: f32[8], %m: f32[], %n: int = for %p, %k in (0, {stop}, 1) \
+carry (%c: f32[8,8] = %z, %b: f32[8] = %y, %o: f32[] = %q) read (%i: f32[{rows},8] = %x) {{
+    %v: f32[{rows},8] = sin %i
+    %t: f32[8,{rows}] = swap_last_axes %i
+    %r: f32[8,8] = matmul %t, %v
+    %s: f32[8,8] = add %c, %r
+    %g: f32[8] = sum %v {{axes=(0,), keepdims=False}}
+    %l: f32[8] = add %g, %b
+    %w: f32[] = sum {seen} {{axes=None, keepdims=False}}
+    %j: f32[] = add %o, %w
+    yield carry %s, %l, %j
+  }}
+  return %d, %e, %m
+}}
+""".replace("%y: f32[8])", "%y: f32[8], %q: f32[])")
+
+
+def random(function: Function) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(p.type.shape, np.float32) for p in function.params]  # type: ignore
+
+
+def products_in_loops(function: Function) -> int:
+    loops = [op for op in function.body.ops if op.name == "for"]
+    return sum(inner.name == "matmul" for op in loops for inner in Loop(op).body.ops)
+
+
+def alike(before: Function, after: Function) -> None:
+    verify(after, "typed: after")
+    arrays = random(before)
+    for want, have in zip(interpreter.run(before, arrays), interpreter.run(after, arrays)):
+        np.testing.assert_allclose(have, want, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "have, start, products",
+    [(5, 0, 0), (6, 0, 1), (5, 1, 1)],
+    ids=["every row", "more rows than steps", "begins later"],
+)
+def test_items_are_multiplied_before_the_loop(have, start, products):
+    before = parse_function(RECURRENT.format(have=have, start=start))
+    after = dce(ahead(before))
+    assert products_in_loops(after) == products
+    alike(before, after)
+
+
+@pytest.mark.parametrize(
+    "rows, stop, seen, products",
+    [(2, 5, "%v", 0), (2, 4, "%v", 0), (8, 5, "%v", 1), (2, 5, "%c", 1), (2, 0, "%v", 1)],
+    ids=["few rows", "not all rows", "many rows", "a carry that is read", "no step"],
+)
+def test_totals_are_taken_after_the_loop(rows, stop, seen, products):
+    before = parse_function(TOTAL.format(rows=rows, stop=stop, seen=seen))
+    after = dce(totals(before))
+    assert products_in_loops(after) == products
+    alike(before, after)
+
+
+def test_nothing_to_do_gives_the_same_object():
+    for pass_ in (ahead, totals):
+        function = parse_function(RECURRENT.format(have=6, start=1))
+        assert pass_(function) is function
