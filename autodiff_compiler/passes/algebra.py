@@ -27,7 +27,7 @@ func @f(%x: f32[2]) -> (f32[2]) {
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.rewrite import users
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.passes.sweep import sweep, with_body
 
@@ -45,8 +46,8 @@ EXACT = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
 class View:
     """An operation as a row sees it: it may ask what made an operand."""
 
-    def __init__(self, op: Op, makers: dict[Value, Op]):
-        self.op, self.makers = op, makers
+    def __init__(self, op: Op, makers: dict[Value, Op], uses: Mapping[Value, int]):
+        self.op, self.makers, self.uses = op, makers, uses
 
     @property
     def operands(self) -> tuple[Any, ...]:
@@ -61,6 +62,13 @@ class View:
         """What ``name`` was applied to to make ``operand``; Ellipsis where it did not."""
         maker = self.made_by(operand, name)
         return ... if maker is None else maker.operands[0]
+
+    def turned(self, operand: AnyOperand) -> Any:
+        """The matrix that ``operand`` is the transpose of; Ellipsis where it is none."""
+        swapped, maker = self.inner(operand, "swap_last_axes"), self.made_by(operand, "transpose")
+        if maker is not None and tuple(maker.attrs["perm"]) == (1, 0):
+            return maker.operands[0]
+        return swapped if getattr(type_of(operand), "ndim", None) == 2 else ...
 
     def filled(self, operand: AnyOperand) -> Any:
         """The number that an array made by ``full`` is filled with, or None."""
@@ -158,6 +166,22 @@ def _swap_of_transpose(view: View) -> Any:
         return None
     *kept, left, right = maker.attrs["perm"]
     return OPERATORS["transpose"](maker.operands[0], perm=(*kept, right, left))
+
+
+def _transposed_product(view: View) -> Any:
+    """``(a.T @ b).T`` is ``b.T @ a``, in row-major order, where nothing else reads the product."""
+    product = view.made_by(view.operands[0], "matmul")
+    turned = view.op.attrs.get("perm", (1, 0))
+    if product is None or tuple(turned) != (1, 0) or view.uses.get(product.result) != 1:
+        return None
+    if any(getattr(type_of(factor), "ndim", None) != 2 for factor in product.operands):
+        return None
+    sides = [view.turned(factor) for factor in reversed(product.operands)]
+    if sides == [..., ...]:
+        return None
+    swap, factors = OPERATORS["swap_last_axes"], reversed(product.operands)
+    sides = [swap(factor) if side is ... else side for side, factor in zip(sides, factors)]
+    return OPERATORS["matmul"](*sides)
 
 
 def _unstretched(view: View) -> Any:
@@ -258,6 +282,8 @@ ROWS = (
     Row("transpose of transpose", "transpose", _transpose_of_transpose),
     Row("swap of transpose", "swap_last_axes", _swap_of_transpose),
     Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
+    Row("transposed product", "transpose", _transposed_product),
+    Row("swapped product", "swap_last_axes", _transposed_product),
     Row("expanded full", "expand_dims", _moved_full),
     *(Row(f"stretched in {name}", name, _unstretched) for name in ("add", "sub", "mul", "div")),
     Row("sum of full", "sum", _sum_of_full),
@@ -273,13 +299,15 @@ def algebra(
     for row in ROWS:
         if fast or not row.fast_only:
             table.setdefault(row.op, []).append(row)
-    algebraist = _Algebraist(table, {} if hits is None else hits)
+    algebraist = _Algebraist(table, {} if hits is None else hits, users(function.body))
     return with_body(function, sweep(function.body, algebraist.mapping, algebraist.visit))
 
 
 class _Algebraist:
-    def __init__(self, table: dict[str, list[Row]], hits: MutableMapping[str, int]):
-        self.table, self.hits = table, hits
+    def __init__(
+        self, table: dict[str, list[Row]], hits: MutableMapping[str, int], uses: Mapping[Value, int]
+    ):
+        self.table, self.hits, self.uses = table, hits, uses
         self.mapping: dict[Value, AnyOperand] = {}
         self.makers: dict[Value, Op] = {}
 
@@ -297,7 +325,7 @@ class _Algebraist:
         builder = Builder()
         try:
             with builder, builder.at(op.span, op.about):
-                found = row.rewrite(View(op, self.makers))
+                found = row.rewrite(View(op, self.makers, self.uses))
         except CompileError:
             return None  # the rewritten form is not for these dtypes
         if found is None or type_of(found) != op.result.type:

@@ -51,6 +51,13 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "reshape of reshape": (A, "f32[3,2]", ("f32[6] = reshape %x {shape=(6,)}",
                                            "f32[3,2] = reshape %a {shape=(3, 2)}"),
                            ("f32[3,2] = reshape %x {shape=(3, 2)}",)),
+    "transposed product": ("%x: f32[4,2], %y: f32[4,3]", "f32[3,2]", (
+        "f32[2,4] = transpose %x {perm=(1, 0)}", "f32[2,3] = matmul %a, %y",
+        "f32[3,2] = transpose %b {perm=(1, 0)}"),
+        ("f32[3,4] = swap_last_axes %y", "f32[3,2] = matmul %a, %x")),
+    "swapped product": ("%x: f32[4,2], %y: f32[4,3]", "f32[3,2]", (
+        "f32[2,4] = swap_last_axes %x", "f32[2,3] = matmul %a, %y", "f32[3,2] = swap_last_axes %b"),
+        ("f32[3,4] = swap_last_axes %y", "f32[3,2] = matmul %a, %x")),
     "stretched to its own shape": (A, M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",), ()),
     "stretched full": ("", M, ("f32[3] = full {dtype='float32', shape=(3,), value=0.5}",
                                f"{M} = broadcast_to %a {{shape=(2, 3)}}"),

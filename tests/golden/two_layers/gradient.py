@@ -38,7 +38,7 @@ def dense_backward(residuals, d_out):
     # 15| return ops.matmul(x, self.weight.T) + self.bias
     d_bias = np.sum(d_out, axis=0)
     d_x = np.matmul(d_out, weight_t.T)
-    d_weight = np.matmul(x.T, d_out).T
+    d_weight = np.matmul(d_out.T, x)
     return d_x, d_weight, d_bias
 
 
@@ -47,7 +47,7 @@ def dense_backward_2(residuals, d_out):
     (x,) = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
     d_bias = np.sum(d_out, axis=0)
-    d_weight = np.matmul(x.T, d_out).T
+    d_weight = np.matmul(d_out.T, x)
     return d_weight, d_bias
 
 
