@@ -5,15 +5,15 @@ The rest (gelu, silu, mish, …) are written with other records, in ``ops/activa
 
 from __future__ import annotations
 
-from autodiff_compiler.operators.elementwise import abs, sign, where
+from autodiff_compiler.operators.elementwise import abs, exp, minimum, sign, where
 from autodiff_compiler.operators.families import elementwise, floating, real_function
 
 elu = elementwise(
     "elu",
-    "x where x > 0, else alpha (exp(x) - 1). d_x = ct where x > 0, else ct * (out + alpha).",
+    "x where x > 0, else alpha (exp(x) - 1). d_x = ct where x > 0, else ct * alpha * exp(x).",
     numpy="np.maximum({x}, 0.0) + {alpha} * np.expm1(np.minimum({x}, 0.0))", dtype=floating,
     label="elu_{x}",
-    partials={"x": lambda ct, x, out, alpha: where(x > 0, ct, ct * (out + alpha))},
+    partials={"x": lambda x, alpha: where(x > 0, 1.0, alpha * exp(minimum(x, 0.0)))},
 )  # fmt: skip
 
 leaky_relu = elementwise(

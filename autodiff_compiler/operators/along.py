@@ -75,6 +75,32 @@ def _along(types: Sequence[Type], *, axis: int) -> Type:
     return x
 
 
+def in_single(types: Sequence[Type], operand: str = "{x}") -> str:
+    """The text of an operand whose exponentials are summed: halves are widened to float32."""
+    return f"{operand}.astype(np.float32)" if _is_half(types) else operand
+
+
+def as_before(types: Sequence[Type], text: str) -> str:
+    """``text``, computed from ``in_single``, in the dtype of the operand."""
+    return f"({text}).astype(np.float16)" if _is_half(types) else text
+
+
+def _is_half(types: Sequence[Type]) -> bool:
+    return isinstance(types[0], ArrayType) and types[0].dtype == "float16"
+
+
+def _softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
+    kept = axis_text((axis,), True)
+    last = as_before(types, f"{{out}} / np.sum({{out}}{kept})")
+    return f"{{out}} = np.exp({in_single(types)} - np.max({{x}}{kept}))\n{{out}} = {last}"
+
+
+def _log_softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
+    kept = axis_text((axis,), True)
+    last = as_before(types, f"{{out}} - np.log(np.sum(np.exp({{out}}){kept}))")
+    return f"{{out}} = {in_single(types)} - np.max({{x}}{kept})\n{{out}} = {last}"
+
+
 def _softmax_back(ct: Any, out: Any, axis: int) -> Any:
     return out * (ct - sum_(ct * out, axes=(axis,), keepdims=True))
 
@@ -82,20 +108,14 @@ def _softmax_back(ct: Any, out: Any, axis: int) -> Any:
 softmax = OpDef(
     "softmax",
     "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
-    ("x",),
-    lambda types, *, axis: f"{{out}} = np.exp({{x}} - np.max({{x}}{axis_text((axis,), True)}))\n"
-    f"{{out}} = {{out}} / np.sum({{out}}{axis_text((axis,), True)})",
-    _along, promote=float_casts, adjoint={"x": _softmax_back},
+    ("x",), _softmax_numpy, _along, promote=float_casts, adjoint={"x": _softmax_back},
     tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
 )  # fmt: skip
 
 log_softmax = OpDef(
     "log_softmax",
     "log(softmax(x)) along an axis, stable. d_x = ct - exp(out) * sum(ct).",
-    ("x",),
-    lambda types, *, axis: f"{{out}} = {{x}} - np.max({{x}}{axis_text((axis,), True)})\n"
-    f"{{out}} = {{out}} - np.log(np.sum(np.exp({{out}}){axis_text((axis,), True)}))",
-    _along, promote=float_casts,
+    ("x",), _log_softmax_numpy, _along, promote=float_casts,
     adjoint={
         "x": lambda ct, out, axis: ct - exp(out) * sum_(ct, axes=(axis,), keepdims=True)
     },

@@ -112,12 +112,28 @@ minimum = elementwise(
     partials={"x": lambda ct, x, y: _larger(ct, y, x), "y": lambda ct, x, y: _larger(ct, x, y)},
 )  # fmt: skip
 
+hypot: OpDef = elementwise(
+    "hypot", "sqrt(x² + y²) without overflow. Broadcasts; the slope at (0, 0) is 0.",
+    operands=XY, numpy="np.hypot({x}, {y})", dtype=floating, label="hypot_{x}_{y}",
+    partials={
+        "x": lambda ct, x, out: ct * (x / not_zero(out)),
+        "y": lambda ct, y, out: ct * (y / not_zero(out)),
+    },
+)  # fmt: skip
+
+
+def _turn(ct: Any, part: Any, x: Any, y: Any) -> Any:
+    """``ct * part / (x² + y²)``, the square never written out."""
+    size = not_zero(hypot(x, y))
+    return ct * (part / size) / size
+
+
 atan2 = elementwise(
-    "atan2", "The angle of the point (y, x), in (-pi, pi]. Broadcasts.",
+    "atan2", "The angle of the point (y, x), in (-pi, pi]. Broadcasts; the slope at (0, 0) is 0.",
     operands=("y", "x"), numpy="np.arctan2({y}, {x})", dtype=floating, label="angle_{y}_{x}",
     partials={
-        "y": lambda ct, x, y: ct * x / (x * x + y * y),
-        "x": lambda ct, x, y: -ct * y / (x * x + y * y),
+        "y": lambda ct, x, y: _turn(ct, x, x, y),
+        "x": lambda ct, x, y: _turn(-ct, y, x, y),
     },
 )  # fmt: skip
 
@@ -153,6 +169,12 @@ where: OpDef = elementwise(
     },
 )  # fmt: skip
 
+
+def not_zero(size: Any) -> Any:
+    """``size``, and 1 where it is 0: what a part of a size is divided by, so that 0 / 0 is 0."""
+    return where(equal(size, 0.0), 1.0, size)
+
+
 clip = elementwise(
     "clip", "x limited to [low, high]. At a bound the gradient goes to x.",
     operands=("x", "low", "high"), numpy="np.clip({x}, {low}, {high})", label="{x}_clipped",
@@ -185,7 +207,7 @@ relu = elementwise(
 
 
 exp = real_function("exp", "e to the x.", "np.exp({x})", lambda out: out)
-expm1 = real_function("expm1", "exp(x) - 1, exact near 0.", "np.expm1({x})", lambda out: out + 1.0)
+expm1 = real_function("expm1", "exp(x) - 1, exact near 0.", "np.expm1({x})", lambda x: exp(x))
 log = real_function("log", "The natural logarithm.", "np.log({x})", lambda ct, x: ct / x)
 log1p = real_function(
     "log1p", "log(1 + x), exact near 0.", "np.log1p({x})", lambda ct, x: ct / (1.0 + x)
@@ -199,24 +221,26 @@ sin = real_function("sin", "Sine of x radians.", "np.sin({x})", lambda x: cos(x)
 cos: OpDef = real_function("cos", "Cosine of x radians.", "np.cos({x})", lambda ct, x: -ct * sin(x))
 tan = real_function("tan", "Tangent of x radians.", "np.tan({x})", lambda out: 1.0 + out * out)
 asin = real_function(
-    "asin", "Inverse sine.", "np.arcsin({x})", lambda ct, x: ct / sqrt(1.0 - x * x)
+    "asin", "Inverse sine.", "np.arcsin({x})", lambda ct, x: ct / sqrt((1.0 - x) * (1.0 + x))
 )
 acos = real_function(
-    "acos", "Inverse cosine.", "np.arccos({x})", lambda ct, x: -ct / sqrt(1.0 - x * x)
+    "acos", "Inverse cosine.", "np.arccos({x})", lambda ct, x: -ct / sqrt((1.0 - x) * (1.0 + x))
 )
 atan = real_function("atan", "Inverse tangent.", "np.arctan({x})", lambda ct, x: ct / (1.0 + x * x))
 sinh = real_function("sinh", "Hyperbolic sine.", "np.sinh({x})", lambda x: cosh(x))
 cosh: OpDef = real_function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda x: sinh(x))
 tanh = real_function("tanh", "Hyperbolic tangent.", "np.tanh({x})", lambda out: 1.0 - out * out)
 asinh = real_function(
-    "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / sqrt(x * x + 1.0)
+    "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / hypot(x, 1.0)
 )
 acosh = real_function(
-    "acosh", "Inverse hyperbolic cosine.", "np.arccosh({x})", lambda ct, x: ct / sqrt(x * x - 1.0)
-)
+    "acosh", "Inverse hyperbolic cosine.", "np.arccosh({x})",
+    lambda ct, x: ct / (sqrt(x - 1.0) * sqrt(x + 1.0)),
+)  # fmt: skip
 atanh = real_function(
-    "atanh", "Inverse hyperbolic tangent.", "np.arctanh({x})", lambda ct, x: ct / (1.0 - x * x)
-)
+    "atanh", "Inverse hyperbolic tangent.", "np.arctanh({x})",
+    lambda ct, x: ct / ((1.0 - x) * (1.0 + x)),
+)  # fmt: skip
 sigmoid = real_function(
     "sigmoid",
     "1 / (1 + exp(-x)), written so that nothing overflows.",

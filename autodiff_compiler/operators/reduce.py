@@ -9,13 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, is_floating
-from autodiff_compiler.operators.along import float_casts, put_along, take_along, wide_dtype
+from autodiff_compiler.operators.along import (
+    as_before,
+    float_casts,
+    in_single,
+    put_along,
+    take_along,
+    wide_dtype,
+)
 from autodiff_compiler.operators.compare import equal
 from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type, zero_gradient
-from autodiff_compiler.operators.elementwise import exp, where
+from autodiff_compiler.operators.elementwise import (
+    exp,
+    maximum,
+    not_zero,
+    stop_gradient,
+    where,
+)
 from autodiff_compiler.operators.joining import size_along, squeeze
 from autodiff_compiler.operators.structure import (
     axis_text,
@@ -174,7 +189,8 @@ any = zero_gradient(
 def _spread_numpy(function: str) -> Callable[..., str]:
     def text(types: Sequence[Type], *, axes: Any, keepdims: bool, ddof: int) -> str:
         freedom = f", ddof={ddof}" if ddof else ""
-        return f"np.{function}({{x}}{axis_text(axes, keepdims)}{freedom})"
+        spread = f"np.{function}({in_single(types)}{axis_text(axes, keepdims)}{freedom})"
+        return as_before(types, spread)
 
     return text
 
@@ -202,18 +218,18 @@ var = OpDef(
 
 std = OpDef(
     "std",
-    "The square root of ``var``. d_x = ct / (out * (count - ddof)) * (x - mean): NaN where all "
-    "elements are equal, as the slope of a square root at 0.",
+    "The square root of ``var``. d_x = ct / (out * (count - ddof)) * (x - mean), and 0 where all "
+    "elements are equal.",
     ("x",), _spread_numpy("std"), _result(_kept), promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims, ddof: restore_axes(
-            ct / (out * (size_along(x, axes) - ddof)), x, axes, keepdims
+            ct / (not_zero(out) * (size_along(x, axes) - ddof)), x, axes, keepdims
         ) * _centred(x, axes)
     },
     tangent={
         "x": lambda dot, x, out, axes, keepdims, ddof: sum_(
             _centred(x, axes) * dot, axes=axes, keepdims=keepdims
-        ) / (out * (size_along(x, axes) - ddof))
+        ) / (not_zero(out) * (size_along(x, axes) - ddof))
     },
     label="std_{x}",
 )  # fmt: skip
@@ -221,26 +237,66 @@ std = OpDef(
 
 def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
     kept = axis_text(axes, keepdims or axes is not None)
-    total = f"{{out}} + np.log(np.sum(np.exp({{x}} - {{out}}){kept}))"
+    total = f"{{out}} + np.log(np.sum(np.exp({in_single(types)} - {{out}}){kept}))"
     if axes is not None and not keepdims:
         total = f"np.squeeze({total}{axis_text(axes)})"
+    total = as_before(types, total)
     shift = "{out} = np.where(np.isfinite({out}), {out}, 0.0)"  # inf - inf is no number
     return f"{{out}} = np.max({{x}}{kept})\n{shift}\n{{out}} = {total}"
+
+
+def _shares(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
+    """exp(x) / sum(exp(x)): ``out`` shifts, and the sum takes away what its rounding does."""
+    parts = exp(x - restore_axes(stop_gradient(out), x, axes, keepdims))
+    return parts / sum_(parts, axes=axes, keepdims=axes is not None)
 
 
 logsumexp = OpDef(
     "logsumexp",
     "log(sum(exp(x))) over axes, shifted by the largest element so that nothing overflows. "
-    "d_x = ct * exp(x - out).",
+    "d_x = ct * exp(x) / sum(exp(x)).",
     ("x",), _logsumexp_numpy, _result(_kept), promote=float_casts,
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: restore_axes(ct, x, axes, keepdims)
-        * exp(x - restore_axes(out, x, axes, keepdims))
+        * _shares(x, out, axes, keepdims)
     },
     tangent={
         "x": lambda dot, x, out, axes, keepdims: sum_(
-            dot * exp(x - restore_axes(out, x, axes, keepdims)), axes=axes, keepdims=keepdims
+            dot * _shares(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
     label="logsumexp_{x}",
+)  # fmt: skip
+
+
+def _norm_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
+    text = f"np.linalg.norm({in_single(types)}{axis_text(axes, keepdims)})"
+    if axes is not None and len(axes) > 2:
+        text = f"np.sqrt(np.sum(np.square({in_single(types)}){axis_text(axes, keepdims)}))"
+    return as_before(types, text)
+
+
+def _direction(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
+    """x / out, and 0 where x is 0. Squares that vanish leave a huge number, never a silent 0."""
+    dtype = getattr(x, "dtype_name", None)
+    if dtype is None:
+        return x / restore_axes(not_zero(out), x, axes, keepdims)
+    least = float(np.finfo(dtype).smallest_subnormal)
+    return x / restore_axes(maximum(out, least), x, axes, keepdims)
+
+
+norm = OpDef(
+    "norm",
+    "sqrt(sum(x²)) over axes; the slope at 0 is 0. d_x = ct * x / out.",
+    ("x",), _norm_numpy, _result(_kept), promote=float_casts,
+    adjoint={
+        "x": lambda ct, x, out, axes, keepdims: restore_axes(ct, x, axes, keepdims)
+        * _direction(x, out, axes, keepdims)
+    },
+    tangent={
+        "x": lambda dot, x, out, axes, keepdims: sum_(
+            dot * _direction(x, out, axes, keepdims), axes=axes, keepdims=keepdims
+        )
+    },
+    label="norm_{x}",
 )  # fmt: skip

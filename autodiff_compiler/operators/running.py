@@ -5,6 +5,7 @@ Positions are ints and carry no gradient: the values are what ``take_along`` fin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,9 +15,8 @@ from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.along import cumsum, float_casts, wide_dtype
 from autodiff_compiler.operators.compare import equal, logical_and
 from autodiff_compiler.operators.declare import normal_axes, shape_of_type, zero_gradient
-from autodiff_compiler.operators.elementwise import exp, stop_gradient, where
+from autodiff_compiler.operators.elementwise import exp, log, where
 from autodiff_compiler.operators.joining import flip
-from autodiff_compiler.operators.reduce import max
 from autodiff_compiler.operators.structure import cast_like, reduced_shape
 
 
@@ -69,15 +69,30 @@ cumprod: OpDef = OpDef(
 )  # fmt: skip
 
 
+def _each_sign(ct: Any, sums: Callable[[Any], Any]) -> Any:
+    """``sums(log(ct))`` for a ct of any sign: its positive part less its negative one."""
+
+    def part(ct: Any) -> Any:
+        none = ct <= 0.0
+        return exp(sums(where(none, -math.inf, log(where(none, 1.0, ct)))))
+
+    return part(ct) - part(-ct)
+
+
 def _logcumsumexp_back(ct: Any, x: Any, out: Any, axis: int) -> Any:
-    top = stop_gradient(max(x, axes=(axis,), keepdims=True, first=False))
-    return exp(x - top) * _from_end(ct * exp(top - out), axis)
+    scale = where(equal(out, -math.inf), 0.0, out)  # where nothing has come yet
+
+    def sums(logs: Any) -> Any:
+        behind = flip(logcumsumexp(flip(logs - scale, axes=(axis,)), axis=axis), axes=(axis,))
+        return x + behind
+
+    return _each_sign(ct, sums)
 
 
-logcumsumexp = OpDef(
+logcumsumexp: OpDef = OpDef(
     "logcumsumexp",
     "log(cumsum(exp(x))) along an axis, stable. d_x = exp(x) * the sum from the end of "
-    "ct * exp(-out).",
+    "ct * exp(-out), its positive and its negative terms added up as logarithms.",
     ("x",), "np.logaddexp.accumulate({x}, axis={axis})", _along(lambda dtype: dtype),
     promote=float_casts,
     adjoint={"x": _logcumsumexp_back},
@@ -87,8 +102,8 @@ logcumsumexp = OpDef(
 
 
 def _logcumsumexp_forward(dot: Any, x: Any, out: Any, axis: int) -> Any:
-    top = stop_gradient(max(x, axes=(axis,), keepdims=True, first=False))
-    return exp(top - out) * cumsum(dot * exp(x - top), axis=axis)
+    scale = where(equal(out, -math.inf), 0.0, out)
+    return _each_sign(dot, lambda logs: logcumsumexp(x + logs, axis=axis) - scale)
 
 
 def _ordered(dtype: str | None) -> str | None:

@@ -33,10 +33,10 @@ def selu(input_x: Any) -> Any:
 def gelu(input: Any, approximate: str = "none") -> Any:
     """input * Phi(input) with the normal distribution's Phi; 'tanh' approximates it."""
     if approximate == "none":
-        return 0.5 * input * (1.0 + special.erf(input / math.sqrt(2.0)))
+        return 0.5 * input * special.erfc(-input / math.sqrt(2.0))
     if approximate == "tanh":
-        inner = math.sqrt(2.0 / math.pi) * input * (1.0 + 0.044715 * elementwise.square(input))
-        return 0.5 * input * (1.0 + elementwise.tanh(inner))
+        inner = math.sqrt(8.0 / math.pi) * input * (1.0 + 0.044715 * elementwise.square(input))
+        return input * elementwise.sigmoid(inner)  # 1 + tanh(u / 2) is 2 sigmoid(u)
     raise ValueError(f"approximate is 'none' or 'tanh', not {approximate!r}")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import indexing, reduce
-from autodiff_compiler.ops import arrays, elementwise, layout, reductions
-from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, known_sizes
+from autodiff_compiler.operators import indexing
+from autodiff_compiler.ops import arrays, layout, running
+from autodiff_compiler.ops._shapes import known_rank, known_sizes
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
@@ -39,26 +38,7 @@ def _size(x: Any, p: float) -> Any:
     """The norm of order p along the last axis."""
     if p < 0:
         raise ValueError(f"the order of a norm is at least 0, not {p}")
-    parts = elementwise.abs(x)
-    if p == math.inf:
-        return reduce.max(parts, axes=(-1,), keepdims=False, first=True)
-    if p == 0:
-        return in_dtype(reductions.sum(elementwise.sign(parts), -1), dtype_of(x))
-    if p == 1:
-        return reductions.sum(parts, -1)
-    total = reductions.sum(elementwise.square(x) if p == 2 else _power(parts, p), -1)
-    zero = elementwise.equal(total, 0.0)
-    safe = elementwise.where(zero, 1.0, total)
-    root = elementwise.sqrt(safe) if p == 2 else elementwise.pow(safe, 1.0 / p)
-    return elementwise.where(zero, 0.0, root)
-
-
-def _power(parts: Any, p: float) -> Any:
-    """Powers of numbers that are not negative; below order 1 the slope at 0 is left out."""
-    if p >= 1:
-        return elementwise.pow(parts, p)
-    zero = elementwise.equal(parts, 0.0)
-    return elementwise.where(zero, 0.0, elementwise.pow(elementwise.where(zero, 1.0, parts), p))
+    return running.vector_norm(x, p, -1, False)
 
 
 __all__ = ["cdist", "dist", "pdist"]

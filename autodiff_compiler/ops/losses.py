@@ -1,6 +1,6 @@
 """Loss functions under MindSpore's names: compositions, so they differentiate by themselves.
 
-Formulas are written in the form that does not overflow: log_softmax, softplus, xlogy. Every input
+Formulas are written in the form that does not overflow: log_softmax, softplus. Every input
 has a gradient, also those that MindSpore takes as constants (targets, weights).
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
-from autodiff_compiler.ops import arrays, creation, elementwise, reductions, running, special
+from autodiff_compiler.ops import arrays, creation, elementwise, reductions, running
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, rank_of, shape_of
 
 #: Keeps the logarithm of a probability finite; smaller than float32 resolves next to 1e-5.
@@ -46,7 +46,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     difference = records.abs(input - target)
     if beta == 0:
         return reduced(difference, reduction)
-    near = records.square(difference) * (0.5 / beta)
+    near = records.square(records.clip(difference, 0.0, beta)) * (0.5 / beta)
     return reduced(elementwise.where(difference < beta, near, difference - 0.5 * beta), reduction)
 
 
@@ -56,7 +56,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
         raise ValueError(f"delta of huber_loss is positive, but it is {delta}")
     difference = records.abs(input - target)
     far = delta * (difference - 0.5 * delta)
-    near = 0.5 * records.square(difference)
+    near = 0.5 * records.square(records.clip(difference, 0.0, delta))
     return reduced(elementwise.where(difference <= delta, near, far), reduction)
 
 
@@ -158,16 +158,19 @@ def binary_cross_entropy_with_logits(
     logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Any:
     """``binary_cross_entropy`` of sigmoid(logits); ``pos_weight`` multiplies the label's term."""
-    missed = records.softplus(-logits)
-    if pos_weight is not None:
-        missed = (1.0 + (pos_weight - 1.0) * label) * missed
-    loss = (1.0 - label) * logits + missed
+    hit = label if pos_weight is None else pos_weight * label
+    loss = hit * records.softplus(-logits) + (1.0 - label) * records.softplus(logits)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Any:
-    """labels * (log(labels) - logits); 'batchmean' divides the sum by the size of axis 0."""
-    loss = special.xlogy(labels, labels) - labels * logits
+    """labels * (log(labels) - logits), and 0 with slope 0 where a label is 0.
+
+    'batchmean' divides the sum by the size of axis 0.
+    """
+    none = elementwise.equal(labels, 0.0)
+    certain = records.log(elementwise.where(none, 1.0, labels))
+    loss = labels * (certain - elementwise.where(none, 0.0, logits))
     if reduction == "batchmean":
         return reductions.sum(loss) / arrays.shape(logits)[0]
     return reduced(loss, reduction)

@@ -97,30 +97,41 @@ def norm(
 ) -> Any:
     """A vector's norm over one axis, or of all elements; over two axes a matrix's, as NumPy's.
 
-    Without ``ord`` it is the root of the sum of squares, over any axes. Its slope at 0 is NaN.
+    Without ``ord`` it is the root of the sum of squares, over any axes. Its slope at 0 is 0.
     """
     A = in_dtype(A, dtype)
     if ord is None:
         return _power_norm(A, 2, axes_of(dim, A), keepdim)
     if dim is None and rank_of(A) != 2:
-        flat = _vector_norm(arrays.ravel(A), ord, 0, False)
+        flat = vector_norm(arrays.ravel(A), ord, 0, False)
         return flat if not keepdim else arrays.reshape(flat, (1,) * known_rank(A, "norm"))
     axes = axes_of(dim, A) or (0, 1)
     if len(axes) == 1:
-        return _vector_norm(A, ord, axes[0], keepdim)
+        return vector_norm(A, ord, axes[0], keepdim)
     return _matrix_norm(A, ord, axes, keepdim, dim)
 
 
 def _power_norm(x: Any, p: float, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
+    """The norm of order p; where all is 0 its slope is 0, below order 1 at each 0."""
     if p == 2:
-        return elementwise.sqrt(reductions.sum(elementwise.square(x), axes, keepdims))
+        return reduce.norm(x, axes=axes, keepdims=bool(keepdims))
+    parts = elementwise.abs(x)
     if p == 1:
-        return reductions.sum(elementwise.abs(x), axes, keepdims)
-    total = reductions.sum(elementwise.pow(elementwise.abs(x), p), axes, keepdims)
-    return elementwise.pow(total, 1.0 / p)
+        return reductions.sum(parts, axes, keepdims)
+    total = reductions.sum(_guarded(parts, p, p < 1), axes, keepdims)
+    return _guarded(total, 1.0 / p, True)
 
 
-def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+def _guarded(x: Any, power: float, guard: bool) -> Any:
+    """x to a power; with ``guard`` 0 stays 0 with slope 0."""
+    if not guard or power < 0:
+        return elementwise.pow(x, power)
+    zero = elementwise.equal(x, 0.0)
+    return elementwise.where(zero, 0.0, elementwise.pow(elementwise.where(zero, 1.0, x), power))
+
+
+def vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+    """The norm of order ``ord`` along one axis."""
     if isinstance(ord, str):
         raise ValueError(f"{ord!r} is a norm of matrices; name two axes in dim")
     if ord == math.inf or ord == -math.inf:
@@ -151,9 +162,10 @@ def _matrix_norm(x: Any, ord: Any, axes: Sequence[int], keepdims: bool, dim: Any
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
     """The cosine of the angle between x1 and x2 along an axis."""
-    squares = [reductions.sum(elementwise.square(x), dim) for x in (x1, x2)]
-    sizes = elementwise.maximum(squares[0] * squares[1], eps * eps)
-    return reductions.sum(x1 * x2, dim) / elementwise.sqrt(sizes)
+    sizes = _power_norm(x1, 2, axes_of(dim, x1), False) * _power_norm(
+        x2, 2, axes_of(dim, x2), False
+    )
+    return reductions.sum(x1 * x2, dim) / elementwise.maximum(sizes, eps)
 
 
 def lp_norm(x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> Any:

@@ -97,7 +97,7 @@ def sinc(input: Any) -> Any:
 
 def hypot(input: Any, other: Any) -> Any:
     """sqrt(input² + other²)."""
-    return special.hypot(input, other)
+    return elementwise.hypot(input, other)
 
 
 def logaddexp(input: Any, other: Any) -> Any:

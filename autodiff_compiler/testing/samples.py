@@ -124,7 +124,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "logical_not": (case(MASK), case(X)),
     **_all("isnan isinf isfinite", _FINITE),
     # reductions
-    **_all("sum mean prod logsumexp", _REDUCTIONS),
+    **_all("sum mean prod logsumexp norm", _REDUCTIONS),
     **_all("all any", (case(MASK, axes=None, keepdims=False), *_REDUCTIONS)),
     **_all("max min", _EXTREMES),
     **_all("argmax argmin", _ARGUMENTS),
