@@ -275,6 +275,19 @@ def test_changes_below_a_gradient_inside_a_cell() -> None:
     )  # fmt: skip
 
 
+def test_changes_below_a_gradient_made_outside() -> None:
+    net = Flagged()
+    inner = ops.GradOperation()(net)
+
+    def times(x):
+        return inner(x) * x
+
+    assert_follows(
+        times, lambda: setattr(net, "square", True), lambda: setattr(net, "square", False),
+        np.full(3, 3.0), 4 * X,
+    )  # fmt: skip
+
+
 def test_compile_info_says_why() -> None:
     net = Scaled()
     slope(net, X)

@@ -51,7 +51,10 @@ class Calls(Texts):
     """Adds calls to ``Texts``."""
 
     def eval_Call(self, node: Any) -> Any:
-        callee = self._super(node) or self.evaluate(node.func)
+        return self.call_node(self._super(node) or self.evaluate(node.func), node)
+
+    def call_node(self, callee: Any, node: Any) -> Any:
+        """The outcome of a call whose callee has been evaluated: that may have effects."""
         args = self._items(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -240,6 +243,8 @@ class Calls(Texts):
         self, gradient: GradientFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """A ``grad`` operation on the function that ``gradient`` differentiates."""
+        if self.world.path(gradient) is not None:  # made outside: what it reads has a path, too
+            self.world.attribute(gradient, "fn", self.builder.span)
         given, named, sens = gradient.split_sens(list(args), dict(kwargs))
         slots = [*given, *named.values()]
         request = gradient.request([self._is_active(slot) for slot in slots])
@@ -249,18 +254,25 @@ class Calls(Texts):
                 "a Parameter that this text assigns cannot be differentiated inside it",
                 "assign it outside, or take the gradient outside",
             )
-        made = self.outline(gradient.fn, given, named, request.aux, request.weights)
+        made = self.outline(
+            gradient.fn, given, named, request.aux, request.weights, effects=True
+        )  # fmt: skip
         if not isinstance(made.returned, (Value, int, float)):
             raise self.fail(DTypeError, "the differentiated function returns nothing to "
                             "differentiate", "return a tensor from it")  # fmt: skip
         wrt = [made.places[position] for position in request.positions] + made.weights
         attrs = {
             "callee": self.world.share(made.function), "wrt": tuple(wrt),
-            "sens": request.sens == "given", "value": request.value or request.aux,
+            "sens": request.sens == "given",
+            "value": bool(request.value or request.aux or made.writes),
         }  # fmt: skip
+        if made.writes:
+            attrs["outputs"] = (0,)
         operands = [*made.operands, *([self.packed(self.lifted(sens))] if attrs["sens"] else [])]
         params = made.function.params
-        results = [Value(type_of(v)) for v in (made.function.returns if attrs["value"] else ())]
+        names = ["", *(write.name or write.target.name for write in made.writes)]
+        returns = made.function.returns if attrs["value"] else ()
+        results = [Value(type_of(v), name) for v, name in zip(returns, names)]
         results += [Value(params[place].type, f"d_{params[place].name}") for place in wrt]
         self.builder.add(
             Op(OPERATORS["grad"], tuple(operands), attrs, tuple(results), self.builder.span)
@@ -271,6 +283,9 @@ class Calls(Texts):
         value = None
         if attrs["value"]:
             value = self._told(self.unpacked(results.pop(0), made.outcome, made.heap), made)
+        for write in made.writes:
+            cell = self.world.cell_to_write(write.target, write.name)
+            self.state.heap[cell] = self.unpacked(results.pop(0))
         inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
         return self._adopt(gradient.pack(value, inputs, weights))
 

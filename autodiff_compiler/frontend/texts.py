@@ -174,13 +174,14 @@ class Texts(Access):
         aux: bool = False,
         keep: Sequence[Any] | None = (),
         root: bool = False,
+        effects: bool = False,
     ) -> Outlined:
         """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
         call of it takes. Outside arrays that it reads, and values of this text that it sees as a
         closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
         any case (None: every trainable one that is read). With ``aux`` the outputs after the first
-        are not differentiated. A ``root`` returns what it writes after its outcome; no other
-        function may change the heap of its caller.
+        are not differentiated. A ``root`` returns what it writes outside after its outcome, and so
+        does one with ``effects``; no function may change anything else of its caller's heap.
         """  # fmt: skip
         self.frame.names = self.state.names
         child = self.child(label_of(self.world.path(owner_of(callee))))
@@ -214,7 +215,9 @@ class Texts(Access):
             for thing in kept:
                 child.lift(thing)
             now = child.state.heap
-            clean = root or all(now.get(ref) is was for ref, was in heap.items())
+            outside = set(self.world.cells.values()) if effects else set()
+            changed = {ref for ref, was in heap.items() if now.get(ref) is not was}
+            clean = root or changed <= outside
             try:
                 returned = child.packed(outcome) if clean else MISSING
             except DTypeError:
@@ -222,7 +225,7 @@ class Texts(Access):
             writes = [
                 (write, child.packed(now[child.world.cells[key]]))
                 for key, write in child.world.written.items()
-                if root and now[child.world.cells[key]] is not heap[child.world.cells[key]]
+                if (root or effects) and child.world.cells[key] in changed
             ]
         for slot, value in enumerate((*args, *kwargs.values())):
             if slot in places:

@@ -67,11 +67,10 @@ class Writes(Calls):
         self._put(cell, new)
         return new
 
-    def eval_Call(self, node: Any) -> Any:
-        callee = self.evaluate(node.func)
+    def call_node(self, callee: Any, node: Any) -> Any:
         update = getattr(callee, "parameter_update", None)
         if update is None:
-            return super().eval_Call(node)
+            return super().call_node(callee, node)
         parameter = self._outside(node.args[0]) if node.args else None
         if not isinstance(parameter, Parameter) or len(node.args) != 2:
             raise self.fail(

@@ -160,3 +160,54 @@ def test_another_shape_is_refused():
 
 def test_check_grads_of_a_cell_that_writes_nothing_here():
     check_grads(Moving(), [Tensor(X)])
+
+
+class Bumping(nn.Cell):
+    """Counts its calls: in a number, and in a Parameter that the value depends on."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+        self.seen = Parameter(np.zeros(2, np.float32), requires_grad=False)
+
+    def construct(self, x):
+        self.calls = self.calls + 1
+        self.seen = self.seen + x
+        return x * x * self.calls
+
+
+def test_what_a_method_is_called_on_is_computed_once():
+    class Chained(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.bump = Bumping()
+
+        def construct(self, x):
+            return (self.bump(x) * self.bump(x)).sum().reshape(1)
+
+    net = Chained()
+    gradient = ms.GradOperation()(net)(Tensor([1.0, 2.0]))
+    assert net.bump.calls == 2  # 1 x^2 * 2 x^2
+    np.testing.assert_allclose(gradient.asnumpy(), [8.0, 64.0])
+
+
+def test_writes_below_a_gradient_inside_a_text():
+    """Twice 2 x * calls, by and by; their product is 8 x^2, and what was seen adds 2 x."""
+
+    class Outer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.bump = Bumping()
+            self.gradient = ms.GradOperation()(self.bump)
+
+        def construct(self, x):
+            return (self.gradient(x) * self.gradient(x)).sum() + self.bump.seen.sum()
+
+    x = Tensor([1.0, 2.0])
+    net = Outer()
+    assert float(net(x)) == 46.0 and net.bump.calls == 2
+    net = Outer()
+    gradient = ms.GradOperation()(net)(x)
+    np.testing.assert_allclose(gradient.asnumpy(), [18.0, 34.0])
+    assert net.bump.calls == 2
+    np.testing.assert_allclose(net.bump.seen.asnumpy(), [2.0, 4.0])
