@@ -29,6 +29,9 @@ class Entry(Protocol):
     guard: Guard
     used: int
 
+    def retire(self) -> None:
+        """It is dropped: nobody may hold on to it."""
+
 
 class Table:
     """The units of one function: a key, and those that the guards choose among."""
@@ -43,6 +46,7 @@ class Table:
         return ((key, unit) for key, units in [*self.units.items()] for unit in units)
 
     def drop(self, key: Hashable, unit: Any) -> None:
+        unit.retire()
         self.units[key] = tuple(u for u in self.units.get(key, ()) if u is not unit)
         if not self.units[key]:
             del self.units[key]
@@ -56,7 +60,7 @@ class Cache:
         self.per_function, self.overall = per_function, overall
         self.lock = threading.RLock()
         self.tables: dict[Hashable, Table] = {}
-        self._clock = itertools.count(1)
+        self.clock = itertools.count(1)
 
     def find(self, fn: Any, key: Hashable, slots: Sequence[Any]) -> Any | None:
         """The unit for this call, or None."""
@@ -66,7 +70,7 @@ class Cache:
         units = table.units.get(key, ())
         for unit in units:
             if unit.guard(fn, slots):
-                unit.used = next(self._clock)
+                unit.used = next(self.clock)
                 if unit is not units[0]:
                     # Most recent first. Two threads may race here; either order is right.
                     table.units[key] = (unit, *(other for other in units if other is not unit))
@@ -87,7 +91,7 @@ class Cache:
         """Keeps ``unit``, and drops the least lately used where there are too many."""
         with self.lock:
             table = self.table(fn)
-            unit.used = next(self._clock)
+            unit.used = next(self.clock)
             table.units[key] = (unit, *table.units.get(key, ()))
             own = [(other.used, k, other) for k, other in table.all()]
             if len(own) > self.per_function:
@@ -108,6 +112,8 @@ class Cache:
     def clear(self) -> None:
         """Forgets everything."""
         with self.lock:
+            for unit in self.all():
+                unit.retire()
             self.tables.clear()
 
     def _watched(self, owner: Any, name: Hashable) -> Any:

@@ -29,6 +29,23 @@ def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] 
 
     Hoisted tensors must still have the dtype and shape they were compiled for.
     """
+    lines, constants = guard_lines(assumptions, hoisted)
+    defaults = "".join(f", {name}={name}" for name in constants)
+    body = "".join(f"        {line}\n" for line in (*lines, "return True"))
+    text = (
+        f"def guard(fn, slots{defaults}):\n    try:\n{body}"
+        "    except Exception:\n        return False\n"
+    )
+    scope = dict(constants)
+    exec(compile(text, "<autodiff guard>", "exec", dont_inherit=True), scope)
+    return scope["guard"]
+
+
+def guard_lines(
+    assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] = ()
+) -> tuple[list[str], dict[str, Any]]:
+    """The lines of a guard, which return False or raise where an assumption fails, and the
+    constants ``c0``, ``c1`` … that they name."""
     writer = _Writer()
     assumptions = tuple(assumptions)
     writer.count(a.path for a in assumptions if a.test != "absent")
@@ -36,7 +53,7 @@ def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] 
         writer.assume(assumption)
     for item in hoisted:
         writer.same_signature(item)
-    return writer.finish()
+    return writer.lines, writer.constants
 
 
 def first_broken(
@@ -127,20 +144,10 @@ class _Writer:
             self.refuse_if("not hasattr(v, 'dtype')")
         if getattr(type_, "dtype", None) is not None:
             dtype = np.dtype(type_.dtype)  # type: ignore[attr-defined]
-            self.refuse_if(f"v.dtype != {self.constant(dtype)}")
+            known = self.constant(dtype)
+            self.refuse_if(f"v.dtype is not {known} and v.dtype != {known}")
         if getattr(type_, "has_static_shape", False):
             self.refuse_if(f"v.shape != {self.constant(type_.shape)}")  # type: ignore[attr-defined]
-
-    def finish(self) -> Guard:
-        defaults = "".join(f", {name}={name}" for name in self.constants)
-        body = "".join(f"        {line}\n" for line in (*self.lines, "return True"))
-        text = (
-            f"def guard(fn, slots{defaults}):\n    try:\n{body}"
-            "    except Exception:\n        return False\n"
-        )
-        scope = dict(self.constants)
-        exec(compile(text, "<autodiff guard>", "exec", dont_inherit=True), scope)
-        return scope["guard"]
 
 
 def _parse(path: str) -> ast.expr:
@@ -188,4 +195,4 @@ def _alike(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-__all__ = ["Guard", "compile_guard", "first_broken"]
+__all__ = ["Guard", "compile_guard", "first_broken", "guard_lines"]

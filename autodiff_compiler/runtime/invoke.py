@@ -6,6 +6,7 @@ so that this floor knows text and plain records only.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from autodiff_compiler.runtime.cache import Cache
 from autodiff_compiler.runtime.guards import compile_guard, first_broken
 from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.load import load
+from autodiff_compiler.runtime.quick import Quick, compile_quick
 from autodiff_compiler.runtime.sensitivity import sensitivity_arrays
 from autodiff_compiler.runtime.slots import (
     check_arity,
@@ -68,6 +70,14 @@ class Unit:
         self.exact = not _is_partial(self.inputs, self.weights)
         # An id in the signature speaks of an object only as long as that lives.
         self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
+        self.quick: Quick | None = None
+        self.quick_users: weakref.WeakSet[GradientFunction] = weakref.WeakSet()
+
+    def retire(self) -> None:
+        """Nobody calls this unit any more but those who find it in the cache."""
+        for gradient in [*self.quick_users]:
+            if gradient.quick is self.quick:
+                gradient.quick = None
 
     def run_forward(self, slots: Sequence[Any]) -> Any:
         """The value of a forward-only unit."""
@@ -106,7 +116,7 @@ class Unit:
         if not self.request.value:
             return None, gradients[:inputs], gradients[inputs:]
         # Unlike backward, forward may return an argument, a view of one, or a residual.
-        (value,) = self.results((_own(value, _memory(arrays)),), arrays)
+        (value,) = self.results((_own_apart(value, arrays),), arrays)
         value = _relisted(value, self.compiled.structure)
         return value, gradients[:inputs], gradients[inputs:]
 
@@ -186,7 +196,25 @@ class Runtime:
             unit = self._compiled(gradient.fn, key, slots, request, tuple(kwargs))
         unit.calls += 1
         value, inputs, weights = unit.run_pair(slots, sens)
+        if unit.calls > 1 and not kwargs:
+            self._quicken(gradient, unit, slots)
         return gradient.pack(value, inputs, weights, unit.request.positions)
+
+    def _quicken(self, gradient: GradientFunction, unit: Unit, slots: tuple) -> None:
+        """The next call of ``gradient`` may take the quick way."""
+        if unit.quick is None and unit.exact and unit.wraps:
+            clock = self.cache.clock
+
+            def used() -> None:
+                unit.calls += 1
+                unit.used = next(clock)
+
+            unit.quick = compile_quick(
+                gradient, unit.compiled, unit.request, unit.loaded, slots, _own_apart, used
+            )
+        if unit.quick is not None and gradient.packs_plainly:
+            gradient.quick = unit.quick
+            unit.quick_users.add(gradient)
 
     def _compiled(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
@@ -285,6 +313,10 @@ def _own(value: Any, held: set[int]) -> Any:
     if type(value) is dict:
         return {key: _own(item, held) for key, item in value.items()}
     return value
+
+
+def _own_apart(value: Any, arrays: Sequence[Any]) -> Any:
+    return _own(value, _memory(arrays))
 
 
 def _relisted(value: Any, structure: Any) -> Any:

@@ -106,8 +106,8 @@ def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequenc
     It is generated text for exactly this structure, so that nothing is looked at twice.
     """
     names = {f"h{number}": source for number, source in enumerate(hoisted)}
-    parts = [_expression(slots[slot], f"slots[{slot}]") for slot in wanted]
-    parts += [_expression(source, name) for name, source in names.items()]
+    parts = [expression(slots[slot], f"slots[{slot}]") for slot in wanted]
+    parts += [expression(source, name) for name, source in names.items()]
     defaults = "".join(f", {name}={name}" for name in names)
     text = f"def read(slots{defaults}):\n    return ({''.join(part + ', ' for part in parts)})\n"
     scope: dict[str, Any] = dict(names)
@@ -115,15 +115,16 @@ def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequenc
     return scope["read"]
 
 
-def _expression(value: Any, path: str) -> str:
+def expression(value: Any, path: str) -> str:
+    """Text that gives the arrays in ``value``, which stands at ``path``, in its structure."""
     if isinstance(value, (Tensor, AttributeInput)):
         return f"{path}._data"
     if not holds_tensor(value):
         return path
     if isinstance(value, dict):
-        items = (f"{key!r}: {_expression(item, f'{path}[{key!r}]')}" for key, item in value.items())
+        items = (f"{key!r}: {expression(item, f'{path}[{key!r}]')}" for key, item in value.items())
         return "{" + ", ".join(items) + "}"
-    inner = "".join(_expression(item, f"{path}[{n}]") + ", " for n, item in enumerate(value))
+    inner = "".join(expression(item, f"{path}[{n}]") + ", " for n, item in enumerate(value))
     return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
 
 
@@ -166,5 +167,7 @@ def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
     return scope["stand_in"]
 
 
-__all__ = ["check_arity", "compile_reader", "holds_tensor", "is_tensor", "known_by_identity",
-           "signature"]  # fmt: skip
+__all__ = [
+    "check_arity", "compile_reader", "expression", "holds_tensor", "is_tensor",
+    "known_by_identity", "signature",
+]  # fmt: skip

@@ -40,7 +40,7 @@ FLOORS = (
     ),
     ("adjoint:", "passes: * runner"),
     ("emit: literals templates unparse wrap lines uses statements loops compose names to_numpy",),
-    ("runtime: known load guards slots sensitivity cache invoke",),
+    ("runtime: known load guards slots sensitivity cache quick invoke",),
     ("pipeline",),
     ("testing:", "api", "cli"),
     ("__init__", "__main__"),

@@ -15,7 +15,10 @@ class Entry:
     """A unit that is nothing but its guard."""
 
     def __init__(self, guard=lambda fn, slots: True):
-        self.guard, self.used = guard, 0
+        self.guard, self.used, self.retired = guard, 0, False
+
+    def retire(self):
+        self.retired = True
 
 
 class Net(Cell):
@@ -116,6 +119,8 @@ def test_units_of_a_lambda_stay():
 
 def test_clear():
     cache = Cache()
-    cache.add(make(0), "key", Entry())
+    entry = Entry()
+    cache.add(make(0), "key", entry)
     cache.clear()
+    assert entry.retired
     assert cache.all() == [] and cache.find(make(0), "key", ()) is None

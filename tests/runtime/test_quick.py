@@ -1,0 +1,160 @@
+"""The quick way gives what the long way gives, is taken, and steps aside for whatever is new."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import GradOperation, Parameter, ParameterTuple, Tensor, nn, ops
+from autodiff_compiler.errors import CallError, SensitivityError
+
+X = Tensor(np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], np.float32))
+S = Tensor(np.array([[10.0, 1.0, -1.0], [2.0, 0.0, 5.0]], np.float32))
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor(np.array([2.0, 3.0, 5.0], np.float32)), name="w")
+        self.scale = 2.0
+
+    def construct(self, x, k):
+        return x * x * self.w * self.scale * k
+
+
+def expected(net, x, k, sens):
+    x, w, sens = x.asnumpy(), net.w.asnumpy(), sens.asnumpy()
+    factor = net.scale * k
+    return 2 * x * w * factor * sens, (x * x * factor * sens).sum(0)
+
+
+def close(found, wanted):
+    (d_x,), (d_w,) = found
+    assert np.allclose(d_x.asnumpy(), wanted[0]) and np.allclose(d_w.asnumpy(), wanted[1])
+
+
+@pytest.fixture
+def net():
+    return Net()
+
+
+@pytest.fixture
+def gradient(net):
+    made = GradOperation(True, True, True)(net, ParameterTuple(net.trainable_params()))
+    for _ in range(3):
+        close(made(X, 3.0, S), expected(net, X, 3.0, S))
+    assert made.quick is not None and made.quick(net, (X, 3.0, S)) is not False
+    return made
+
+
+def test_other_numbers_and_new_values(net, gradient):
+    y = Tensor(np.ones((2, 3), np.float32))
+    assert gradient.quick(net, (y, -0.5, S)) is not False
+    close(gradient(y, -0.5, S), expected(net, y, -0.5, S))
+    net.w.set_data(Tensor(np.array([1.0, 0.0, -1.0], np.float32)))
+    close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
+
+
+def test_what_is_new_goes_the_long_way(net, gradient):
+    other = Tensor(np.ones((4, 3), np.float32))
+    double = Tensor(X.asnumpy().astype(np.float64))
+    for args in ((other, 3.0, other), (X, 3, S), (Parameter(X), 3.0, S), (double, 3.0, S)):
+        assert gradient.quick(net, args) is False
+    close(gradient(other, 3.0, other), expected(net, other, 3.0, other))
+    close(gradient(X, 3, S), expected(net, X, 3, S))
+    close(gradient(X, k=3.0, sens=S), expected(net, X, 3.0, S))
+
+
+def test_a_changed_attribute_is_seen(net, gradient):
+    net.scale = -7.0
+    assert gradient.quick(net, (X, 3.0, S)) is False
+    close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
+
+
+def test_errors_are_those_of_the_long_way(gradient):
+    with pytest.raises(SensitivityError, match="shape"):
+        gradient(X, 3.0, Tensor(np.ones((1, 3), np.float32)))
+    with pytest.raises(CallError, match="dtype float32"):
+        gradient(X, 3.0, Tensor(np.ones((2, 3))))
+    with pytest.raises(CallError, match="missing 2 required"):
+        gradient(S)
+
+
+def test_calls_are_counted_and_clear_lets_go(net, gradient):
+    before, after = [], []
+    for calls in (before, after):
+        gradient(X, 3.0, S)
+        calls += [unit.calls for unit in ms.compile_info().units if unit.title.startswith("Net.")]
+    assert after[-1] == before[-1] + 1
+    ms.compile_info().clear()
+    assert gradient.quick is None
+    close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
+
+
+def test_nothing_keeps_a_gradient_function_alive(gradient):
+    gone = weakref.ref(gradient)
+    again = GradOperation(True, True, True)(gradient.fn, gradient.weights)
+    again(X, 3.0, S)
+    assert again.quick is gradient.quick
+    del gradient
+    gc.collect()
+    assert gone() is not None  # the fixture holds it
+    assert again(X, 3.0, S)
+
+
+def test_a_value_has_memory_of_its_own():
+    gradient = ms.value_and_grad(lambda x: ops.reshape(x, (3, 2)))
+    for _ in range(4):
+        value, d_x = gradient(X)
+        value.asnumpy()[...] = 0.0
+        d_x.asnumpy()[...] = 0.0
+    assert gradient.quick is not None
+    value, d_x = gradient(X)
+    assert np.array_equal(value.asnumpy().ravel(), X.asnumpy().ravel())
+    assert np.array_equal(d_x.asnumpy(), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda f: GradOperation()(f),
+        lambda f: GradOperation(get_all=True)(f),
+        lambda f: ms.grad(f, (0, 1)),
+        lambda f: ms.grad(f, 1),
+        lambda f: ms.grad(f, (1, 0), return_ids=True),
+        lambda f: ms.value_and_grad(f, (1,)),
+        lambda f: ms.value_and_grad(f, (0, 1)),
+    ],
+)
+def test_structures(make):
+    gradient = make(lambda x, y: (x * y * y).sum())
+    first = gradient(X, S)
+    for _ in range(3):
+        assert str(gradient(X, S)) == str(first)
+
+
+def test_lists_and_single_weights_keep_their_structure(net):
+    w = net.w
+    made = [GradOperation(get_by_list=True)(net, weights) for weights in ((w,), [w], w, [w, w])]
+    for _ in range(3):
+        results = [gradient(X, 3.0) for gradient in made]
+        assert [type(result) for result in results] == [tuple, tuple, Tensor, tuple]
+        assert len(results[3]) == 2
+
+
+def test_the_note_names_the_users_line():
+    def f(x, n):
+        return x[n] * x[n]
+
+    gradient = ms.grad(f)
+    for _ in range(3):
+        gradient(X, 1)
+    with pytest.raises(IndexError) as caught:
+        gradient(X, 5)
+    assert "return x[n] * x[n]" in "".join(getattr(caught.value, "__notes__", [])) + str(
+        caught.value
+    ) + str(caught.value.__cause__)
