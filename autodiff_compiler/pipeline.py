@@ -22,7 +22,7 @@ from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_regions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import Type, carries_cotangent
+from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.own import own_results
@@ -166,7 +166,9 @@ def header(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
     if request.differentiates:
         wanted = [names[place] for place in stages.wrt]
         lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", f"sens: {request.sens}"])
-    return [*lines, "", *_usage(stages, request, printed)]
+    drawn_from = [name for name, param in zip(names, primal.params) if param.type == GENERATOR]
+    made = [f"    {name} = np.random.default_rng()" for name in drawn_from]
+    return [*lines, "", *made, *_usage(stages, request, printed)]
 
 
 def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:

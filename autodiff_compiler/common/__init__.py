@@ -16,11 +16,22 @@ from autodiff_compiler.common.dtype import (
 )
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
-from autodiff_compiler.common.seed import get_seed, set_seed
+from autodiff_compiler.common.seed import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    get_seed,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+    set_seed,
+)
 from autodiff_compiler.common.tensor import Tensor, tensor
 
 __all__ = [
-    "GRAPH_MODE", "PYNATIVE_MODE", "Cell", "CellDict", "CellList", "Parameter", "ParameterTuple",
-    "SequentialCell", "Tensor", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_context",
-    "get_seed", "initializer", "pytype_to_dtype", "set_context", "set_seed", "tensor",
+    "GRAPH_MODE", "PYNATIVE_MODE", "Cell", "CellDict", "CellList", "Generator", "Parameter",
+    "ParameterTuple", "SequentialCell", "Tensor", "default_generator", "dtype", "dtype_to_nptype",
+    "dtype_to_pytype", "get_context", "get_rng_state", "get_seed", "initial_seed", "initializer",
+    "manual_seed", "pytype_to_dtype", "seed", "set_context", "set_rng_state", "set_seed", "tensor",
 ]  # fmt: skip

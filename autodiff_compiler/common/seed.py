@@ -1,21 +1,102 @@
-"""The one source of random numbers, so that a seed makes a whole program repeatable."""
+"""Where random numbers come from, so that a seed makes a whole program repeatable.
+
+There is one generator for the whole program, a stream for each explicit seed, and as many
+``Generator`` objects as a user makes. Eager code and compiled code draw from the same ones.
+"""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet
+
 import numpy as np
 
+from autodiff_compiler.common.tensor import Tensor, wrap
+
+#: More streams of explicit seeds than this are not remembered; the oldest begins anew.
+STREAMS = 1024
+_everyone: WeakSet[Generator] = WeakSet()
+
+
+class Generator:
+    """A source of random numbers with a state of its own; it begins with the seed 0.
+
+    >>> generator = Generator().manual_seed(7)
+    >>> before = generator.get_state()
+    >>> first = generator.numpy.random()
+    >>> _ = generator.set_state(before)
+    >>> generator.numpy.random() == first, generator.initial_seed()
+    (True, 7)
+    """
+
+    #: What compiled code calls it wherever it is read; none for one that a user made.
+    name = ""
+    _data: np.random.Generator
+
+    def __init__(self) -> None:
+        self.manual_seed(0)
+        _everyone.add(self)
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """NumPy's generator, which does the work."""
+        return self._data
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begins anew, with a seed."""
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError("Seed must be an integer.")
+        self._seed, self._data = seed, np.random.default_rng(seed % 2**64)
+        return self
+
+    def seed(self) -> int:
+        """Begins anew with a seed that nobody knows, and tells it."""
+        return self.manual_seed(secrets.randbits(32)).initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed it began with."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """The state, as a uint8 Tensor of 37 bytes."""
+        state: Any = self._data.bit_generator.state
+        numbers = (*state["state"].values(), state["uinteger"], state["has_uint32"])
+        parts = [int(n).to_bytes(size, "little") for n, size in zip(numbers, (16, 16, 4, 1))]
+        return wrap(np.frombuffer(b"".join(parts), np.uint8).copy())
+
+    def set_state(self, state: Tensor) -> None:
+        """Goes on from a state that ``get_state`` gave."""
+        text = state.asnumpy().tobytes()
+        if len(text) != 37:
+            raise ValueError("the state of a Generator is what its get_state gives")
+        ends = (0, 16, 32, 36, 37)
+        known = [int.from_bytes(text[a:b], "little") for a, b in zip(ends, ends[1:])]
+        self._data.bit_generator.state = {
+            "bit_generator": "PCG64", "state": {"state": known[0], "inc": known[1]},
+            "uinteger": known[2], "has_uint32": known[3],
+        }  # fmt: skip
+
+
+#: The generator of everything that is drawn without a seed.
+default_generator = Generator()
+default_generator.name = "rng"
+_streams: dict[tuple[int, ...], Generator] = {}
 _state: dict[str, int | None] = {"seed": None}
-_generators = [np.random.default_rng()]
 
 
 def set_seed(seed: int) -> None:
-    """Restarts all random numbers, NumPy's global ones among them."""
+    """Restarts all random numbers, NumPy's global ones among them; Generators stay as they are."""
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise TypeError(f"The argument 'seed' must be type of int, but got {type(seed).__name__}.")
     if seed < 0:
         raise ValueError(f"The argument 'seed' must be a non-negative integer, but got {seed}.")
     _state["seed"] = seed
-    _generators[:] = [np.random.default_rng(seed)]
+    default_generator.manual_seed(seed)
+    for key, generator in _streams.items():
+        _restart(generator, key)
     np.random.seed(seed % 2**32)
 
 
@@ -24,6 +105,60 @@ def get_seed() -> int | None:
     return _state["seed"]
 
 
+def manual_seed(seed: int) -> Generator:
+    """Restarts the generator of everything that is drawn without a seed."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """As ``manual_seed``, with a seed that nobody knows; tells it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that what is drawn without a seed began with."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of what is drawn without a seed."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Tensor) -> None:
+    """Goes on from a state that ``get_rng_state`` gave."""
+    default_generator.set_state(state)
+
+
 def generator() -> np.random.Generator:
     """What initializers draw from."""
-    return _generators[0]
+    return default_generator.numpy
+
+
+def stream(*seeds: int) -> Generator:
+    """The generator of explicit seeds: draws of the same seeds go on where the last one ended."""
+    if seeds not in _streams:
+        if len(_streams) >= STREAMS:
+            del _streams[next(iter(_streams))]
+        _restart(_streams.setdefault(seeds, Generator()), seeds)
+    return _streams[seeds]
+
+
+def _restart(generator: Generator, seeds: tuple[int, ...]) -> None:
+    entropy = [seed % 2**64 for seed in (_state["seed"] or 0, *seeds)]
+    generator.name = f"rng_{max(seeds)}"
+    generator._seed, generator._data = max(seeds), np.random.default_rng(entropy)
+
+
+@contextmanager
+def replayed() -> Iterator[None]:
+    """After the block, every generator is where it was before it: what draws can be run again."""
+    kept = [(generator, generator.get_state()) for generator in _everyone]
+    try:
+        yield
+    finally:
+        for generator, state in kept:
+            generator.set_state(state)
+
+
+default_generator.seed()

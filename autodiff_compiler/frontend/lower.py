@@ -15,6 +15,7 @@ import numpy as np
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.heap import frozen
@@ -113,17 +114,22 @@ class Lowering(Statements):
         return self.hoisted[id(thing)][1]
 
     def _name_of(self, thing: Any) -> str:
+        if isinstance(thing, Generator) and thing.name:
+            return thing.name
         path = self.world.path(thing) or ""
         last = path.replace("].", ".").rstrip("]'\"").rpartition(".")[2].rpartition("['")[2]
         name = last if last.isidentifier() else ""
         if not name and isinstance(thing, Parameter):
             name = thing.name.rpartition(".")[2]
-        return name if name.isidentifier() and name != "cell_contents" else ""
+        if name.isidentifier() and name != "cell_contents":
+            return name
+        return "generator" if isinstance(thing, Generator) else ""
 
     def name_outside(self, thing: Any) -> str:
         """What the caller calls an array that this function reads: ``fc1_weight``."""
         inner = self.hoisted[id(thing)][1].name
-        return f"{self.label}_{inner}" if self.label else inner
+        known_to_all = isinstance(thing, Generator) and thing.name
+        return f"{self.label}_{inner}" if self.label and not known_to_all else inner
 
     def original(self, arg: Any) -> Any:
         """Outside arrays as the objects they are."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName
 from autodiff_compiler.frontend.memory import Memory
@@ -41,8 +42,9 @@ class BeginAgain(Exception):
 
 
 def is_array(thing: Any) -> bool:
-    """Whether ``thing`` holds numbers that may change without its identity changing."""
-    return isinstance(thing, (Tensor, np.ndarray, AttributeInput))
+    """Whether ``thing`` holds what may change without its identity changing: numbers, or the state
+    of a random generator."""
+    return isinstance(thing, (Tensor, np.ndarray, AttributeInput, Generator))
 
 
 @dataclass

@@ -17,7 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.ir.types import Type, in_double, type_of_array, type_of_literal
+from autodiff_compiler.ir.types import (
+    GENERATOR,
+    Type,
+    in_double,
+    type_of_array,
+    type_of_literal,
+)
 
 #: Every operator by name; filled by the constructors in ``operators/declare.py``.
 OPERATORS: dict[str, OpDef] = {}
@@ -151,9 +157,11 @@ class OpDef:
 
 
 def value_type(value: Any) -> Type:
-    """The type of an ndarray, NumPy scalar, Python number, None or string."""
+    """The type of an ndarray, NumPy scalar, random generator, Python number, None or string."""
     if isinstance(value, (np.ndarray, np.generic)):
         return type_of_array(value)
+    if isinstance(value, np.random.Generator):
+        return GENERATOR
     return type_of_literal(value)
 
 

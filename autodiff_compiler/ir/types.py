@@ -69,7 +69,7 @@ class ScalarType(Type):
 
 @dataclass(frozen=True)
 class ConstantType(Type):
-    """None or a string: carried along, never computed with."""
+    """None, a string or a random generator: carried along, never computed with."""
 
     kind: str
 
@@ -126,7 +126,7 @@ class UndefinedType(Type):
 
 
 INT, FLOAT, BOOL, COMPLEX = (ScalarType(kind) for kind in ("int", "float", "bool", "complex"))
-NONE, STR = ConstantType("none"), ConstantType("str")
+NONE, STR, GENERATOR = (ConstantType(kind) for kind in ("none", "str", "generator"))
 SHAPE = ShapeTupleType()
 UNDEFINED = UndefinedType()
 
@@ -230,7 +230,7 @@ def parse_type(text: str) -> Type:
     text = text.strip()
     words = {
         "int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX, "none": NONE, "str": STR,
-        "shape": SHAPE, "undefined": UNDEFINED,
+        "shape": SHAPE, "undefined": UNDEFINED, "generator": GENERATOR,
     }  # fmt: skip
     if text in words:
         return words[text]

@@ -8,6 +8,8 @@ from autodiff_compiler.ops.contraction import *  # noqa: F403
 from autodiff_compiler.ops.convolution import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
 from autodiff_compiler.ops.distances import *  # noqa: F403
+from autodiff_compiler.ops.draws import *  # noqa: F403
+from autodiff_compiler.ops.dropout import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
 from autodiff_compiler.ops.images import (  # noqa: F401
     channel_shuffle,

@@ -22,7 +22,7 @@ from autodiff_compiler.common.dtype import (
 )
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import reduce, structure
-from autodiff_compiler.ops import arrays, creation, elementwise, reductions
+from autodiff_compiler.ops import arrays, creation, draws, elementwise, reductions
 from autodiff_compiler.ops._shapes import (
     axes_of,
     dtype_of,
@@ -137,6 +137,11 @@ def where(self: Any, condition: Any, y: Any) -> Any:
     return elementwise.where(condition, self, y)
 
 
+def bernoulli(self: Any, *, generator: Any = None) -> Any:
+    """Ones, each with the probability in self, and zeros."""
+    return draws.bernoulli(self, self, generator)
+
+
 def swap_last_axes(self: Any) -> Any:
     """The last two axes exchanged."""
     return structure.swap_last_axes(self)
@@ -174,7 +179,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     **MATRIX_METHODS,
     **_of(reductions, "all amax amin any argmax argmin log_softmax logsumexp mean prod softmax"),
     **dict(
-        astype=astype, broadcast_to=broadcast_to, copy=elementwise.deepcopy, cumsum=cumsum,
+        astype=astype, bernoulli=bernoulli, broadcast_to=broadcast_to,
+        copy=elementwise.deepcopy, cumsum=cumsum, multinomial=draws.multinomial,
         expand=broadcast_to, expand_as=expand_as, flip=flip, max=max, min=min, permute=permute,
         reshape=reshape, std=std, sum=sum, swapdims=arrays.swapaxes, to=astype,
         transpose=transpose, type=astype, type_as=type_as, value=lambda self: self, var=var,

@@ -4,6 +4,7 @@ from autodiff_compiler.ops.affine import Dense  # noqa: F401
 from autodiff_compiler.ops.array_primitives import *  # noqa: F403
 from autodiff_compiler.ops.assign import Assign, AssignAdd, AssignSub  # noqa: F401
 from autodiff_compiler.ops.convolution_primitives import *  # noqa: F403
+from autodiff_compiler.ops.draw_primitives import *  # noqa: F403
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
 from autodiff_compiler.ops.images import (  # noqa: F401
     ResizeBilinearV2,

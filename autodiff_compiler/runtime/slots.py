@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ops.gradient import GradientFunction
@@ -117,7 +118,7 @@ def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequenc
 
 def expression(value: Any, path: str) -> str:
     """Text that gives the arrays in ``value``, which stands at ``path``, in its structure."""
-    if isinstance(value, (Tensor, AttributeInput)):
+    if isinstance(value, (Tensor, AttributeInput, Generator)):
         return f"{path}._data"
     if not holds_tensor(value):
         return path

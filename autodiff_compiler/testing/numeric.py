@@ -19,6 +19,7 @@ import numpy as np
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
 from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.seed import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
@@ -116,7 +117,8 @@ def _check(
     out = _run(fn, inputs, weights)
     sens = _like(out, rng)
     gradient = GradOperation(get_all=True, get_by_list=True, sens_param=True)(fn, weights)
-    in_inputs, in_weights = gradient(*inputs, sens)
+    with replayed():
+        in_inputs, in_weights = gradient(*inputs, sens)
     tensors = [(place, x) for place, x in enumerate(inputs) if isinstance(x, Tensor)]
     names = _names(fn, len(inputs))
     rows: list[Row] = []
@@ -215,13 +217,14 @@ def _difference(
 
 
 def _run(fn: Any, inputs: Sequence[Any], weights: Sequence[Parameter]) -> Any:
-    """``fn`` as plain Python. State that it changes is put back."""
+    """``fn`` as plain Python. State that it changes, that of generators too, is put back."""
     method = fn.construct if isinstance(fn, Cell) else fn
     state = _state(fn, weights)
     kept = [(parameter, parameter._data) for parameter in state]
     copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
     try:
-        return method(*copies)
+        with replayed():
+            return method(*copies)
     finally:
         for parameter, value in kept:
             parameter._data = value

@@ -13,6 +13,7 @@ import numpy as np
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.testing.array_samples import ARRAY_SAMPLES
 from autodiff_compiler.testing.convolution_samples import CONVOLUTION_SAMPLES
+from autodiff_compiler.testing.draw_samples import DRAW_SAMPLES
 from autodiff_compiler.testing.function_samples import FUNCTION_SAMPLES
 from autodiff_compiler.testing.matrix_samples import MATRIX_SAMPLES
 from autodiff_compiler.testing.sampling import Sample, case, ints, real
@@ -163,6 +164,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "flip": (case(X, axes=None), case(X, axes=(1,))),
     **ARRAY_SAMPLES,
     **CONVOLUTION_SAMPLES,
+    **DRAW_SAMPLES,
     **FUNCTION_SAMPLES,
     **MATRIX_SAMPLES,
     # parts

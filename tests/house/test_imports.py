@@ -28,7 +28,7 @@ FLOORS = (
     ),
     ("operators: declare structure families control containers",),
     (
-        "common: context dtype engine seed convert printing indexing eager tensor initializer "
+        "common: context dtype engine convert printing indexing eager tensor seed initializer "
         "parameter cell containers",
     ),
     ("ops:", "numpy:", "nn:"),

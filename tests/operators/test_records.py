@@ -6,6 +6,7 @@ and fails as long as it has none. Derivatives are held against central differenc
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ CASES = [
 #: Operators whose result has a size that values decide.
 SIZED_AT_RUN_TIME = (
     "unbroadcast_to", "index", "stack_rows", "repeat", "nonzero", "first_places", "unique",
+    "draw_order",
 )  # fmt: skip
 SMOOTH = [p for p in CASES if p.values[0].kind != "zero"]
 
@@ -99,7 +101,7 @@ class Program:
         self.builder = Builder()
         operands: list[Any] = []
         for position, given in enumerate(sample.operands):
-            if isinstance(given, (list, tuple, np.ndarray)):
+            if isinstance(given, (list, tuple, np.ndarray, np.random.Generator)):
                 value = taken(given, dtype)
                 self.args.append(value)
                 self.params.append(Value(typing(type_of_sample(value)), f"x{position}"))
@@ -124,8 +126,11 @@ class Program:
                 needed.update(operand for operand in op.operands if isinstance(operand, Value))
                 ops.insert(0, op)
         region = Region((*self.params, *extra), tuple(ops), tuple(returns))
+        fresh = [
+            copy.deepcopy(arg) if isinstance(arg, np.random.Generator) else arg for arg in args
+        ]
         with np.errstate(all="ignore"):
-            return run(Function("f", region, NOWHERE), args)
+            return run(Function("f", region, NOWHERE), fresh)
 
     def value(self, args: Sequence[Any] | None = None) -> Any:
         return self.run([self.out], self.args if args is None else args)[0]

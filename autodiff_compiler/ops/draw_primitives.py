@@ -1,0 +1,103 @@
+"""The operator classes of random draws and dropout. Two seeds of 0 mean the program's generator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.common.dtype import int32
+from autodiff_compiler.ops import draws, dropout
+from autodiff_compiler.ops._shapes import in_dtype
+from autodiff_compiler.ops.primitive import Primitive
+
+
+class Dropout(Primitive):
+    """Each element kept with the probability keep_prob and divided by it, and the mask, in the
+    dtype of the input."""
+
+    def __init__(self, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0):
+        super().__init__()
+        if not 0 < keep_prob <= 1:
+            raise ValueError(f"keep_prob is in (0, 1], but got {keep_prob}")
+        self.keep_prob, self.seeds = keep_prob, (Seed0, Seed1)
+
+    def __call__(self, x: Any) -> tuple[Any, Any]:
+        return dropout.dropped_with_mask(x, self.keep_prob, self.seeds)
+
+
+class Dropout2D(Primitive):
+    """Whole channels kept with the probability keep_prob and divided by it, and the bools of it."""
+
+    def __init__(self, keep_prob: float = 0.5):
+        super().__init__()
+        if not 0 < keep_prob <= 1:
+            raise ValueError(f"keep_prob is in (0, 1], but got {keep_prob}")
+        self.keep_prob = keep_prob
+
+    def __call__(self, x: Any) -> tuple[Any, Any]:
+        return dropout.channels_with_mask(x, self.keep_prob)
+
+
+class Dropout3D(Dropout2D):
+    """Whole channels kept with the probability keep_prob and divided by it, and the bools of it."""
+
+
+class _Seeded(Primitive):
+    def __init__(self, seed: int = 0, seed2: int = 0):
+        super().__init__()
+        self.seeds = (seed, seed2)
+
+
+class StandardNormal(_Seeded):
+    """Normally distributed numbers of mean 0 and deviation 1, in a shape."""
+
+    def __call__(self, shape: Any) -> Any:
+        return draws.standard_normal(shape, self.seeds)
+
+
+class StandardLaplace(_Seeded):
+    """Numbers of the Laplace distribution of mean 0 and scale 1, in a shape."""
+
+    def __call__(self, shape: Any) -> Any:
+        return draws.standard_laplace(shape, self.seeds)
+
+
+class UniformReal(_Seeded):
+    """Evenly distributed numbers from 0 up to and without 1, in a shape."""
+
+    def __call__(self, shape: Any) -> Any:
+        return draws.drawn("uniform", shape, self.seeds)
+
+
+class UniformInt(_Seeded):
+    """Whole numbers from minval up to and without maxval, in a shape: int32."""
+
+    def __call__(self, shape: Any, minval: Any, maxval: Any) -> Any:
+        return draws.randint(minval, maxval, shape, self.seeds, dtype=int32)
+
+
+class Bernoulli(Primitive):
+    """Ones, each with the probability p, and zeros, in the shape and dtype of x."""
+
+    def __init__(self, seed: int = -1, offset: int = 0):
+        super().__init__()
+        self.seeds = (0 if seed == -1 else seed, offset)
+
+    def __call__(self, x: Any, p: Any) -> Any:
+        return draws.bernoulli(x, p, self.seeds)
+
+
+class Multinomial(Primitive):
+    """Positions drawn, with replacement, with the probabilities in the last axis."""
+
+    def __init__(self, seed: int = 0, seed2: int = 0, dtype: Any = int32):
+        super().__init__()
+        self.seeds, self.dtype = (seed, seed2), dtype
+
+    def __call__(self, x: Any, num_samples: int) -> Any:
+        return in_dtype(draws.multinomial(x, num_samples, True, self.seeds), self.dtype)
+
+
+__all__ = [
+    "Bernoulli", "Dropout", "Dropout2D", "Dropout3D", "Multinomial", "StandardLaplace",
+    "StandardNormal", "UniformInt", "UniformReal",
+]  # fmt: skip
