@@ -18,9 +18,9 @@ from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
-from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import Function, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
-from autodiff_compiler.ir.rewrite import map_regions, producers
+from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent
 from autodiff_compiler.ir.verify import verify
@@ -129,7 +129,7 @@ def _build(
         halves = split(primal, wrt, request.sens == "given", values, (0,), clean=clean)
     for half in halves:
         _verify(half, "differentiated: split")
-    finished = [clean(half) for half in halves]
+    finished = [run(half, ("unrule", *passes)) for half in halves]
     finished[-1] = own_results(finished[-1])
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
@@ -227,7 +227,7 @@ def named_apart(roots: Sequence[Function]) -> list[Function]:
 
     def renamed(function: Function) -> Function:
         if id(function) not in done:
-            body = _recalled(function.body, renamed)
+            body = map_functions(function.body, renamed)
             text = print_functions(replace(function, name="f", body=body))
             name, number = function.name, 1
             while taken.setdefault(name, text) != text:
@@ -237,17 +237,6 @@ def named_apart(roots: Sequence[Function]) -> list[Function]:
         return done[id(function)]
 
     return [renamed(root) for root in roots]
-
-
-def _recalled(region: Region, renamed: Callable[[Function], Function]) -> Region:
-    def visit(op: Op) -> Op:
-        op = map_regions(op, lambda inner: _recalled(inner, renamed))
-        callee = op.attrs.get("callee")
-        if callee is None:
-            return op
-        return replace(op, attrs={**op.attrs, "callee": renamed(callee)})
-
-    return Region(region.params, tuple(visit(op) for op in region.ops), region.yields)
 
 
 def _verify(function: Function, stage: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.ir.nodes import Function, Op, Region
-from autodiff_compiler.ir.rewrite import map_regions
+from autodiff_compiler.ir.rewrite import map_functions, map_regions
 from autodiff_compiler.operators.control import call
 
 
@@ -32,7 +32,7 @@ class _Expansion:
 
     def function(self, function: Function) -> Function:
         if function not in self.functions:
-            body = self.region(function.body)
+            body = self.region(map_functions(function.body, self.function))
             same = body is function.body
             self.functions[function] = function if same else replace(function, body=body)
         return self.functions[function]
@@ -44,18 +44,12 @@ class _Expansion:
         return Region(region.params, ops, region.yields)
 
     def op(self, op: Op) -> Op:
-        if op.name == "call":
-            callee = self.function(op.attrs["callee"])
-            if callee is op.attrs["callee"]:
-                return op
-            return replace(op, attrs={**op.attrs, "callee": callee})
         if op.name == "grad":
             return replace(op, opdef=call, attrs={"callee": self.gradient(op)})
         return map_regions(op, self.region)
 
     def gradient(self, op: Op) -> Function:
-        callee = self.function(op.attrs["callee"])
-        wrt = tuple(op.attrs["wrt"])
+        callee, wrt = op.attrs["callee"], tuple(op.attrs["wrt"])
         sens, value = bool(op.attrs.get("sens")), bool(op.attrs.get("value"))
         outputs = op.attrs.get("outputs")
         key = (callee, wrt, sens, value, outputs)

@@ -14,6 +14,7 @@ from autodiff_compiler.adjoint.control import Halves, Rule, reverse_call, revers
 from autodiff_compiler.adjoint.cotangents import Cotangents, Names, leaves, one_leaf
 from autodiff_compiler.adjoint.loops import reverse_loop
 from autodiff_compiler.adjoint.residuals import cut, prune
+from autodiff_compiler.adjoint.rules import reverse_ruled
 from autodiff_compiler.analysis.activity import Activity
 from autodiff_compiler.errors import NoDerivative, Problem, raise_all
 from autodiff_compiler.ir.build import Builder
@@ -303,6 +304,7 @@ RULES: dict[str, Rule | Callable[..., Op]] = {
     "for": reverse_loop,
     "while": reverse_loop,
     "call": reverse_call,
+    "ruled": reverse_ruled,
     "make_tuple": reverse_items,
     "make_dict": reverse_items,
     "item": reverse_item,

@@ -32,6 +32,8 @@ class Cell:
     #: Set by ``differentiable``: calls run the compiled forward half in every mode.
     _compiled_forward = False
 
+    _bprop_debug = False
+
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         self.__dict__.update(
             _params=OrderedDict(),
@@ -52,6 +54,20 @@ class Cell:
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What the Cell computes; a subclass defines it."""
         raise AttributeError("For 'Cell', the method 'construct' is not defined.")
+
+    @property
+    def bprop_debug(self) -> bool:
+        """Whether a ``bprop`` is to be debugged in MindSpore; here its text is printed anyway."""
+        return self._bprop_debug
+
+    @bprop_debug.setter
+    def bprop_debug(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(
+                "For 'Cell', the property 'bprop_debug' must be bool type, but got type "
+                f"{type(value)}."
+            )
+        self._bprop_debug = value
 
     # ---- attributes
 

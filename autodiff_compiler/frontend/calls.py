@@ -26,13 +26,15 @@ from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.resolve import MISSING
-from autodiff_compiler.frontend.texts import Outlined, Texts
+from autodiff_compiler.frontend.rules import CONTEXT, Rules
+from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
     HeapMethod,
     Partial,
     Ref,
+    RuleText,
     leaves,
 )
 from autodiff_compiler.ir.nodes import Op, Value, type_of
@@ -47,8 +49,8 @@ PACKAGE = "autodiff_compiler"
 MACROS = ("ops", "operators", "common")
 
 
-class Calls(Texts):
-    """Adds calls to ``Texts``."""
+class Calls(Rules):
+    """Adds calls to ``Rules``."""
 
     def eval_Call(self, node: Any) -> Any:
         return self.call_node(self._super(node) or self.evaluate(node.func), node)
@@ -77,6 +79,10 @@ class Calls(Texts):
         callee = self._below_jit(callee)
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
+        if isinstance(callee, RuleText):
+            return callee.lower(self, args)
+        if isinstance(callee, HeapMethod) and callee.ref.kind == CONTEXT:
+            return self.context_method(callee, args)
         if isinstance(callee, HeapMethod):
             return heap_method(self, callee, args, kwargs)
         if isinstance(callee, BoundToValue):
@@ -254,9 +260,10 @@ class Calls(Texts):
                 "a Parameter that this text assigns cannot be differentiated inside it",
                 "assign it outside, or take the gradient outside",
             )
-        made = self.outline(
-            gradient.fn, given, named, request.aux, request.weights, effects=True
-        )  # fmt: skip
+        with self.world.differentiating():
+            made = self.outline(
+                gradient.fn, given, named, request.aux, request.weights, effects=True
+            )  # fmt: skip
         if not isinstance(made.returned, (Value, int, float)):
             raise self.fail(DTypeError, "the differentiated function returns nothing to "
                             "differentiate", "return a tensor from it")  # fmt: skip

@@ -228,7 +228,10 @@ def lower(
     written: dict[Any, Write] = {}
     while True:
         try:
-            return _lower(World(numpy=request.numpy, written=written), fn, request, slots, keywords)
+            world = World(
+                numpy=request.numpy, differentiates=request.differentiates, written=written
+            )
+            return _lower(world, fn, request, slots, keywords)
         except BeginAgain as new:
             written = {**written, new.key: new.write}
 

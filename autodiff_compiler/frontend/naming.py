@@ -12,7 +12,8 @@ from typing import Any
 import gast
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Partial
+from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Partial, RuleText
+from autodiff_compiler.ops.custom import is_apply
 from autodiff_compiler.ops.gradient import GradientFunction
 
 #: An outside array that stands in no variable and no attribute.
@@ -26,6 +27,8 @@ def names_of(callee: Any) -> tuple[str, str]:
     if isinstance(callee, GradientFunction):
         name, title = names_of(callee.fn)
         return f"{name}_grad", f"gradient of {title}"
+    if isinstance(callee, RuleText):
+        return names_of(callee.text)
     owner = getattr(callee, "__self__", None)
     own = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
     if isinstance(owner, Cell) and own == "construct":
@@ -48,6 +51,9 @@ def snake(name: str) -> str:
 
 
 def owner_of(callee: Any) -> Any:
+    """The Cell or object that a callee belongs to."""
+    if isinstance(callee, RuleText):
+        return owner_of(callee.text)
     return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
 
 
@@ -64,19 +70,29 @@ def slot_names(
     callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
     """The arguments with the names that the callee gives them."""
-    text = callee.construct if isinstance(callee, Cell) else callee
+    text: Any = callee.construct if isinstance(callee, Cell) else callee
     if isinstance(text, GradientFunction):
         return slot_names(text.fn, args, kwargs)
     known: list[str] = []
-    if isinstance(text, Closure):
+    if is_apply(text):
+        first = 0 if hasattr(text.__self__, "setup_context") else 1
+        known = _positional(text.__self__.forward)[first:]
+    elif isinstance(text, RuleText):
+        known = list(text.names)
+    elif isinstance(text, Closure):
         spec = text.tree.args
         known = [arg.id for arg in (*spec.posonlyargs, *spec.args)]
     elif isinstance(text, (types.FunctionType, types.MethodType)):
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        parameters = inspect.signature(text, follow_wrapped=False).parameters.values()
-        known = [parameter.name for parameter in parameters if parameter.kind in kinds]
+        known = _positional(text)
     known += [f"x{number}" for number in range(len(known), len(args))]
     return [*zip(known, args), *kwargs.items()]
+
+
+def _positional(text: Any) -> list[str]:
+    """The names of the parameters that may be given by position."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(text, follow_wrapped=False).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
 def hides_values(value: Any) -> bool:

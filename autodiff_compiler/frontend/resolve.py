@@ -12,6 +12,7 @@ import builtins
 import itertools
 import types
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,6 +55,8 @@ class World:
     assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     numpy: bool = False
+    #: Whether what is being lowered is to be differentiated: only then do rules matter.
+    differentiates: bool = False
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
     written: dict[Any, Write] = field(default_factory=dict)
     cells: dict[Any, Ref] = field(default_factory=dict)
@@ -66,6 +69,15 @@ class World:
     _alive: list[Any] = field(default_factory=list)
     _functions: dict[str, Function] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def differentiating(self) -> Iterator[None]:
+        """What is lowered inside is to be differentiated."""
+        before, self.differentiates = self.differentiates, True
+        try:
+            yield
+        finally:
+            self.differentiates = before
 
     def know(self, thing: Any, path: str) -> None:
         """From now on ``thing`` is known to be found at ``path``."""

@@ -117,6 +117,16 @@ class HeapMethod:
     name: str
 
 
+@dataclass(frozen=True, eq=False)
+class RuleText:
+    """A rule on its way to a function of its own: the user's text, names for its parameters, and
+    what lowers it there."""
+
+    text: Any
+    names: tuple[str, ...]
+    lower: Callable[[Any, Sequence[Any]], Any]
+
+
 class Iteration:
     """``enumerate``, ``zip`` or ``reversed`` before anyone iterates."""
 

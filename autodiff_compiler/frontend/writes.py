@@ -15,6 +15,7 @@ import gast
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.calls import Calls
+from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -26,6 +27,9 @@ class Writes(Calls):
 
     def store_attribute(self, owner: Any, name: str, value: Any) -> None:
         """``owner.name = value``."""
+        if isinstance(owner, Ref) and owner.kind == CONTEXT:
+            self.state.heap[owner] = {**self.state.heap[owner], name: value}
+            return
         if isinstance(owner, (Value, Ref)) or self.world.path(owner) is None:
             raise self.fail(
                 UnsupportedSyntax,

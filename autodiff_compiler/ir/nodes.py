@@ -143,6 +143,11 @@ class Op:
     def types(self) -> tuple[Type, ...]:
         return tuple(type_of(operand) for operand in self.operands)
 
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions among the attributes: what is called, or gives the cotangents."""
+        return tuple([thing for thing in self.attrs.values() if isinstance(thing, Function)])
+
 
 @dataclass(frozen=True, eq=False)
 class Function:
@@ -170,17 +175,17 @@ class Function:
         return self.body.yields
 
     def callees(self) -> list[Function]:
-        """Every function reachable by calls, callees before callers, each once."""
+        """Every function reachable by calls and rules, callees before callers, each once."""
         found: dict[int, Function] = {}
         active: set[int] = set()
 
         def visit(function: Function) -> None:
             for op in function.body.walk():
-                callee = op.attrs.get("callee")
-                if callee is not None and id(callee) not in found and id(callee) not in active:
-                    active.add(id(callee))
-                    visit(callee)
-                    found[id(callee)] = callee
+                for callee in op.functions:
+                    if id(callee) not in found and id(callee) not in active:
+                        active.add(id(callee))
+                        visit(callee)
+                        found[id(callee)] = callee
 
         visit(self)
         return list(found.values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 
 
 def free_values(region: Region) -> dict[Value, None]:
@@ -82,6 +82,33 @@ def map_regions(op: Op, function: Callable[[Region], Region]) -> Op:
         return op
     regions = tuple([function(region) for region in op.regions])
     return op if _same(regions, op.regions) else replace(op, regions=regions)
+
+
+def map_functions(region: Region, function: Callable[[Function], Function]) -> Region:
+    """``region`` with every function that its operations name mapped; the same one if none is."""
+
+    def visit(op: Op) -> Op:
+        op = map_regions(op, lambda inner: map_functions(inner, function))
+        changed = {
+            key: new
+            for key, old in op.attrs.items()
+            if isinstance(old, Function) and (new := function(old)) is not old
+        }
+        return replace(op, attrs={**op.attrs, **changed}) if changed else op
+
+    ops = tuple([visit(op) for op in region.ops])
+    return region if _same(ops, region.ops) else replace(region, ops=ops)
+
+
+def rename(region: Region, names: Mapping[Value, Value]) -> Region:
+    """``region`` with results replaced where they are defined as well as where they are read."""
+    ops = []
+    for op in substitute(region, names).ops:
+        op = map_regions(op, lambda inner: rename(inner, names))
+        if any(result in names for result in op.results):
+            op = replace(op, results=tuple([names.get(r, r) for r in op.results]))
+        ops.append(op)
+    return Region(region.params, tuple(ops), substitute_operands(region.yields, names))
 
 
 def substitute(region: Region, mapping: Mapping[Value, AnyOperand]) -> Region:

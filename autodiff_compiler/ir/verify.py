@@ -111,6 +111,8 @@ class _Verifier:
             self.call(op)
         elif op.name == "grad":
             self.gradient(op)
+        elif op.name == "ruled":
+            self.ruled(op)
         elif kind != "control":
             self.plain(op)
 
@@ -190,6 +192,15 @@ class _Verifier:
         self.holds("parameter", [param.type for param in callee.params], inputs)
         values = len(callee.returns) if op.attrs.get("value") else 0
         self.demand(len(op.results) == values + len(wrt), "the results do not count as many")
+
+    def ruled(self, op: Op) -> None:
+        rule, wrt = op.attrs["rule"], op.attrs["wrt"]
+        reads = len(op.operands) - len(op.results)
+        self.demand(all(0 <= position < reads for position in wrt), "wrt names no operand")
+        self.demand(len(rule.params) == reads + 2 * len(op.results), "the rule reads otherwise")
+        self.demand(len(rule.returns) == len(wrt), "the rule gives another number of cotangents")
+        self.holds("parameter", [p.type for p in rule.params[:reads]], op.operands[:reads])
+        self.holds("result", [result.type for result in op.results], op.operands[reads:])
 
     def holds(self, port: str, wanted: Sequence[Type], operands: Sequence[AnyOperand]) -> None:
         for type_, operand in zip(wanted, operands, strict=True):

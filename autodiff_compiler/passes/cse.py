@@ -39,7 +39,7 @@ from typing import Any
 
 from autodiff_compiler.analysis.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
-from autodiff_compiler.ir.rewrite import map_regions, substitute_operands
+from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
 from autodiff_compiler.passes.sweep import with_body
 
 
@@ -47,7 +47,7 @@ def cse(function: Function) -> Function:
     """Removes operations whose result is already at hand."""
     search = _Search()
     body = search.region(function.body)
-    return with_body(function, _rename(body, search.names) if search.names else body)
+    return with_body(function, rename(body, search.names) if search.names else body)
 
 
 class _Search:
@@ -105,16 +105,3 @@ def _frozen(thing: Any) -> Hashable:
     if isinstance(thing, (Value, Function)):
         return thing
     return type(thing), repr(thing)
-
-
-def _rename(region: Region, names: dict[Value, Value]) -> Region:
-    """``region`` with values renamed where they are defined too."""
-    ops = []
-    for op in region.ops:
-        now = map_regions(op, lambda inner: _rename(inner, names))
-        operands = substitute_operands(op.operands, names)
-        results = tuple([names.get(result, result) for result in op.results])
-        if operands is not op.operands or any(result in names for result in op.results):
-            now = replace(now, operands=operands, results=results)
-        ops.append(now)
-    return Region(region.params, tuple(ops), substitute_operands(region.yields, names))

@@ -6,20 +6,22 @@ Functions that are called are optimised first, each once, and their callers then
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import replace
 
-from autodiff_compiler.ir.nodes import Function, Op
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.rewrite import map_functions
 from autodiff_compiler.passes.ahead import ahead
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
-from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.totals import totals
+from autodiff_compiler.passes.unrule import unrule
 
 Pass = Callable[[Function], Function]
 
 PASSES: Mapping[str, Pass] = {
+    "unrule": unrule,
     "fold": fold,
     "algebra": algebra,
     "ahead": ahead,
@@ -41,7 +43,8 @@ def run(
     """
     done: dict[Function, Function] = {}
     for each in (*function.callees(), function):
-        done[each] = _settle(_recall(each, done), names, limit, stats)
+        now = with_body(each, map_functions(each.body, lambda callee: done[callee]))
+        done[each] = _settle(now, names, limit, stats)
     return done[function]
 
 
@@ -63,14 +66,3 @@ def _settle(
 def size(function: Function) -> int:
     """How many operations a function has, those inside regions included."""
     return sum(1 for _ in function.body.walk())
-
-
-def _recall(function: Function, done: Mapping[Function, Function]) -> Function:
-    """``function`` with its calls pointed to what their callees became."""
-
-    def visit(op: Op) -> Sequence[Op]:
-        callee = op.attrs.get("callee")
-        new = done.get(callee, callee) if callee is not None else None
-        return (op,) if new is callee else (replace(op, attrs={**op.attrs, "callee": new}),)
-
-    return with_body(function, sweep(function.body, {}, visit))

@@ -1,0 +1,93 @@
+"""Derivatives that the user gives: ``Function`` with its own backward, and ``custom_gradient``.
+
+Called outside a compilation they compute forward alone; the compiler reads both texts. (A Cell says
+the same with a method ``bprop``.)
+
+>>> from autodiff_compiler import Tensor, grad
+>>> @custom_gradient
+... def half(x):
+...     return x * x, lambda d_out: d_out * x
+>>> print(half(Tensor(3.0)))
+9.0
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class Context:
+    """What ``forward`` leaves for ``backward``: tensors that it saves, and attributes that it
+    sets. ``needs_input_grad`` is true for every tensor: what is not asked for is not computed."""
+
+    saved_tensors: tuple[Any, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keeps ``tensors`` as ``saved_tensors``."""
+        self.saved_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """No gradient goes through these outputs."""
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Says that inputs were changed in place, which they never are here."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether the cotangent of an output that nobody used is zeros: it always is."""
+
+
+class Function:
+    """A function with a derivative of its own; a subclass gives two static methods.
+
+    ``forward(ctx, *inputs)`` computes; ``backward(ctx, *cotangents)`` takes one cotangent per
+    output and returns one per input, None for zero. With a third, ``setup_context(ctx, inputs,
+    output)``, forward takes no ``ctx``. It is called as ``Name.apply(*inputs)``.
+    """
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """What the function computes; a subclass defines it."""
+        raise NotImplementedError("forward function should be customized.")
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        """The cotangents of the inputs; a subclass defines it."""
+        raise NotImplementedError("backward function should be customized.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Computes forward."""
+        if hasattr(cls, "setup_context"):
+            return cls.forward(*args, **kwargs)
+        return cls.forward(Context(), *args, **kwargs)
+
+
+def is_apply(callee: Any) -> bool:
+    """Whether ``callee`` is ``Name.apply`` of a ``Function``."""
+    owner = getattr(callee, "__self__", None)
+    is_function = isinstance(owner, type) and issubclass(owner, Function)
+    return is_function and getattr(callee, "__name__", "") == "apply"
+
+
+def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a function the derivative that it returns.
+
+    ``function`` returns its value and a function of the value's cotangent (of one for each, where
+    the value is a tuple), which gives the cotangent of each input, None for zero. That function
+    may read any variable around it. Calls of the decorated function give the value alone.
+    """
+
+    @functools.wraps(function)
+    def value(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)[0]
+
+    value.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    value.with_gradient = function  # type: ignore[attr-defined]
+    return value
+
+
+__all__ = ["Context", "Function", "custom_gradient"]
