@@ -57,12 +57,15 @@ from autodiff_compiler.common.dtype import (
     uint32,
     uint64,
 )
+from autodiff_compiler.ops.custom import Function, custom_gradient
+from autodiff_compiler.ops.custom import Function as _Function  # MindSpore's name  # noqa: F401
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.testing.numeric import check_grads
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Function",
     "GRAPH_MODE",
     "Generator",
     "GradOperation",
@@ -76,6 +79,7 @@ __all__ = [
     "compile_info",
     "complex64",
     "complex128",
+    "custom_gradient",
     "default_generator",
     "differentiable",
     "double",

@@ -46,7 +46,7 @@ from autodiff_compiler.adjoint.cotangents import (
     zero_leaf,
 )
 from autodiff_compiler.adjoint.reverse import Adjoint
-from autodiff_compiler.adjoint.shares import push
+from autodiff_compiler.adjoint.shares import push, push_rule
 from autodiff_compiler.errors import raise_all
 from autodiff_compiler.ir.build import Builder, read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
@@ -179,6 +179,14 @@ def push_plain(sweep: TangentSweep, op: Op) -> None:
         found = push(op, dots, sweep.whole, sweep.tangents.adjoint)
         for result, dot in zip(op.results, found):
             sweep.set(result, dot)
+
+
+def push_ruled(sweep: TangentSweep, op: Op) -> None:
+    """A value with a rule of its own."""
+    sweep.builder.add(op)
+    dots = {k: sweep.whole(x) for k, x in enumerate(op.operands) if sweep.has(x)}
+    for result, dot in zip(op.results, push_rule(op, dots, sweep.tangents.adjoint)):
+        sweep.set(result, dot)
 
 
 def push_items(sweep: TangentSweep, op: Op) -> None:
@@ -367,6 +375,7 @@ RULES: dict[str, Callable[[TangentSweep, Op], None]] = {
     "for": push_loop,
     "while": push_loop,
     "call": push_call,
+    "ruled": push_ruled,
     "make_tuple": push_items,
     "make_dict": push_items,
     "item": push_item,

@@ -152,13 +152,16 @@ class Adjoint:
 
     def refuse(self, op: Op, operand: str) -> None:
         """Notes that an operation has no derivative where one is needed."""
-        problem = Problem(
-            NoDerivative,
+        self.note(
+            op,
             f"{op.name} has no derivative with respect to {operand}, "
             "but the output depends on it through this operation",
             "use an operator that has one, or stop_gradient where none is meant",
-            op.span,
         )
+
+    def note(self, op: Op, cause: str, cure: str) -> None:
+        """Keeps the problem that an operation has no derivative, to be told with all others."""
+        problem = Problem(NoDerivative, cause, cure, op.span)
         if problem not in self.problems:
             self.problems.append(problem)
 

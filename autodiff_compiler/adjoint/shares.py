@@ -16,7 +16,7 @@ from autodiff_compiler.adjoint.reverse import Adjoint, Sweep
 from autodiff_compiler.ir.build import Builder, current
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import OpDef, call_rule, facts_of
-from autodiff_compiler.ir.rewrite import substitute
+from autodiff_compiler.ir.rewrite import clone, substitute
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.containers import add_cotangents
 from autodiff_compiler.operators.declare import shape_of_type
@@ -94,18 +94,59 @@ def transposed(
     if not parts:
         return [None] * len(cts)
     body = Region(cts, tuple(ops), tuple(part for part, _ in parts))
-    seeds = tuple((k, type_of(part)) for k, (part, _) in enumerate(parts))
+    return _turned_round(op, body, cts, [dot for _, dot in parts], adjoint)
+
+
+def push_rule(op: Op, dots: Mapping[int, AnyOperand], adjoint: Adjoint) -> Sequence[AnyOperand]:
+    """The tangents of ``ruled`` results: the rule turned round, which must be linear in the
+    cotangents. Another one is noted among the problems of ``adjoint``."""
+    rule, wrt = op.attrs["rule"], op.attrs["wrt"]
+    wanted = [(place, dots[k]) for place, k in enumerate(wrt) if k in dots]
+    if not wanted:
+        return [None] * len(op.results)
+    reads = len(rule.params) - len(op.results)
+    given = (*op.operands[: -len(op.results)], *op.results)
+    parts = tuple(rule.returns[place] for place, _ in wanted)
+    open_body = Region(rule.params[reads:], rule.body.ops, parts)
+    body, _ = clone(open_body, dict(zip(rule.params[:reads], given)))
+    return _turned_round(op, body, body.params, [dot for _, dot in wanted], adjoint, given=True)
+
+
+def _turned_round(
+    op: Op,
+    body: Region,
+    cts: Sequence[Value],
+    dots: Sequence[AnyOperand],
+    adjoint: Adjoint,
+    given: bool = False,
+) -> Sequence[AnyOperand]:
+    """The reverse sweep of ``body``, which takes cotangents of the results of ``op`` to those of
+    operands whose tangents are ``dots``. One that a user gave may not be linear."""
+    seeds = tuple((k, type_of(part)) for k, part in enumerate(body.yields))
     function = Function(op.name, body, op.span, order=1)
     sweep = Sweep(adjoint, function, range(len(cts)), seeds, sens=True, only_reached=True)
     made = prune(Region((), (*sweep.forward, *sweep.backward.ops), sweep.backward.yields))
+    if given and _reads(made, cts):
+        adjoint.note(
+            op,
+            "this derivative's rule is not linear in the cotangent, so there is no tangent",
+            "take the gradient in reverse mode",
+        )
     # Of the cotangent that is not there nothing is read but its shape, which is the result's.
-    mapping: dict[Value, AnyOperand] = dict(zip(cts, op.results))
-    mapping.update(zip(sweep.sens_params, (dot for _, dot in parts)))
-    made = substitute(made, mapping)
+    substitutes: dict[Value, AnyOperand] = dict(zip(cts, op.results))
+    substitutes.update(zip(sweep.sens_params, dots))
+    made = substitute(made, substitutes)
     for each in made.ops:
-        builder.add(each)
+        current().add(each)
     found = dict(zip(sweep.reached, made.yields))
     return [found.get(position) for position in range(len(cts))]
+
+
+def _reads(region: Region, values: Sequence[Value]) -> bool:
+    """Whether more than the shape of one of ``values`` is read."""
+    shapes = ("shape_of", "full_like", "dim")
+    read = [x for op in region.walk() if op.name not in shapes for x in op.operands]
+    return any(x is value for x in (*read, *region.yields) for value in values)
 
 
 def _settled(op: Op, dot: Any, dots: Mapping[int, AnyOperand]) -> AnyOperand:
