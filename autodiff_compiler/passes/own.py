@@ -24,6 +24,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, V
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.structure import copy
+from autodiff_compiler.span import NOWHERE
 
 #: Stands for memory that may be anyone's, or that may not be written to.
 FOREIGN = object()
@@ -57,9 +58,14 @@ def own_results(function: Function) -> Function:
         taken.update(found)
         if not shared:
             return operand
-        with builder, builder.at(maker.span if maker else function.span):
+        # A copy of what was handed over is about no line of the user's.
+        at_hand = maker is None or maker.name == "item"
+        with builder, builder.at(NOWHERE if at_hand else maker.span):
             made = copy(operand)
-        made.name, made.given = operand.name, operand.given
+        if function.role == "forward":
+            made.name, made.given = operand.name, operand.given
+        else:
+            made.name = ""
         return made
 
     new = [owned(operand) for operand in returns]

@@ -127,14 +127,17 @@ class _Writer:
             f"d_a{slot}" if type(self.slots[slot]) is Tensor else f"a{slot}"
             for slot in self.compiled.dynamic_slots
         ]
-        for item in self.compiled.hoisted:
-            arrays.append(expression(item.source, self.constant(item.source)))
-        self.arrays = ", ".join(arrays)
+        lines = []
+        for number, item in enumerate(self.compiled.hoisted):
+            lines.append(f"h{number} = {expression(item.source, self.constant(item.source))}")
+            arrays.append(f"h{number}")
+        self.arrays = arrays
         value = self.request.returns_value
         given = ", d_sens" if self.request.sens == "given" else ""
         return [
+            *lines,
             "try:",
-            f"    {'value, residuals' if value else 'residuals'} = forward({self.arrays})",
+            f"    {'value, residuals' if value else 'residuals'} = forward({', '.join(arrays)})",
             f"    found = backward(residuals{given})",
             "except Exception as error:",
             "    explain(error)",
@@ -161,7 +164,11 @@ class _Writer:
         if not self.request.value:
             return [*lines, f"return {packed}"]
         # Unlike backward, forward may return an argument, a view of one, or a residual.
-        lines.append(f"value = own(value, [{self.arrays}])")
+        held = "".join(f" or value is {array}" for array in self.arrays)
+        lines += [
+            f"if value.__class__ is not ndarray or value.base is not None{held}:",
+            f"    value = own(value, [{', '.join(self.arrays)}])",
+        ]
         return [*lines, *self._tensor("value", "value"), f"return value, {packed}"]
 
     @staticmethod
