@@ -123,7 +123,7 @@ class Merger:
             f"'{name}' is not set here: {self.where} sets it on one way only",
             f"give '{name}' a value before",
         )
-        flags = [_flag(side) for side in (left, right)]
+        one, other = (_flag(side) for side in (left, right))
         inner = [side.value if isinstance(side, Maybe) else side for side in (left, right)]
         for place, held in enumerate(self.holders):
             if inner[place] is not MISSING and held.sole(inner[place]):
@@ -132,7 +132,7 @@ class Merger:
         if not any(True for _ in leaves(like)):
             if any(side is not MISSING and not same(side, like) for side in inner):
                 return self._apart(name, *map(self._kind, inner))
-            return Maybe(like, unset, self._leaf(*flags, ""))
+            return Maybe(like, unset, self._leaf(one, other, ""))
         sides = [rebuild(like, self._nothing()) if s is MISSING else s for s in inner]
         merged = self.merge(sides[0], sides[1], name)
         return merged if isinstance(merged, (Unset, Poisoned)) else Maybe(merged, unset)

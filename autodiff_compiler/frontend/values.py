@@ -256,9 +256,10 @@ def joined_type(left: Type, right: Type) -> Type | None:
 def as_type(operand: AnyOperand, type_: Type) -> AnyOperand:
     """``operand``, made an array of its dtype where ``type_`` is one."""
     have = type_of(operand)
-    arrays = isinstance(type_, ArrayType) and isinstance(have, ArrayType)
-    if arrays and type_.dtype not in (have.dtype, None):
-        return cast(operand, dtype=type_.dtype)
+    if isinstance(type_, ArrayType) and isinstance(have, ArrayType):
+        if type_.dtype not in (have.dtype, None):
+            return cast(operand, dtype=type_.dtype)
+        return operand
     if isinstance(type_, ArrayType) and isinstance(have, ScalarType):
         dtype = type_.dtype or "float64"
         if isinstance(operand, Value):

@@ -59,8 +59,8 @@ def own_results(function: Function) -> Function:
         if not shared:
             return operand
         # A copy of what was handed over is about no line of the user's.
-        at_hand = maker is None or maker.name == "item"
-        with builder, builder.at(NOWHERE if at_hand else maker.span):
+        span = NOWHERE if maker is None or maker.name == "item" else maker.span
+        with builder, builder.at(span):
             made = copy(operand)
         if function.role == "forward":
             made.name, made.given = operand.name, operand.given
