@@ -202,6 +202,15 @@ class Softmax(_Along):
         return ops.softmax(x, self.axis)
 
 
+class Softmax2d(Cell):
+    """The softmax of the channels of an image (N, C, H, W) or (C, H, W), place by place."""
+
+    def construct(self, x: Any) -> Any:
+        if x.ndim not in (3, 4):
+            raise ValueError("the input of Softmax2d must have 3 or 4 dimensions")
+        return ops.softmax(x, -3)
+
+
 class Softmin(_Along):
     """The softmax of -x."""
 
@@ -261,6 +270,6 @@ def get_activation(name: str | None) -> Cell | None:
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh",
     "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "SiLU",
-    "Sigmoid", "SoftShrink", "Softmax", "Softmin", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh", "Tanhshrink", "Threshold",
     "get_activation",
 ]  # fmt: skip

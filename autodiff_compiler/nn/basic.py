@@ -102,6 +102,69 @@ class Embedding(Cell):
         )
 
 
+class EmbeddingLookup(Cell):
+    """The rows of a trained table that integers name, none longer than ``max_norm``."""
+
+    def __init__(
+        self, vocab_size: int, embedding_size: int, param_init: Any = "normal",
+        target: str = "CPU", slice_mode: str = "batch_slice", manual_shapes: Any = None,
+        max_norm: float | None = None, sparse: bool = True, dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self.vocab_size = positive(vocab_size, "vocab_size", "EmbeddingLookup")
+        self.embedding_size = positive(embedding_size, "embedding_size", "EmbeddingLookup")
+        if target not in ("CPU", "DEVICE") or slice_mode != "batch_slice":
+            raise ValueError(
+                "For 'EmbeddingLookup', the 'target' must be 'CPU' or 'DEVICE' and the "
+                f"'slice_mode' 'batch_slice', but got {target!r} and {slice_mode!r}."
+            )
+        if max_norm is not None and max_norm <= 0:
+            raise ValueError(f"For 'EmbeddingLookup', the 'max_norm' must be > 0: {max_norm}.")
+        self.max_norm = max_norm
+        start = initializer(param_init, (vocab_size, embedding_size), dtype)
+        self.embedding_table = Parameter(start, name="embedding_table")
+
+    def construct(self, indices: Any) -> Any:
+        out = ops.gather(self.embedding_table, indices, 0)
+        if self.max_norm is not None:
+            length = ops.norm(out, dim=-1, keepdim=True)
+            out = out * (self.max_norm / ops.maximum(length, self.max_norm))
+        return out
+
+
+class BiDense(Cell):
+    """The sum over i, j of input1[i] * weight[k, i, j] * input2[j], plus bias[k]."""
+
+    def __init__(
+        self, in1_channels: int, in2_channels: int, out_channels: int, weight_init: Any = None,
+        bias_init: Any = None, has_bias: bool = True, dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self.in1_channels = positive(in1_channels, "in1_channels", "BiDense")
+        self.in2_channels = positive(in2_channels, "in2_channels", "BiDense")
+        self.out_channels = positive(out_channels, "out_channels", "BiDense")
+        self.has_bias, self.bias = has_bias, None
+        start = Uniform(1 / math.sqrt(in1_channels))
+        shape = (out_channels, in1_channels, in2_channels)
+        weight_init = start if weight_init is None else weight_init
+        self.weight = Parameter(initializer(weight_init, shape, dtype), name="weight")
+        if has_bias:
+            bias_init = start if bias_init is None else bias_init
+            self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), name="bias")
+
+    def construct(self, input1: Any, input2: Any) -> Any:
+        if input1.shape[:-1] != input2.shape[:-1]:
+            raise ValueError("the inputs of BiDense must agree in all dimensions but the last")
+        out = ops.tensor_dot(input1, self.weight, ((-1,), (1,)))
+        out = ops.sum(out * ops.expand_dims(input2, -2), -1)
+        return out if self.bias is None else out + self.bias
+
+    def extend_repr(self) -> str:
+        text = f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, "
+        text += f"output_channels={self.out_channels}"
+        return f"{text}, has_bias={self.has_bias}" if self.has_bias else text
+
+
 class Flatten(Cell):
     """The axes from ``start_dim`` to ``end_dim`` as one."""
 
@@ -113,11 +176,34 @@ class Flatten(Cell):
         return ops.flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
 
 
+class Unflatten(Cell):
+    """One axis as several, of which one size may be -1."""
+
+    def __init__(self, axis: int, unflattened_size: Any):
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                "For 'Unflatten', the 'unflattened_size' must be tuple or list, but got "
+                f"{unflattened_size!r}."
+            )
+        self.axis, self.unflattened_size = axis, tuple(unflattened_size)
+
+    def construct(self, input: Any) -> Any:
+        axis = self.axis % input.ndim
+        shape = input.shape
+        return ops.reshape(input, (*shape[:axis], *self.unflattened_size, *shape[axis + 1 :]))
+
+
 class Identity(Cell):
-    """x as it is."""
+    """x as it is. Whatever it is made with is left alone."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
 
     def construct(self, x: Any) -> Any:
         return x
 
 
-__all__ = ["Dense", "Embedding", "Flatten", "Identity"]
+__all__ = [
+    "BiDense", "Dense", "Embedding", "EmbeddingLookup", "Flatten", "Identity", "Unflatten",
+]  # fmt: skip

@@ -1,4 +1,5 @@
-"""Normalization layers. ``BatchNorm`` keeps moving statistics: training updates them."""
+"""Normalization layers. Of batches and of instances moving statistics are kept: training updates
+them, and their variance is divided by one less than the count."""
 
 from __future__ import annotations
 
@@ -10,17 +11,59 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import positive
-from autodiff_compiler.ops.normalization import batch_statistics
+from autodiff_compiler.ops.normalization import batch_statistics, unbiased
 
 
-class _BatchNorm(Cell):
-    """Normalizes each channel, by the batch while training, else by the moving statistics.
+class _Moving(Cell):
+    """Settings, gamma and beta, and the moving statistics of each channel.
 
     In training, statistic = momentum * statistic + (1 - momentum) * that of the batch, once for
-    each call; the variance is divided by the count.
+    each call.
     """
 
     ranks: tuple[int, ...] = ()
+
+    def __init__(
+        self, num_features: int, eps: float, momentum: float, affine: bool, gamma_init: Any,
+        beta_init: Any, moving_mean_init: Any, moving_var_init: Any, dtype: mstype.Type,
+    ):  # fmt: skip
+        super().__init__()
+        self.num_features = positive(num_features, "num_features", type(self).__name__)
+        if not 0 <= momentum <= 1:
+            raise ValueError(
+                f"For '{type(self).__name__}', the 'momentum' must be in [0, 1], but got "
+                f"{momentum}."
+            )
+        self.eps, self.momentum = eps, momentum
+        shape = (num_features,)
+        starts = initializer(moving_mean_init, shape, dtype), initializer(
+            moving_var_init, shape, dtype)  # fmt: skip
+        self.moving_mean = Parameter(starts[0], "mean", False)
+        self.moving_variance = Parameter(starts[1], "variance", False)
+        self.gamma = Parameter(initializer(gamma_init, shape, dtype), "gamma", affine)
+        self.beta = Parameter(initializer(beta_init, shape, dtype), "beta", affine)
+
+    def move(self, mean: Any, variance: Any) -> None:
+        """Takes new statistics in."""
+        kept, new = self.momentum, round(1.0 - self.momentum, 12)
+        self.moving_mean = kept * self.moving_mean + new * mean
+        self.moving_variance = kept * self.moving_variance + new * variance
+
+    def check_rank(self, x: Any) -> None:
+        """Refuses inputs of another number of dimensions."""
+        if x.ndim not in self.ranks:
+            raise ValueError("the input of this layer has another number of dimensions")
+
+    def extend_repr(self) -> str:
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"gamma={self.gamma}, beta={self.beta}, moving_mean={self.moving_mean}, "
+            f"moving_variance={self.moving_variance}"
+        )
+
+
+class _BatchNorm(_Moving):
+    """Normalizes each channel, by the batch while training, else by the moving statistics."""
 
     def __init__(
         self,
@@ -36,43 +79,31 @@ class _BatchNorm(Cell):
         data_format: str = "NCHW",
         dtype: mstype.Type = mstype.float32,
     ):
-        super().__init__()
-        self.num_features = positive(num_features, "num_features", type(self).__name__)
-        if not 0 <= momentum <= 1:
+        super().__init__(
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init,
+            moving_var_init, dtype,
+        )  # fmt: skip
+        if data_format not in ("NCHW", "NHWC"):
             raise ValueError(
-                f"For '{type(self).__name__}', the 'momentum' must be in [0, 1], but got "
-                f"{momentum}."
+                f"For '{type(self).__name__}', the 'data_format' must be 'NCHW' or 'NHWC', but got "
+                f"{data_format!r}."
             )
-        if data_format not in ("NCHW", "NCDHW"):
-            raise ValueError(f"channels are axis 1 (NCHW), not as in {data_format!r}")
-        self.eps, self.momentum = eps, momentum
         self.use_batch_statistics = use_batch_statistics
-        shape = (num_features,)
-        self.moving_mean = Parameter(initializer(moving_mean_init, shape, dtype), None, False)
-        self.moving_variance = Parameter(initializer(moving_var_init, shape, dtype), None, False)
-        self.gamma = Parameter(initializer(gamma_init, shape, dtype), None, affine)
-        self.beta = Parameter(initializer(beta_init, shape, dtype), None, affine)
+        self.channels_last = data_format == "NHWC"
 
     def construct(self, x: Any) -> Any:
-        if x.ndim not in self.ranks:
-            raise ValueError("the input of this BatchNorm has another number of dimensions")
+        self.check_rank(x)
+        if self.channels_last:
+            x = ops.transpose(x, (0, 3, 1, 2))
         by_batch = self.training
         if self.use_batch_statistics is not None:
             by_batch = self.use_batch_statistics
         mean, variance = self.moving_mean, self.moving_variance
         if by_batch:
             mean, variance = batch_statistics(x)
-            kept, new = self.momentum, round(1.0 - self.momentum, 12)
-            self.moving_mean = kept * self.moving_mean + new * mean
-            self.moving_variance = kept * self.moving_variance + new * variance
-        return ops.batch_norm(x, mean, variance, self.gamma, self.beta, eps=self.eps)
-
-    def extend_repr(self) -> str:
-        return (
-            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"gamma={self.gamma}, beta={self.beta}, moving_mean={self.moving_mean}, "
-            f"moving_variance={self.moving_variance}"
-        )
+            self.move(mean, unbiased(variance, x, (0, *range(2, x.ndim))))
+        out = ops.batch_norm(x, mean, variance, self.gamma, self.beta, eps=self.eps)
+        return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
 
 
 class BatchNorm1d(_BatchNorm):
@@ -87,7 +118,100 @@ class BatchNorm2d(_BatchNorm):
     ranks = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
+class SyncBatchNorm(_BatchNorm):
+    """As ``BatchNorm2d``: on one device there is nothing to synchronize with."""
+
+    ranks = (2, 4)
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.9,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        moving_mean_init: Any = "zeros",
+        moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None,
+        process_groups: Any = None,
+        dtype: mstype.Type = mstype.float32,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init,
+            moving_var_init, use_batch_statistics, dtype=dtype,
+        )  # fmt: skip
+
+
+class BatchNorm3d(Cell):
+    """Of inputs (batch, channels, depth, height, width): a ``BatchNorm2d`` of them as images."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.9,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        moving_mean_init: Any = "zeros",
+        moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None,
+        dtype: mstype.Type = mstype.float32,
+    ):
+        super().__init__()
+        self.bn2d = BatchNorm2d(
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init,
+            moving_var_init, use_batch_statistics, dtype=dtype,
+        )  # fmt: skip
+
+    def construct(self, input_x: Any) -> Any:
+        if input_x.ndim != 5:
+            raise ValueError("the input of this layer has another number of dimensions")
+        shape = input_x.shape
+        flat = ops.reshape(input_x, (shape[0], shape[1], shape[2] * shape[3], shape[4]))
+        return ops.reshape(self.bn2d(flat), shape)
+
+
+class _InstanceNorm(_Moving):
+    """Normalizes each channel of each sample by itself, in training and without."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: mstype.Type = mstype.float32,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, gamma_init, beta_init, "zeros", "ones", dtype
+        )
+
+    def construct(self, x: Any) -> Any:
+        self.check_rank(x)
+        space = tuple(range(2, x.ndim))
+        mean, variance = ops.mean(x, space), ops.var(x, space)
+        if self.training:
+            self.move(ops.mean(mean, 0), ops.mean(unbiased(variance, x, space), 0))
+        return ops.group_norm(x, self.num_features, self.gamma, self.beta, self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Of inputs (batch, channels, length)."""
+
+    ranks = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Of inputs (batch, channels, height, width)."""
+
+    ranks = (4,)
+
+
+class InstanceNorm3d(_InstanceNorm):
     """Of inputs (batch, channels, depth, height, width)."""
 
     ranks = (5,)
@@ -115,8 +239,8 @@ class LayerNorm(Cell):
         self.normalized_shape = normalized_shape
         self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
         self.epsilon = epsilon
-        self.gamma = Parameter(initializer(gamma_init, normalized_shape, dtype))
-        self.beta = Parameter(initializer(beta_init, normalized_shape, dtype))
+        self.gamma = Parameter(initializer(gamma_init, normalized_shape, dtype), "gamma")
+        self.beta = Parameter(initializer(beta_init, normalized_shape, dtype), "beta")
         self.layer_norm = ops.LayerNorm(begin_norm_axis, begin_params_axis, epsilon)
 
     def construct(self, input_x: Any) -> Any:
@@ -151,8 +275,8 @@ class GroupNorm(Cell):
                 f"'num_channels': {num_channels}, 'num_groups': {num_groups}."
             )
         self.eps = eps
-        self.gamma = Parameter(initializer(gamma_init, (num_channels,), dtype), None, affine)
-        self.beta = Parameter(initializer(beta_init, (num_channels,), dtype), None, affine)
+        self.gamma = Parameter(initializer(gamma_init, (num_channels,), dtype), "gamma", affine)
+        self.beta = Parameter(initializer(beta_init, (num_channels,), dtype), "beta", affine)
 
     def construct(self, x: Any) -> Any:
         return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
@@ -161,4 +285,27 @@ class GroupNorm(Cell):
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "LayerNorm"]
+class LRN(Cell):
+    """x / (bias + alpha * (sum of the squares of the channels around)) ** beta."""
+
+    def __init__(
+        self,
+        depth_radius: int = 5,
+        bias: float = 1.0,
+        alpha: float = 1.0,
+        beta: float = 0.5,
+        norm_region: str = "ACROSS_CHANNELS",
+    ):
+        super().__init__()
+        if norm_region != "ACROSS_CHANNELS":
+            raise ValueError(f"For 'LRN', the 'norm_region' is 'ACROSS_CHANNELS': {norm_region!r}.")
+        self.depth_radius, self.bias, self.alpha, self.beta = depth_radius, bias, alpha, beta
+
+    def construct(self, input_x: Any) -> Any:
+        return ops.lrn(input_x, self.depth_radius, self.bias, self.alpha, self.beta)
+
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LRN", "LayerNorm", "SyncBatchNorm",
+]  # fmt: skip

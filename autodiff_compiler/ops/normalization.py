@@ -11,8 +11,8 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
-from autodiff_compiler.ops import arrays, reductions
-from autodiff_compiler.ops._shapes import known_rank, shape_of
+from autodiff_compiler.ops import arrays, creation, reductions
+from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, shape_of
 from autodiff_compiler.ops.primitive import Primitive
 
 
@@ -78,6 +78,40 @@ def batch_statistics(x: Any) -> tuple[Any, Any]:
     """Mean and variance (divided by the count) of each channel, which are axis 1."""
     axes = (0, *range(2, known_rank(x, "batch_norm")))
     return reductions.mean(x, axes), reductions.var(x, axes)
+
+
+def unbiased(variance: Any, x: Any, axes: Sequence[int]) -> Any:
+    """A variance of x over some axes, divided by one less than the count instead of the count.
+
+    Where there is but one element, it stays zero.
+    """
+    count: Any = 1
+    for axis in axes:
+        count = count * arrays.shape(x)[axis]
+    if isinstance(count, int):
+        return variance * (count / max(count - 1, 1))
+    return variance * (count / (count - 1))
+
+
+def lrn(
+    x: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
+    norm_region: str = "ACROSS_CHANNELS",
+) -> Any:  # fmt: skip
+    """x / (bias + alpha * s) ** beta of images, s the sum of squares of the channels around.
+
+    The sum is a product with a matrix of ones near the diagonal.
+    """
+    if norm_region != "ACROSS_CHANNELS":
+        raise ValueError(f"For 'lrn', the 'norm_region' is 'ACROSS_CHANNELS', not {norm_region!r}.")
+    shape = arrays.shape(x)
+    if len(shape) != 4 or not isinstance(shape[1], int):
+        raise ShapeError(f"lrn needs images (N, C, H, W) of known channels, not of shape {shape}")
+    number = creation.arange(shape[1], dtype="int64")
+    far = records.abs(arrays.expand_dims(number, 1) - number)
+    near = in_dtype(far <= depth_radius, dtype_of(x) or "float32")
+    squares = arrays.reshape(records.square(x), (shape[0], shape[1], -1))
+    total = arrays.reshape(arrays.matmul(near, squares), shape)
+    return x * records.pow(bias + alpha * total, -beta)
 
 
 def batch_norm(
@@ -146,4 +180,4 @@ class BatchNorm(Primitive):
         return out, mean, variance, mean, variance
 
 
-__all__ = ["batch_norm", "group_norm", "layer_norm", "rms_norm"]
+__all__ = ["batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"]

@@ -1,0 +1,121 @@
+"""Padding layers. Widths are given from the last axis on: (left, right, top, bottom, ...)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.ops.layout import mirror, pad_by
+
+
+class Pad(Cell):
+    """A pair (before, after) for each axis, in order; 'CONSTANT' (zeros), 'REFLECT', 'SYMMETRIC'."""
+
+    def __init__(self, paddings: Any, mode: str = "CONSTANT"):
+        super().__init__()
+        if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+            raise ValueError(
+                "For 'Pad', the 'mode' must be in ['CONSTANT', 'REFLECT', 'SYMMETRIC'], but got "
+                f"{mode!r}."
+            )
+        if not isinstance(paddings, tuple) or any(len(pair) != 2 for pair in paddings):
+            raise ValueError(
+                f"For 'Pad', the 'paddings' must be a tuple of pairs, but got {paddings}."
+            )
+        self.paddings, self.mode = paddings, mode
+
+    def construct(self, x: Any) -> Any:
+        if self.mode == "CONSTANT":
+            return pad_by(x, self.paddings)
+        return mirror(x, self.paddings, self.mode.lower())
+
+
+class _PadNd(Cell):
+    """Padding of the last ``space`` axes: one width for all sides, or one for each."""
+
+    space, mode = 2, "constant"
+
+    def __init__(self, padding: Any, value: float | None = None):
+        super().__init__()
+        widths = (padding,) * (2 * self.space) if isinstance(padding, int) else tuple(padding)
+        if len(widths) not in range(2, 2 * self.space + 1, 2):
+            raise ValueError(
+                f"For '{type(self).__name__}', the 'padding' must be an int or have up to "
+                f"{2 * self.space} items, two for each dimension, but got {padding}."
+            )
+        self.padding, self.value = widths, value
+
+    def construct(self, x: Any) -> Any:
+        return ops.pad(x, self.padding, self.mode, self.value)
+
+
+class ConstantPad1d(_PadNd):
+    """A value before and after the last axis; a negative width cuts off."""
+
+    space = 1
+
+    def __init__(self, padding: Any, value: float):
+        super().__init__(padding, value)
+
+
+class ConstantPad2d(ConstantPad1d):
+    """A value around the last two axes."""
+
+    space = 2
+
+
+class ConstantPad3d(ConstantPad1d):
+    """A value around the last three axes."""
+
+    space = 3
+
+
+class ZeroPad2d(_PadNd):
+    """Zeros around the last two axes."""
+
+    def __init__(self, padding: Any):
+        super().__init__(padding, 0)
+
+
+class _MirrorPad(_PadNd):
+    """Copies of the input's own elements."""
+
+    def __init__(self, padding: Any):
+        super().__init__(padding)
+
+
+class ReflectionPad1d(_MirrorPad):
+    """The last axis mirrored at its ends, which are not repeated."""
+
+    space, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_MirrorPad):
+    """The last two axes mirrored at their ends, which are not repeated."""
+
+    space, mode = 2, "reflect"
+
+
+class ReplicationPad1d(_MirrorPad):
+    """The ends of the last axis repeated."""
+
+    space, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_MirrorPad):
+    """The ends of the last two axes repeated."""
+
+    space, mode = 2, "replicate"
+
+
+class ReplicationPad3d(_MirrorPad):
+    """The ends of the last three axes repeated."""
+
+    space, mode = 3, "replicate"
+
+
+__all__ = [
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Pad", "ReflectionPad1d",
+    "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad2d",
+]  # fmt: skip
