@@ -6,26 +6,33 @@ from autodiff_compiler.nn import (
     activation,
     basic,
     convolution,
+    ctc,
+    dropout,
     image,
     loss,
     normalization,
+    padding,
     pooling,
     recurrent,
 )
 from autodiff_compiler.nn.activation import *  # noqa: F403
 from autodiff_compiler.nn.basic import *  # noqa: F403
 from autodiff_compiler.nn.convolution import *  # noqa: F403
+from autodiff_compiler.nn.ctc import *  # noqa: F403
+from autodiff_compiler.nn.dropout import *  # noqa: F403
 from autodiff_compiler.nn.image import *  # noqa: F403
 from autodiff_compiler.nn.loss import *  # noqa: F403
 from autodiff_compiler.nn.normalization import *  # noqa: F403
+from autodiff_compiler.nn.padding import *  # noqa: F403
 from autodiff_compiler.nn.pooling import *  # noqa: F403
 from autodiff_compiler.nn.recurrent import *  # noqa: F403
 from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
     "Cell", "CellDict", "CellList", "SequentialCell",
-    *activation.__all__, *basic.__all__, *convolution.__all__, *image.__all__, *loss.__all__,
-    *normalization.__all__, *pooling.__all__, *recurrent.__all__,
+    *activation.__all__, *basic.__all__, *convolution.__all__, *ctc.__all__, *dropout.__all__,
+    *image.__all__,
+    *loss.__all__, *normalization.__all__, *padding.__all__, *pooling.__all__, *recurrent.__all__,
 ]  # fmt: skip
 
 __getattr__ = module_getattr("nn", globals())

@@ -153,6 +153,21 @@ class PReLU(Cell):
         return ops.prelu(x, self.w)
 
 
+class RReLU(Cell):
+    """x where it is not below 0, else times a slope drawn evenly from [lower, upper)."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3):
+        super().__init__()
+        if upper < lower:
+            raise ValueError(
+                f"For 'RReLU', the 'upper' must be >= 'lower', but got {lower} and {upper}."
+            )
+        self.lower, self.upper = lower, upper
+
+    def construct(self, x: Any) -> Any:
+        return ops.rrelu(x, self.lower, self.upper)
+
+
 class ReLU(Cell):
     """x where it is positive, else 0."""
 
@@ -269,7 +284,7 @@ def get_activation(name: str | None) -> Cell | None:
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh",
-    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "SiLU",
-    "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-    "get_activation",
+    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SeLU",
+    "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold", "get_activation",
 ]  # fmt: skip

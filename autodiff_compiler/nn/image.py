@@ -6,6 +6,7 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.ops.convolution import patches
 
 
 class Upsample(Cell):
@@ -59,4 +60,29 @@ class ChannelShuffle(Cell):
         return ops.channel_shuffle(x, self.groups)
 
 
-__all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle", "Upsample"]
+class Unfold(Cell):
+    """The patches of images (N, C, H, W), at each place: (N, rows * columns * C, H', W').
+
+    Sizes, strides and rates (distances of neighbours) are [1, rows, columns, 1].
+    """
+
+    def __init__(self, ksizes: Any, strides: Any, rates: Any, padding: str = "valid"):
+        super().__init__()
+        for name, given in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
+            if len(given) != 4 or given[0] != 1 or given[3] != 1:
+                raise ValueError(
+                    f"For 'Unfold', the '{name}' must be [1, rows, columns, 1], but got {given}."
+                )
+        if padding.lower() not in ("valid", "same"):
+            raise ValueError(f"For 'Unfold', the 'padding' must be 'valid' or 'same': {padding!r}.")
+        self.size, self.stride, self.rate = ksizes[1:3], strides[1:3], rates[1:3]
+        self.padding = padding.lower()
+
+    def construct(self, input_x: Any) -> Any:
+        view = patches(input_x, self.size, self.stride, self.rate, self.padding)
+        n, c, rows, columns, high, wide = view.shape
+        moved = ops.transpose(view, (0, 4, 5, 1, 2, 3))
+        return ops.reshape(moved, (n, high * wide * c, rows, columns))
+
+
+__all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle", "Unfold", "Upsample"]

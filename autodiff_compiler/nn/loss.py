@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.nn.activation import LogSoftmax
+from autodiff_compiler.ops.losses import reduced
 
 
 class LossBase(Cell):
@@ -19,6 +22,14 @@ class LossBase(Cell):
                 f"but got {reduction}."
             )
         self.reduction = reduction
+
+    def get_axis(self, x: Any) -> tuple[int, ...]:
+        """All axes of x."""
+        return tuple(range(x.ndim))
+
+    def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
+        """The elements of x times weights, taken together."""
+        return reduced(x * weights, self.reduction)
 
 
 class BCELoss(LossBase):
@@ -73,6 +84,53 @@ class CrossEntropyLoss(LossBase):
         return ops.cross_entropy(
             logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing
         )
+
+
+class DiceLoss(LossBase):
+    """1 - 2 sum(logits * label) / (sum(logits ** 2) + sum(label ** 2) + smooth)."""
+
+    def __init__(self, smooth: float = 1e-5):
+        super().__init__()
+        if smooth <= 0:
+            raise ValueError(f"For 'DiceLoss', the 'smooth' must be > 0, but got {smooth}.")
+        self.smooth = smooth
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        common = ops.sum(logits * label)
+        whole = ops.sum(ops.square(logits)) + ops.sum(ops.square(label))
+        return 1.0 - 2.0 * common / (whole + self.smooth)
+
+
+class FocalLoss(LossBase):
+    """-weight * (1 - p) ** gamma * log(p), where p is the softmax of logits at a label.
+
+    Labels (N, 1, *) are classes, labels of the shape of logits (N, C, *) their shares.
+    """
+
+    def __init__(self, weight: Any = None, gamma: float = 2.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        if weight is not None and weight.ndim != 1:
+            raise ValueError(
+                f"For 'FocalLoss', the dimension of 'weight' must be 1, but got {weight.ndim}."
+            )
+        self.weight, self.gamma = weight, gamma
+        self.logsoftmax = LogSoftmax(1)
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        if labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
+            raise ValueError("the labels of FocalLoss must be of shape (N, 1, *) or (N, C, *)")
+        logs = self.logsoftmax(logits)
+        scale = 1.0
+        if self.weight is not None:
+            scale = ops.reshape(self.weight, (-1, *[1] * (logits.ndim - 2)))
+        if labels.shape[1] == 1:
+            if self.weight is not None:
+                scale = ops.gather(self.weight, labels, 0)
+            logs = ops.gather_elements(logs, 1, labels)
+            loss = -((1.0 - ops.exp(logs)) ** self.gamma) * logs * scale
+            return self.get_loss(loss.reshape((labels.shape[0], -1)).mean(1))
+        loss = -((1.0 - ops.exp(logs)) ** self.gamma) * logs * scale * labels
+        return self.get_loss(loss.reshape((*labels.shape[:2], -1)).mean(-1))
 
 
 class GaussianNLLLoss(LossBase):
@@ -158,6 +216,30 @@ class MultiLabelSoftMarginLoss(LossBase):
         return ops.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 
+class MultiMarginLoss(LossBase):
+    """The mean over classes j != target of max(0, margin - x[target] + x[j]) ** p."""
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Any = None
+    ):
+        super().__init__(reduction)
+        self.p, self.margin, self.weight = p, margin, weight
+
+    def construct(self, x: Any, target: Any, weight: Any = None) -> Any:
+        weight = weight if self.weight is None else self.weight
+        return ops.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
+
+
+class MultilabelMarginLoss(LossBase):
+    """The mean over classes, i wanted and j not, of max(0, 1 - x[i] + x[j]).
+
+    A row of targets holds the wanted classes, up to the first -1.
+    """
+
+    def construct(self, x: Any, target: Any) -> Any:
+        return ops.multilabel_margin_loss(x, target, self.reduction)
+
+
 class NLLLoss(LossBase):
     """-logits[labels], where ``logits`` are logarithms of probabilities."""
 
@@ -175,6 +257,31 @@ class NLLLoss(LossBase):
         return ops.nll_loss(
             logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing
         )
+
+
+class PoissonNLLLoss(LossBase):
+    """exp(input) - target * input, or input - target * log(input + eps) without ``log_input``.
+
+    ``full`` adds Stirling's formula for log(target!) where the target is above 1.
+    """
+
+    def __init__(
+        self, log_input: bool = True, full: bool = False, eps: float = 1e-8,
+        reduction: str = "mean",
+    ):  # fmt: skip
+        super().__init__(reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def construct(self, input: Any, target: Any) -> Any:
+        if self.log_input:
+            loss = ops.exp(input) - target * input
+        else:
+            loss = input - target * ops.log(input + self.eps)
+        if self.full:
+            above = ops.maximum(target, 1.0)
+            factorial = (above + 0.5) * ops.log(above) - above + 0.5 * math.log(2.0 * math.pi)
+            loss = loss + ops.where(target > 1, factorial, 0.0)
+        return self.get_loss(loss)
 
 
 class SmoothL1Loss(LossBase):
@@ -206,6 +313,23 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         return ops.cross_entropy(logits, labels, reduction=self.reduction)
 
 
+class TripletMarginLoss(LossBase):
+    """max(0, margin + |x - positive| - |x - negative|), p-norms of the last axis."""
+
+    def __init__(
+        self, p: float = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean",
+        margin: float = 1.0,
+    ):  # fmt: skip
+        super().__init__(reduction)
+        self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
+
+    def construct(self, x: Any, positive: Any, negative: Any, margin: float = 1.0) -> Any:
+        margin = margin if self.margin == 1.0 else self.margin
+        return ops.triplet_margin_loss(
+            x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction
+        )
+
+
 class RMSELoss(LossBase):
     """The square root of the mean of (logits - label) ** 2."""
 
@@ -218,7 +342,8 @@ class RMSELoss(LossBase):
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-    "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LossBase",
-    "MAELoss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "NLLLoss",
-    "RMSELoss", "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
+    "DiceLoss", "FocalLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
+    "L1Loss", "LossBase", "MAELoss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss", "PoissonNLLLoss", "RMSELoss",
+    "SmoothL1Loss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits", "TripletMarginLoss",
 ]  # fmt: skip

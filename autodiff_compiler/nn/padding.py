@@ -10,7 +10,10 @@ from autodiff_compiler.ops.layout import mirror, pad_by
 
 
 class Pad(Cell):
-    """A pair (before, after) for each axis, in order; 'CONSTANT' (zeros), 'REFLECT', 'SYMMETRIC'."""
+    """A pair (before, after) for each axis, in order.
+
+    mode is 'CONSTANT' (zeros), 'REFLECT' or 'SYMMETRIC'.
+    """
 
     def __init__(self, paddings: Any, mode: str = "CONSTANT"):
         super().__init__()

@@ -259,6 +259,14 @@ def conv_transpose(
 # ---- patches
 
 
+def patches(x: Any, size: Any, stride: Any, dilation: Any, pad_mode: str) -> Any:
+    """The patches of images (N, C, H, W): (N, C, H', W', *size)."""
+    size, stride = each(size, 2, "size"), each(stride, 2, "stride")
+    dilation = each(dilation, 2, "dilation")
+    widths = widths_of(pad_mode, 0, dims(x)[2:], size, stride, dilation)
+    return convolution.windows(padded(x, widths), size=size, stride=stride, dilation=dilation)
+
+
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:

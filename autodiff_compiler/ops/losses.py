@@ -239,6 +239,22 @@ def multi_margin_loss(
     return reduced(loss if weight is None else loss * arrays.gather(weight, target, 0), reduction)
 
 
+def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """mean over classes of the sum, i wanted and j not, of max(0, 1 - input[i] + input[j]).
+
+    A row of ``target`` holds the wanted classes, up to the first -1.
+    """
+    classes = arrays.shape(input)[-1]
+    counts = running.cummin(in_dtype(target >= 0, "int32"), -1)[0] > 0
+    place = arrays.expand_dims(elementwise.where(counts, target, -1), -1)
+    wanted = reductions.any(elementwise.equal(creation.arange(classes), place), -2)
+    score = arrays.gather_elements(input, -1, elementwise.maximum(target, 0))
+    excess = records.relu(1.0 - arrays.expand_dims(score, -1) + arrays.expand_dims(input, -2))
+    others = 1 - in_dtype(arrays.expand_dims(wanted, -2), "int32")
+    excess = excess * (in_dtype(arrays.expand_dims(counts, -1), "int32") * others)
+    return reduced(reductions.sum(excess, (-2, -1)) / classes, reduction)
+
+
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
@@ -258,6 +274,6 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
     "cross_entropy", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
     "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "smooth_l1_loss", "soft_margin_loss",
-    "triplet_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "smooth_l1_loss",
+    "soft_margin_loss", "triplet_margin_loss",
 ]  # fmt: skip

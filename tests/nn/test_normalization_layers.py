@@ -9,7 +9,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Tensor, nn, ops
 from autodiff_compiler.testing import check_grads
 
-#: Means 2 and 5; variances (divided by the count) 1 and 4.
+#: Means 2 and 5; variances 1 and 4, and divided by one less than the count 2 and 8.
 X = np.array([[1.0, 3.0], [3.0, 7.0]], np.float32)
 
 
@@ -26,10 +26,10 @@ def test_training_moves_the_statistics_once_per_call(mode: None) -> None:
     out = net(Tensor(X))
     np.testing.assert_allclose(out.asnumpy(), [[-1, -1], [1, 1]], atol=1e-4)
     np.testing.assert_allclose(net.moving_mean.asnumpy(), [0.2, 0.5], rtol=1e-6)
-    np.testing.assert_allclose(net.moving_variance.asnumpy(), [1.0, 1.3], rtol=1e-6)
+    np.testing.assert_allclose(net.moving_variance.asnumpy(), [1.1, 1.7], rtol=1e-6)
     net(Tensor(X))
     np.testing.assert_allclose(net.moving_mean.asnumpy(), [0.38, 0.95], rtol=1e-6)
-    np.testing.assert_allclose(net.moving_variance.asnumpy(), [1.0, 1.57], rtol=1e-6)
+    np.testing.assert_allclose(net.moving_variance.asnumpy(), [1.19, 2.33], rtol=1e-6)
 
 
 def test_a_gradient_call_moves_the_statistics_once(mode: None) -> None:
@@ -40,7 +40,7 @@ def test_a_gradient_call_moves_the_statistics_once(mode: None) -> None:
     np.testing.assert_allclose(to_gamma.asnumpy(), 0, atol=1e-5)
     np.testing.assert_allclose(to_beta.asnumpy(), [2, 2])
     np.testing.assert_allclose(net.moving_mean.asnumpy(), [1.0, 2.5])
-    np.testing.assert_allclose(net.moving_variance.asnumpy(), [1.0, 2.5])
+    np.testing.assert_allclose(net.moving_variance.asnumpy(), [1.5, 4.5])
 
 
 def test_without_training_the_moving_statistics_count(mode: None) -> None:
@@ -72,6 +72,31 @@ def test_images_are_normalized_per_channel(mode: None) -> None:
 )
 def test_gradients(net: nn.Cell, shape: tuple[int, ...]) -> None:
     check_grads(net, [np.random.default_rng(3).normal(size=shape)])
+
+
+def test_instances_are_normalized_by_themselves(mode: None) -> None:
+    x = np.random.default_rng(2).normal(size=(2, 3, 4)).astype(np.float32)
+    net = nn.InstanceNorm1d(3, eps=0.0)
+    want = (x - x.mean(2, keepdims=True)) / x.std(2, keepdims=True)
+    np.testing.assert_allclose(net(Tensor(x)).asnumpy(), want, rtol=1e-4, atol=1e-5)
+    assert not net.moving_mean.asnumpy().any()
+    net.set_train()(Tensor(x))
+    np.testing.assert_allclose(net.moving_mean.asnumpy(), 0.9 * x.mean((0, 2)), rtol=1e-4)
+    spread = 0.1 + 0.9 * x.var(2, ddof=1).mean(0)
+    np.testing.assert_allclose(net.moving_variance.asnumpy(), spread, rtol=1e-4)
+
+
+def test_channels_last(mode: None) -> None:
+    x = np.random.default_rng(2).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    got = nn.BatchNorm2d(5, data_format="NHWC").set_train()(Tensor(x)).asnumpy()
+    same = nn.BatchNorm2d(5).set_train()(Tensor(x.transpose(0, 3, 1, 2))).asnumpy()
+    np.testing.assert_allclose(got, same.transpose(0, 2, 3, 1), rtol=1e-5)
+
+
+def test_one_element_has_no_spread() -> None:
+    net = nn.BatchNorm2d(2).set_train()
+    net(Tensor(np.ones((1, 2, 1, 1), np.float32)))
+    np.testing.assert_allclose(net.moving_variance.asnumpy(), [0.9, 0.9])
 
 
 def test_parameters() -> None:

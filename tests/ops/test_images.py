@@ -64,6 +64,13 @@ def test_channels_for_space() -> None:
     close(ops.channel_shuffle(Tensor(x), 2), x[:, [0, 4, 1, 5, 2, 6, 3, 7]])
 
 
+def test_patches_in_place() -> None:
+    out = nn.Unfold([1, 2, 3, 1], [1, 2, 1, 1], [1, 1, 1, 1])(Tensor(X))
+    assert out.shape == (2, 2 * 3 * 3, 2, 3)
+    patch = X[1, :, 2:4, 1:4].transpose(1, 2, 0)  # at row 1, column 1: channels last
+    np.testing.assert_array_equal(out.asnumpy()[1, :, 1, 1], patch.ravel())
+
+
 @pytest.mark.parametrize(
     "net, shape",
     [

@@ -152,3 +152,15 @@ def test_settings_that_are_wrong() -> None:
         ops.huber_loss(x, x, delta=0.0)
     with pytest.raises(ShapeError, match="axis of classes"):
         ops.cross_entropy(Tensor(1.0), Tensor(0))
+
+
+def test_multilabel_margin() -> None:
+    scores = np.array([[0.1, 0.9, -0.4, 0.3], [0.2, -0.5, 1.5, 0.0]], np.float32)
+    wanted = np.array([[1, 3, -1, 0], [2, -1, 0, 1]])
+    want = [
+        sum(max(0, 1 - row[i] + row[j]) for i in good for j in range(4) if j not in good) / 4
+        for row, good in zip(scores, ([1, 3], [2]))
+    ]
+    got = ops.multilabel_margin_loss(Tensor(scores), Tensor(wanted), "none").asnumpy()
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    check_grads(lambda x: ops.multilabel_margin_loss(x, Tensor(wanted)), [scores])

@@ -1,0 +1,74 @@
+"""Dropout layers: nothing happens but in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.cell import Cell
+
+
+def _probability(p: Any, layer: Cell, open_end: bool = False) -> float:
+    """A probability to drop, checked."""
+    name = type(layer).__name__
+    if not isinstance(p, (int, float)) or isinstance(p, bool):
+        raise TypeError(f"For '{name}', the 'p' must be a float, but got {p!r}.")
+    if not 0 <= p <= 1 or (open_end and p == 1):
+        raise ValueError(f"For '{name}', the 'p' must be in [0, 1{')' if open_end else ']'}: {p}.")
+    return float(p)
+
+
+class Dropout(Cell):
+    """Each element zeroed with the probability ``p``, else divided by 1 - p."""
+
+    def __init__(
+        self, keep_prob: float = 0.5, p: float | None = None, dtype: mstype.Type = mstype.float32
+    ):
+        super().__init__()
+        if p is None and not 0 < keep_prob <= 1:
+            raise ValueError(
+                f"For 'Dropout', the 'keep_prob' must be in (0, 1], but got {keep_prob}."
+            )
+        self.p = p if p is None else _probability(p, self, open_end=True)
+        self.keep_prob = keep_prob
+
+    def construct(self, x: Any) -> Any:
+        p = 1.0 - self.keep_prob if self.p is None else self.p
+        return ops.dropout(x, p, self.training)
+
+    def extend_repr(self) -> str:
+        return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
+
+
+class _Channels(Cell):
+    def __init__(self, p: float = 0.5):
+        super().__init__()
+        self.p = _probability(p, self)
+
+    def extend_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class Dropout1d(_Channels):
+    """Whole channels of (N, C, L) or (C, L) zeroed with the probability ``p``, else scaled."""
+
+    def construct(self, x: Any) -> Any:
+        return ops.dropout1d(x, self.p, self.training)
+
+
+class Dropout2d(_Channels):
+    """Whole channels of (N, C, H, W) zeroed with the probability ``p``, else scaled."""
+
+    def construct(self, x: Any) -> Any:
+        return ops.dropout2d(x, self.p, self.training)
+
+
+class Dropout3d(_Channels):
+    """Whole channels of (N, C, D, H, W) zeroed with the probability ``p``, else scaled."""
+
+    def construct(self, x: Any) -> Any:
+        return ops.dropout3d(x, self.p, self.training)
+
+
+__all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
