@@ -200,6 +200,7 @@ def gradient_source(
     weights: Any = None,
     stage: str = "source",
     opt_level: int = 1,
+    stabilise: bool | None = None,
 ) -> str:
     """The source of the compiled pair of ``fn``, as text.
 
@@ -207,6 +208,8 @@ def gradient_source(
                 ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
     get_all, get_by_list, sens_param, weights   as for ``GradOperation``.
     stage       ``ir``, ``typed``, ``adjoint``, ``optimized`` or ``source``.
+    stabilise   whether formulas that overflow or cancel are replaced by operators that do not
+                (None: as ``set_context`` says, which is yes if it says nothing).
     """
     gradient = GradOperation(get_all, get_by_list, sens_param)(fn, weights)
     target = gradient.fn
@@ -216,6 +219,8 @@ def gradient_source(
     numpy = FLOAT in floats and (FLOAT in slots or is_numpy_call(target, inputs))
     active = [isinstance(slot, ArrayType) or numpy and slot == FLOAT for slot in slots]
     request = replace(gradient.request(active), numpy=numpy, opt_level=opt_level)
+    if stabilise is not None:
+        request = replace(request, stabilise=stabilise)
 
     def text(known: frozenset[int]) -> str:
         given = [Static(inputs[n]) if n in known else slot for n, slot in enumerate(slots)]

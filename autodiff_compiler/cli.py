@@ -93,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     dump.add_argument("--get-all", action="store_true", help="gradients of all inputs")
     dump.add_argument("--get-by-list", action="store_true", help="gradients of the parameters")
     dump.add_argument("--sens-param", action="store_true", help="the caller gives a sensitivity")
+    dump.add_argument(
+        "--no-stabilise", action="store_true", help="leave formulas that overflow as they stand"
+    )
     dump.add_argument("--stage", choices=pipeline.STAGES, default="source", help="what to print")
     dump.add_argument("--out", metavar="FILE", help="write to a file instead")
     dump.set_defaults(run=_dump)
@@ -116,6 +119,7 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
         get_by_list=arguments.get_by_list,
         sens_param=arguments.sens_param,
         stage=arguments.stage,
+        stabilise=False if arguments.no_stabilise else None,
     )
     if arguments.out is None:
         sys.stdout.write(text)

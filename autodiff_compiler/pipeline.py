@@ -1,6 +1,6 @@
 """The whole compiler on one page: the stages by name, in order.
 
-    text --lower--> typed IR --expand, optimise--> IR --split--> forward and backward
+    text --lower--> typed IR --stabilise, expand, optimise--> IR --split--> forward and backward
          --optimise, own--> --emit--> source
 
 Each stage can be printed (``stage_text``), and with ``VERIFY`` set each is verified.
@@ -40,6 +40,8 @@ LEVELS = {
     1: ("fold", "algebra", "ahead", "totals", "cse", "dce"),
     3: ("fold", "algebra", "ahead", "totals", "cse", "dce"),
 }
+#: What runs before anything is differentiated, unless it is not wanted.
+STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,11 @@ def _build(
 
     lowered = lower(fn, request, slots, keywords)
     _verify(lowered.function, "typed: lower")
-    primal = clean(expand_gradients(lowered.function))
+    typed = lowered.function
+    if request.stabilise:
+        typed = run(typed, STABILISING[request.opt_level])
+        _verify(typed, "typed: stabilise")
+    primal = clean(expand_gradients(typed))
     _verify(primal, "differentiated: optimise")
     if not request.differentiates:
         halves: tuple[Function, ...] = (replace(primal, role="forward"),)

@@ -41,6 +41,7 @@ class Request:
     numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
     double      whether float32 means float64 throughout, as ``check_grads`` wants it.
     opt_level   which passes run: ``pipeline.LEVELS``.
+    stabilise   whether formulas that overflow or cancel are replaced: ``passes/stabilise.py``.
     """
 
     positions: tuple[int, ...] = ()
@@ -51,6 +52,7 @@ class Request:
     numpy: bool = False
     double: bool = False
     opt_level: int = 1
+    stabilise: bool = True
 
     @property
     def differentiates(self) -> bool:

@@ -11,6 +11,7 @@ class Span:
     """A stretch of one source line (a longer expression is known by its first line).
 
     ``column`` counts from 1, ``end`` is one past the last column; ``text`` is the whole line.
+    ``note`` is what a reader of the generated line should know besides.
     """
 
     file: str
@@ -18,6 +19,7 @@ class Span:
     column: int
     end: int
     text: str
+    note: str = ""
 
     @property
     def tag(self) -> str:

@@ -187,3 +187,15 @@ def test_as_a_module(file):
     )  # fmt: skip
     assert (run.returncode, run.stderr) == (0, "")
     assert "def product_backward" in run.stdout
+
+
+def test_stabilising_can_be_left_out(tmp_path, capsys):
+    (tmp_path / "net.py").write_text(
+        "from autodiff_compiler import ops\n\n\ndef f(x):\n    return ops.log(1 + ops.exp(x))\n"
+    )
+    target = f"{tmp_path / 'net.py'}:f"
+    assert main(["dump", target, "--input", "f32[2]"]) == ExitCode.OK
+    assert "# stabilised: log(1 + exp(u)) as softplus(u)" in capsys.readouterr().out
+    assert main(["dump", target, "--input", "f32[2]", "--no-stabilise"]) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert "stabilised" not in out and "np.exp(x)" in out

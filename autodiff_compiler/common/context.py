@@ -1,7 +1,8 @@
 """Process-wide settings, above all the mode: run ``construct`` as Python, or compile it.
 
 Both modes give the same numbers. In ``PYNATIVE_MODE`` a call of a Cell runs its Python; in
-``GRAPH_MODE`` the compiled forward half runs instead.
+``GRAPH_MODE`` the compiled forward half runs instead. ``stabilise=False`` compiles formulas as they
+stand, also where they overflow.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
-_SETTINGS: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0}
+_SETTINGS: dict[str, Any] = {
+    "mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0, "stabilise": True,
+}  # fmt: skip
 _warned_about: set[str] = set()
 
 
@@ -46,3 +49,8 @@ def get_context(name: str) -> Any:
 def in_graph_mode() -> bool:
     """Whether a call of a Cell runs its compiled forward half."""
     return _SETTINGS["mode"] == GRAPH_MODE
+
+
+def stabilises() -> bool:
+    """Whether formulas that overflow or cancel are replaced in what is compiled from now on."""
+    return bool(_SETTINGS["stabilise"])

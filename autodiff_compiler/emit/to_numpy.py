@@ -269,6 +269,8 @@ class _Writer:
         here = (span.file, span.line, adjoint)
         news = None if self.told == here else span.tag
         self.told = here
+        if news is not None and span.note:
+            self.document.comment(span.note, indent)
         if news is not None and not behind:
             self.document.comment(news, indent)
         self.document.add(text, indent, news if behind else None, origin=span)

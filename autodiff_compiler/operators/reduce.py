@@ -281,7 +281,7 @@ def _direction(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
     dtype = getattr(x, "dtype_name", None)
     if dtype is None:
         return x / restore_axes(not_zero(out), x, axes, keepdims)
-    least = float(np.finfo(dtype).smallest_subnormal)
+    least = float(f"{np.finfo(dtype).smallest_subnormal:.0e}")
     return x / restore_axes(maximum(out, least), x, axes, keepdims)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from autodiff_compiler.common.context import stabilises
 from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
@@ -64,6 +65,7 @@ class GradientFunction:
         self.has_aux = has_aux
         self.return_ids = return_ids
         self.double = PRECISION.double
+        self.stabilise = stabilises()
 
     #: Set by the engine: serves a call that is like the last one, or gives False.
     quick: Callable[[Any, tuple], Any] | None = None
@@ -86,7 +88,7 @@ class GradientFunction:
         """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
-        kind = (self.position, self.optional, self.numpy, self.double)
+        kind = (self.position, self.optional, self.numpy, self.double, self.stabilise)
         return (*kind, self.sens_param, self.value, self.has_aux, ids)
 
     # ---- the question
@@ -141,6 +143,7 @@ class GradientFunction:
             value=self.value or self.has_aux,
             aux=self.has_aux,
             double=self.double,
+            stabilise=self.stabilise,
         )
 
     # ---- the answer

@@ -14,6 +14,7 @@ from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
+from autodiff_compiler.passes.stabilise import stabilise
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.totals import totals
 from autodiff_compiler.passes.unrule import unrule
@@ -21,6 +22,7 @@ from autodiff_compiler.passes.unrule import unrule
 Pass = Callable[[Function], Function]
 
 PASSES: Mapping[str, Pass] = {
+    "stabilise": stabilise,
     "unrule": unrule,
     "fold": fold,
     "algebra": algebra,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.context import stabilises
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ops.gradient import GradientFunction, unwrapped
 from autodiff_compiler.plan import Compiled, Request, TupleType
@@ -167,11 +168,12 @@ class Runtime:
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """The compiled forward half of ``cell.construct``, or of any function."""
         slots = (*args, *kwargs.values()) if kwargs else args
-        key = (None, tuple(map(signature, slots)), tuple(kwargs))
+        stable = stabilises()
+        key = (stable, tuple(map(signature, slots)), tuple(kwargs))
         unit = self.cache.find(cell, key, slots)
         if unit is None:
             check_arity(cell, args, kwargs, False)
-            request = replace(FORWARD, numpy=is_numpy_call(cell, slots))
+            request = replace(FORWARD, numpy=is_numpy_call(cell, slots), stabilise=stable)
             unit = self._compiled(cell, key, slots, request, tuple(kwargs))
         unit.calls += 1
         return unit.run_forward(slots)
