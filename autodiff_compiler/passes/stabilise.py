@@ -168,9 +168,10 @@ def _log_of_one_plus(view: View) -> Any:
 
 def _log_of_one_minus(view: View) -> Any:
     maker = view.made_by(view.operands[0], "sub")
-    if maker is None or not _one(maker.operands[0]) or not _real(maker.operands[1]):
+    if maker is None:
         return None
-    return log1p(-maker.operands[1])
+    one, u = maker.operands
+    return log1p(-u) if _one(one) and isinstance(u, Value) and _real(u) else None
 
 
 # ---- quotients
