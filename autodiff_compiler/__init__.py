@@ -30,7 +30,9 @@ from autodiff_compiler.common import (
     get_rng_state,
     get_seed,
     initial_seed,
+    jit_class,
     manual_seed,
+    mutable,
     pytype_to_dtype,
     seed,
     set_context,
@@ -60,6 +62,7 @@ from autodiff_compiler.common.dtype import (
 from autodiff_compiler.ops.custom import Function, custom_gradient
 from autodiff_compiler.ops.custom import Function as _Function  # MindSpore's name  # noqa: F401
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+from autodiff_compiler.ops.primitive import constexpr
 from autodiff_compiler.testing.numeric import check_grads
 
 __version__ = "0.1.0"
@@ -79,6 +82,7 @@ __all__ = [
     "compile_info",
     "complex64",
     "complex128",
+    "constexpr",
     "custom_gradient",
     "default_generator",
     "differentiable",
@@ -104,7 +108,9 @@ __all__ = [
     "int32",
     "int64",
     "jit",
+    "jit_class",
     "manual_seed",
+    "mutable",
     "nn",
     "ops",
     "pytype_to_dtype",

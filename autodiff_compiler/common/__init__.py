@@ -15,6 +15,7 @@ from autodiff_compiler.common.dtype import (
     pytype_to_dtype,
 )
 from autodiff_compiler.common.initializer import initializer
+from autodiff_compiler.common.mutable import jit_class, mutable
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.seed import (
     Generator,
@@ -33,5 +34,6 @@ __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "Cell", "CellDict", "CellList", "Generator", "Parameter",
     "ParameterTuple", "SequentialCell", "Tensor", "default_generator", "dtype", "dtype_to_nptype",
     "dtype_to_pytype", "get_context", "get_rng_state", "get_seed", "initial_seed", "initializer",
-    "manual_seed", "pytype_to_dtype", "seed", "set_context", "set_rng_state", "set_seed", "tensor",
+    "jit_class", "manual_seed", "mutable", "pytype_to_dtype", "seed", "set_context",
+    "set_rng_state", "set_seed", "tensor",
 ]  # fmt: skip

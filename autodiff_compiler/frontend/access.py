@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,7 +11,15 @@ import gast
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnknownAttribute
 from autodiff_compiler.frontend.comparisons import Comparisons
-from autodiff_compiler.frontend.values import BoundToValue, Closure, Frame, HeapMethod, Ref
+from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.values import (
+    Above,
+    BoundToValue,
+    Closure,
+    Frame,
+    HeapMethod,
+    Ref,
+)
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers, elementwise, indexing, numbers, structure
@@ -110,21 +118,27 @@ class Access(Comparisons):
             if all(self.static(test, "a comprehension's condition") for test in tests):
                 self._generate(rest, wanted, items)
 
-    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
-        raise NotImplementedError
-
     def assign(self, target: Any, value: Any) -> None:
         """Binds a target."""
         raise NotImplementedError
 
     # ---- attributes
 
+    def object_attribute(self, thing: Ref | Above, name: str) -> Any:
+        """An attribute of an object that this text made."""
+        raise NotImplementedError
+
+    def store_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """``owner.name = value``."""
+        raise NotImplementedError
+
     def eval_Attribute(self, node: Any) -> Any:
         return self.attribute(self.evaluate(node.value), node.attr)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
+        if isinstance(owner, Above) or isinstance(owner, Ref) and owner.kind == "object":
+            return self.object_attribute(owner, name)
         if isinstance(owner, Ref):
             return HeapMethod(owner, name)
         if isinstance(owner, Value):
@@ -132,8 +146,8 @@ class Access(Comparisons):
         if isinstance(owner, Closure) and name == "__name__":
             return owner.name
         cell = self.world.cell_of(owner, name)
-        if cell is not None:
-            return self.state.heap[cell]
+        if cell is not None and self.state.heap[cell] is not MISSING:
+            return self.certainly(self.state.heap[cell])
         return self.lifted(self.world.attribute(owner, name, self.builder.span))
 
     def _value_attribute(self, owner: Value, name: str) -> Any:
@@ -179,6 +193,9 @@ class Access(Comparisons):
         """``owner[key]``."""
         if isinstance(owner, Value):
             return self._value_item(owner, key)
+        method = self.special(owner, "__getitem__")
+        if method is not None:
+            return self.call(method, (key,), {})
         container = self.contents(owner)
         if isinstance(key, slice):
             key = slice(*(self.static(part, "a bound") for part in (key.start, key.stop, key.step)))
@@ -247,4 +264,18 @@ class Access(Comparisons):
         value = self.static(self.evaluate(node.value), "text")
         spec = "" if node.format_spec is None else self.evaluate(node.format_spec)
         convert = CONVERSIONS[node.conversion]
-        return format(convert(value), spec)
+        return format(convert(self.shown(value)), spec)
+
+    def shown(self, value: Any) -> Any:
+        """A compile-time value without run-time parts as the Python object that it stands for."""
+        if isinstance(value, Ref):
+            method = self.special(value, "__str__") or self.special(value, "__repr__")
+            if method is not None:
+                return self.static(self.call(method, (), {}), "text")
+            inside = self.shown(self.contents(value))
+            return list(inside) if value.kind == "list" else inside
+        if isinstance(value, dict):
+            return {key: self.shown(item) for key, item in value.items()}
+        if type(value) is tuple:
+            return tuple(map(self.shown, value))
+        return self.static(value, "text")

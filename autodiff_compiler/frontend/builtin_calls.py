@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
@@ -42,6 +44,9 @@ def _range(low: Access, *bounds: Any) -> Any:
 
 
 def _len(low: Access, value: Any) -> Any:
+    method = low.special(value, "__len__")
+    if method is not None:
+        return low.call(method, (), {})
     if isinstance(value, Value):
         if isinstance(value.type, ListType):
             return containers.list_length(value)
@@ -58,21 +63,25 @@ def _len(low: Access, value: Any) -> Any:
     return len(low.contents(value))
 
 
+def _kinds_of(low: Access, value: Value) -> tuple[type, ...]:
+    """The classes that a run-time value is of, its own first."""
+    if isinstance(value.type, ScalarType):
+        return {"int": (int,), "float": (float,), "bool": (bool, int), "complex": (complex,)}[
+            value.type.kind
+        ]
+    if isinstance(value.type, (TupleType, ListType, DictType)):
+        return {TupleType: (tuple,), ListType: (list,), DictType: (dict,)}[type(value.type)]
+    if low.world.numpy:
+        return (np.ndarray,)
+    return (Parameter, Tensor) if low.is_parameter(value) else (Tensor,)
+
+
 def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(value, Value):
-        have: tuple[type, ...] = (Tensor,)
-        if isinstance(value.type, ScalarType):
-            have = {"int": (int,), "float": (float,), "bool": (bool, int), "complex": (complex,)}[
-                value.type.kind
-            ]
-        elif isinstance(value.type, (TupleType, ListType, DictType)):
-            have = {TupleType: (tuple,), ListType: (list,), DictType: (dict,)}[type(value.type)]
-        elif low.is_parameter(value):
-            have = (Parameter, Tensor)
-        return any(issubclass(known, kind) for known in have for kind in classes)
+        return any(issubclass(known, kind) for known in _kinds_of(low, value) for kind in classes)
     if isinstance(value, Ref):
-        return any(issubclass({"list": list, "dict": dict}[value.kind], kind) for kind in classes)
+        return any(issubclass(_type(low, value), kind) for kind in classes)
     return isinstance(value, classes)
 
 
@@ -96,13 +105,30 @@ def _bool(low: Access, value: Any = False) -> Any:
 
 
 def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
-    def choose(low: Access, *args: Any) -> Any:
+    def choose(low: Access, *args: Any, key: Any = None, **default: Any) -> Any:
         items = low.sequence(args[0]) if len(args) == 1 else list(args)
+        if not items and default:
+            return default["default"]
+        if key is not None:
+            return items[static(range(len(items)), key=_keys(low, items, key).__getitem__)]
         if not any(isinstance(item, Value) for item in items):
             return static(items)
         return functools.reduce(record, items)
 
     return choose
+
+
+def _keys(low: Access, items: Sequence[Any], key: Any) -> list[Any]:
+    """What ``key`` makes of each item, known while compiling."""
+    made = items if key is None else [low.call(key, (item,), {}) for item in items]
+    return [low.static(one, "what items are sorted by") for one in made]
+
+
+def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -> Ref:
+    items = low.sequence(items)
+    keys = _keys(low, items, key)
+    order = sorted(range(len(items)), key=keys.__getitem__, reverse=low.static(reverse, "an order"))
+    return low.new_list([items[place] for place in order])
 
 
 def _sum(low: Access, items: Any, start: Any = 0) -> Any:
@@ -141,10 +167,10 @@ def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
 
 
 def _hasattr(low: Access, owner: Any, name: str) -> bool:
-    if isinstance(owner, Value):
-        return hasattr(Tensor, name)
+    if isinstance(owner, Value) or isinstance(owner, Ref) and owner.kind != "object":
+        return hasattr(_type(low, owner), name)
     try:
-        low.world.attribute(owner, name, low.builder.span)
+        low.attribute(owner, name)
     except AttributeError:
         return False
     return True
@@ -175,7 +201,7 @@ def _filter(low: Access, function: Any, items: Any) -> tuple[Any, ...]:
 def _print(low: Access, *args: Any, sep: Any = None, end: Any = None, flush: bool = False) -> None:
     given = {"sep": sep, "end": end, "flush": flush or None}
     settings = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
-    shown = [low.packed(arg if _holds_value(low, arg) else str(arg)) for arg in args]
+    shown = [low.packed(arg if _holds_value(low, arg) else str(low.shown(arg))) for arg in args]
     literal = settings.replace("{", "{{").replace("}", "}}")  # it becomes part of a template
     low.builder.make(effects.show, shown, {"settings": literal})
 
@@ -186,8 +212,15 @@ def _holds_value(low: Access, arg: Any) -> bool:
 
 def _type(low: Access, value: Any) -> Any:
     if isinstance(value, Value):
-        return Tensor if isinstance(value.type, ArrayType) else type(None)
-    return list if isinstance(value, Ref) else type(value)
+        return _kinds_of(low, value)[0]
+    if isinstance(value, Ref):
+        return {"list": list, "dict": dict}.get(value.kind) or low.state.heap[value]["__class__"]
+    return type(value)
+
+
+def _unchanged(function: Any) -> Any:
+    """What ``functools.wraps`` makes of a function: names and documents are all that differ."""
+    return function
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
@@ -214,6 +247,12 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     reversed: lambda low, items: Iteration("reversed", (items,)),
     type: _type,
     map: _map,
+    sorted: _sorted,
+    setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
+    id: lambda low, thing: thing.number if isinstance(thing, Ref) else id(thing),
+    hash: lambda low, thing: hash(low.original(thing)),
+    functools.wraps: lambda low, function, **parts: _unchanged,
+    _unchanged: lambda low, function: function,
     filter: _filter,
     functools.partial: lambda low, function, *args, **kwargs: Partial(function, args, kwargs),
     print: _print,

@@ -8,6 +8,7 @@ macros; Python's built-ins have their table; what is known altogether is compute
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,10 +26,12 @@ from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
+from autodiff_compiler.frontend.objects import PACKAGE, is_users
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT, Rules
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
+    Above,
     BoundToValue,
     Closure,
     HeapMethod,
@@ -44,10 +47,11 @@ from autodiff_compiler.operators import structure
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
 from autodiff_compiler.ops.primitive import Primitive
 
-PACKAGE = "autodiff_compiler"
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common")
 
+#: Files in these rooms whose functions are texts all the same: they call what the user passes in.
+TEXTS = ("autodiff_compiler.ops.higher_order",)
 
 class Calls(Rules):
     """Adds calls to ``Rules``."""
@@ -77,6 +81,7 @@ class Calls(Rules):
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
         callee = self._below_jit(callee)
+        callee = self.special(callee, "__call__") or callee
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
         if isinstance(callee, RuleText):
@@ -89,20 +94,25 @@ class Calls(Rules):
             return self._macro(callee.function, [callee.value, *args], kwargs)
         if isinstance(callee, (functools.partial, Partial)):
             if callee.func is super:
-                return super(*callee.args)
+                made_here = isinstance(callee.args[1], Ref)
+                return (Above if made_here else super)(*callee.args)
             return self.call(callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
         if isinstance(callee, GradientFunction):
             return self.call_gradient(callee, args, kwargs)
         if isinstance(callee, Cell):
             return self._call_text(callee, args, kwargs)
+        if getattr(callee, "runs_while_compiling", False):
+            return self._call_known(callee, args, kwargs)
+        if is_users(callee):
+            return self.make_object(callee, args, kwargs)
         if self._is_known(callee) and callee in BUILTINS:
             return BUILTINS[callee](self, *args, **kwargs)
         if isinstance(callee, GradOperation) or _makes_gradient(callee):
             return self._make_gradient(callee, args, kwargs)
-        if callee in (Tensor, tensor) and args and isinstance(args[0], Value):
+        if (callee is Tensor or callee is tensor) and args and isinstance(args[0], Value):
             return self._tensor_of(*args, **kwargs)
-        if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
-            return callee(*args, **kwargs)  # a named tuple of compile-time values
+        if _is_of_named_tuple(callee):
+            return callee(*args, **kwargs)  # its items are compile-time values
         if _is_macro(callee):
             if isinstance(callee, Primitive):
                 for setting in vars(callee):  # read by the macro, so that they are guarded
@@ -112,6 +122,8 @@ class Calls(Rules):
             return self._macro(NUMPY[callee], args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not _is_numpy(callee):
             return self._call_text(callee, args, kwargs)
+        if isinstance(inspect.getattr_static(type(callee), "__call__", None), types.FunctionType):
+            return self.call(self.attribute(callee, "__call__"), args, kwargs)
         return self._call_now(callee, args, kwargs)
 
     @staticmethod
@@ -180,6 +192,12 @@ class Calls(Rules):
     def _meets_values(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Whether an argument holds a run-time value."""
         return any(_holds_value(self._plain(arg)) for arg in (*args, *kwargs.values()))
+
+    def _call_known(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Calls a ``constexpr`` function, whose arguments must be known."""
+        for leaf in leaves(frozen((*args, *kwargs.values()), self.state)):
+            self.static(leaf, f"an argument of the constexpr function '{callee.__name__}'")
+        return self._call_now(callee, args, kwargs)
 
     def _call_now(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Calls something that is neither ours nor a text, on known arguments."""
@@ -305,7 +323,16 @@ def _is_macro(callee: Any) -> bool:
     if isinstance(callee, types.MethodType):
         module = str(type(callee.__self__).__module__)
     parts = module.split(".")
+    if module in TEXTS:
+        return isinstance(callee, type)
     return parts[0] == PACKAGE and len(parts) > 1 and parts[1] in MACROS
+
+
+def _is_of_named_tuple(callee: Any) -> bool:
+    """Whether ``callee`` is a class of named tuples, or a method that these come with."""
+    kind = callee if isinstance(callee, type) else type(getattr(callee, "__self__", None))
+    own = isinstance(callee, type) or getattr(callee, "__name__", "") in ("_replace", "_asdict")
+    return own and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def _is_numpy(callee: Any) -> bool:

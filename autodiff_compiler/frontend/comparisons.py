@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from autodiff_compiler.errors import CompileError, UnsupportedSyntax
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.values import NUMBERS, Ref, same
 from autodiff_compiler.ir.nodes import Value
@@ -44,6 +44,8 @@ class Comparisons(Expressions):
         dynamic = isinstance(left, Value) or isinstance(right, Value)
         if sign in ("Is", "IsNot"):
             return same(left, right) == (sign == "Is")
+        if isinstance(left, Ref) and left.kind == "object" and sign in COMPARE:
+            return self._compare_object(sign, left, right)
         if sign in ("In", "NotIn"):
             items = self.contents(right)
             keys = list(items) if isinstance(items, (tuple, dict)) else items
@@ -74,15 +76,29 @@ class Comparisons(Expressions):
         except Exception as error:
             raise self.translate(error, "this comparison fails") from None
 
+    def _compare_object(self, sign: str, left: Ref, right: Any) -> Any:
+        """A comparison of an object that this text made: by its class, or by identity."""
+        method = self.special(left, f"__{STATIC_COMPARE[sign].__name__}__")
+        if method is not None:
+            return self.call(method, (right,), {})
+        if sign == "NotEq":
+            equal = self.compare("Eq", left, right)
+            return not equal if isinstance(equal, bool) else compare.logical_not(equal)
+        if sign == "Eq":
+            return self.equal(left, right)
+        raise self.fail(DTypeError, "objects of this class have no order", "compare attributes")
+
     def equal(self, left: Any, right: Any) -> Any:
         """``left == right``, of containers item by item: a bool known now, or a value."""
         kind = _kind(left)
         if same(left, right) or not (kind and _kind(right)):
             return same(left, right) or self.truth(self.compare("Eq", left, right))
-        ours, theirs = self.contents(left), self.contents(right)
+        ours, theirs = (self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right))
+        if kind == "object" and ours["__class__"].__eq__ is object.__eq__:
+            return False
         if kind != _kind(right) or len(ours) != len(theirs):
             return False
-        if kind == "dict":
+        if isinstance(ours, dict):
             if set(ours) != set(theirs):
                 return False
             theirs = [theirs[key] for key in ours]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
@@ -146,13 +146,13 @@ class Expressions:
         name = node.id
         if name in self.state.names:
             held = self.state.names[name]
-            value = self._certainly(held, getattr(node, "guarded", False))
+            value = self.certainly(held, getattr(node, "guarded", False))
             if value is not held:
                 self.state.names[name] = value  # known to be set from here on
             return value
         return self.free_name(name)
 
-    def _certainly(self, value: Any, guarded: bool = False) -> Any:
+    def certainly(self, value: Any, guarded: bool = False) -> Any:
         """What a variable holds. If it is set on some ways to here only, forward checks."""
         if isinstance(value, Maybe):
             if not guarded:
@@ -182,7 +182,7 @@ class Expressions:
         frame: Frame | None = self.frame
         while frame is not None:
             if frame is not self.frame and name in frame.names:
-                return self._certainly(frame.names[name])
+                return self.certainly(frame.names[name])
             if name in frame.awaited and frame is self.frame:
                 self._fail_unset(f"'{name}' is not set here")
                 raise Unreached
@@ -229,6 +229,11 @@ class Expressions:
             raise self.translate(error, "this operation fails") from None
 
     def _heap_binary(self, sign: str, left: Any, right: Any) -> Any:
+        name = BINARY[sign].__name__.strip("_")
+        for thing, other, side in ((left, right, ""), (right, left, "r")):
+            method = self.special(thing, f"__{side}{name}__")
+            if method is not None:
+                return self.call(method, (other,), {})
         contents = [self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right)]
         if sign == "Add" and all(isinstance(c, tuple) for c in contents):
             return self.new_list(contents[0] + contents[1])
@@ -247,6 +252,10 @@ class Expressions:
     def truth(self, value: Any) -> Any:
         """``bool(value)``: a bool known now, or a value that is one at run time."""
         if isinstance(value, Ref):
+            for name in ("__bool__", "__len__"):
+                method = self.special(value, name)
+                if method is not None:
+                    return self.truth(self.call(method, (), {}))
             return bool(self.state.heap[value])
         if not isinstance(value, Value):
             return bool(value)
@@ -291,6 +300,14 @@ class Expressions:
             test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse)
         )
 
+    def special(self, thing: Any, name: str) -> Any:
+        """A method such as ``__add__`` that the class of an object made here has, or None."""
+        raise NotImplementedError
+
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
+        raise NotImplementedError
+
     def compare(self, sign: str, left: Any, right: Any) -> Any:
         """One comparison, by the name of its sign."""
         raise NotImplementedError
@@ -310,6 +327,13 @@ class Expressions:
     def contents(self, value: Any) -> Any:
         """The items of a container known now: a tuple, or a dict."""
         if isinstance(value, Ref):
+            if value.kind == "object":
+                name = self.state.heap[value]["__class__"].__name__
+                raise self.fail(
+                    DTypeError,
+                    f"an object '{name}' cannot be taken apart",
+                    "read its attributes one by one",
+                )
             return self.state.heap[value]
         return value
 

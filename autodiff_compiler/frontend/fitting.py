@@ -10,7 +10,7 @@ import gast
 
 from autodiff_compiler.errors import CallError, CompileError, DTypeError, ShapeError
 from autodiff_compiler.frontend.source import read_source
-from autodiff_compiler.frontend.texts import Texts
+from autodiff_compiler.frontend.objects import Objects
 from autodiff_compiler.frontend.values import Closure, Poisoned, PoisonTouched
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import (
@@ -28,8 +28,8 @@ from autodiff_compiler.operators import containers, structure
 from autodiff_compiler.operators.declare import broadcast_shapes
 
 
-class Fitting(Texts):
-    """Adds the check of cotangents to ``Texts``."""
+class Fitting(Objects):
+    """Adds the check of cotangents to ``Objects``."""
 
     def fitted(
         self, found: Any, params: Sequence[Any], names: Sequence[str], text: Any, doing: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from types import MethodType
 from typing import Any
 
 from autodiff_compiler.frontend.values import (
@@ -108,6 +109,8 @@ def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
         parts = (value.defaults, *_around(value.frame, seen))
     elif isinstance(value, Iteration):
         parts = value.sources
+    elif isinstance(value, MethodType):
+        parts = (value.__self__,)
     for part in parts:
         yield from _refs(part, seen)
 

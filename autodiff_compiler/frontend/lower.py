@@ -161,8 +161,11 @@ class Lowering(Statements):
             if write.name is None:
                 self.state.heap[cell] = self.lift(write.target, name)
                 continue
-            held = getattr(write.target, write.name, None)
-            if isinstance(held, (Tensor, int, float)) and not isinstance(held, bool):
+            held = getattr(write.target, write.name, MISSING)
+            if held is MISSING:
+                self.world.assume_absent(write.target, write.name)
+                self.state.heap[cell] = MISSING
+            elif isinstance(held, (Tensor, int, float)) and not isinstance(held, bool):
                 source = self.world.attribute_input(write)
                 self.state.heap[cell] = self.lift(source, write.name)
             else:

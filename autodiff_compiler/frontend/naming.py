@@ -12,7 +12,14 @@ from typing import Any
 import gast
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.frontend.values import BoundToValue, Closure, HeapMethod, Partial, RuleText
+from autodiff_compiler.frontend.values import (
+    BoundToValue,
+    Closure,
+    HeapMethod,
+    Partial,
+    Ref,
+    RuleText,
+)
 from autodiff_compiler.ops.custom import is_apply
 from autodiff_compiler.ops.gradient import GradientFunction
 
@@ -97,6 +104,11 @@ def _positional(text: Any) -> list[str]:
 
 def hides_values(value: Any) -> bool:
     """Whether an argument sees values of this text that are not its own leaves."""
+    if isinstance(value, (tuple, dict)):
+        return any(map(hides_values, value.values() if isinstance(value, dict) else value))
+    if isinstance(value, (types.MethodType, Ref)):
+        ref = getattr(value, "__self__", value)
+        return isinstance(ref, Ref) and ref.kind == "object"
     return isinstance(value, (Closure, HeapMethod, BoundToValue, Partial))
 
 

@@ -102,20 +102,25 @@ class World:
         if path is not None and not isinstance(thing, tuple):
             self.assumptions[path, "length"] = Assumption(path, "length", len(thing))
 
+    def assume_absent(self, owner: Any, name: str) -> None:
+        """Records that an outside object has no attribute ``name``."""
+        path = self.path(owner)
+        if path is not None and not isinstance(owner, types.ModuleType):
+            key = f"{path}.{name}"
+            self.assumptions[key, "absent"] = Assumption(key, "absent", None)
+
     def attribute(self, owner: Any, name: str, span: Span) -> Any:
         """``owner.name`` for an outside object."""
         path = self.path(owner)
         try:
             value = getattr(owner, name)
         except AttributeError as error:
-            if path is not None and not isinstance(owner, types.ModuleType):
-                key = f"{path}.{name}"
-                self.assumptions[key, "absent"] = Assumption(key, "absent", None)
+            self.assume_absent(owner, name)
             if isinstance(error, UnknownAttribute):  # of ops, nn or Tensor, which know more
                 cause, cure = error.problems[0].cause, error.problems[0].cure
             else:
                 cause = f"{_described(owner)} has no attribute '{name}'"
-                cure = _suggested(name, dir(owner)) or f"define '{name}' before construct reads it"
+                cure = suggested(name, dir(owner)) or f"define '{name}' before construct reads it"
             raise UnknownAttribute(cause, cure, span) from None
         if path is not None and not _is_fixed(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:
@@ -160,7 +165,7 @@ class World:
         known = [*function.__globals__, *code.co_varnames, *dir(builtins)]
         raise UnknownName(
             f"the name '{name}' is not defined",
-            _suggested(name, known) or f"define '{name}', or pass it as an argument",
+            suggested(name, known) or f"define '{name}', or pass it as an argument",
             span,
         )
 
@@ -214,6 +219,7 @@ def _described(owner: Any) -> str:
     return f"the {kind} '{type(owner).__name__}'"
 
 
-def _suggested(name: str, known: Iterable[str]) -> str:
+def suggested(name: str, known: Iterable[str]) -> str:
+    """The cure for a misspelt name: the one that it looks like."""
     like = nearest(name, known)
     return f"did you mean '{like}'?" if like else ""

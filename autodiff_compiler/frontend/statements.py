@@ -115,7 +115,11 @@ class Statements(Loops):
         """Nothing to do."""
 
     def exec_FunctionDef(self, node: Any) -> None:
-        self.state.names[node.name] = self.closure(node, node.args, node.name)
+        decorators = [self.evaluate(decorator) for decorator in node.decorator_list]
+        made: Any = self.closure(node, node.args, node.name)
+        for decorator in reversed(decorators):
+            made = self.call(decorator, (made,), {})
+        self.state.names[node.name] = made
 
     def exec_Assert(self, node: Any) -> None:
         truth = self.truth(self.evaluate(node.test))

@@ -98,10 +98,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         "a t-string makes a template, which is not a value the compiler knows",
         "use an f-string",
     ),
-    "decorated function": (
-        "a decorator on a function inside {name} would run in every call",
-        "define the decorated function at the top of the file",
-    ),
 }
 _UNKNOWN = (
     "'{kind}' is a syntax that the compiler does not know",
@@ -120,7 +116,7 @@ def _position(problem: Problem) -> tuple[int, int]:
 
 
 def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
-    kind = _kind(node, source.tree)
+    kind = _kind(node)
     if kind not in ACCEPTED and kind not in _PARTS.split() and not isinstance(node, _MARKS):
         cause, cure = REFUSED.get(kind, _UNKNOWN)
         facts = {"name": name, "kind": kind}
@@ -135,12 +131,10 @@ def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
         yield from _refusals(source, child, name)
 
 
-def _kind(node: gast.AST, root: gast.AST) -> str:
+def _kind(node: gast.AST) -> str:
     """The key of ``node`` in the tables: its class, or what it is by a flag."""
     if isinstance(node, gast.comprehension) and node.is_async:
         return "async comprehension"
-    if isinstance(node, gast.FunctionDef) and node.decorator_list and node is not root:
-        return "decorated function"
     return type(node).__name__
 
 

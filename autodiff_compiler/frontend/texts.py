@@ -223,7 +223,7 @@ class Texts(Access):
             except DTypeError:
                 returned = MISSING
             writes = [
-                (write, child.packed(now[child.world.cells[key]]))
+                (write, child.packed(child.certainly(now[child.world.cells[key]])))
                 for key, write in child.world.written.items()
                 if (root or effects) and child.world.cells[key] in changed
             ]

@@ -32,6 +32,14 @@ class Ref:
 
 
 @dataclass(frozen=True)
+class Above:
+    """``super()`` in a method of ``owner``, of an object that the user's text made."""
+
+    owner: type
+    ref: Ref
+
+
+@dataclass(frozen=True)
 class Fresh:
     """A list or dict with its contents, out of the heap: so one is carried by a branch or loop,
     if a single variable holds it."""

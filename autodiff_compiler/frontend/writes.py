@@ -30,6 +30,9 @@ class Writes(Calls):
         if isinstance(owner, Ref) and owner.kind == CONTEXT:
             self.state.heap[owner] = {**self.state.heap[owner], name: value}
             return
+        if isinstance(owner, Ref) and owner.kind == "object":
+            self.store_in_object(owner, name, value)
+            return
         if isinstance(owner, (Value, Ref)) or self.world.path(owner) is None:
             raise self.fail(
                 UnsupportedSyntax,

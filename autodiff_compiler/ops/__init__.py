@@ -7,11 +7,13 @@ tensors and builds IR on the values of a method that is being compiled.
 from autodiff_compiler.ops import composite, functional, methods, operations
 from autodiff_compiler.ops.functional import *  # noqa: F403
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+from autodiff_compiler.ops.higher_order import HyperMap, Map, MultitypeFuncGraph
 from autodiff_compiler.ops.operations import *  # noqa: F403
+from autodiff_compiler.ops.primitive import constexpr
 from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
-    "GradOperation", "composite", "functional", "get_grad", "grad", "methods", "operations",
+    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "composite", "constexpr", "functional", "get_grad", "grad", "methods", "operations",
     "value_and_grad",
 ]  # fmt: skip
 

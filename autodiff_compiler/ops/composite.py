@@ -2,8 +2,10 @@
 
 from autodiff_compiler.ops.functional import *  # noqa: F403
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+from autodiff_compiler.ops.higher_order import HyperMap, Map, MultitypeFuncGraph
 from autodiff_compiler.vocabulary.missing import module_getattr
 
-__all__ = ["GradOperation", "get_grad", "grad", "value_and_grad"]
+__all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "get_grad", "grad",
+           "value_and_grad"]  # fmt: skip
 
 __getattr__ = module_getattr("ops", globals())

@@ -11,6 +11,7 @@ from autodiff_compiler.ops.distances import *  # noqa: F403
 from autodiff_compiler.ops.draws import *  # noqa: F403
 from autodiff_compiler.ops.dropout import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
+from autodiff_compiler.ops.higher_order import depend, partial  # noqa: F401
 from autodiff_compiler.ops.images import (  # noqa: F401
     channel_shuffle,
     interpolate,

@@ -6,6 +6,7 @@ from autodiff_compiler.ops.assign import Assign, AssignAdd, AssignSub  # noqa: F
 from autodiff_compiler.ops.convolution_primitives import *  # noqa: F403
 from autodiff_compiler.ops.draw_primitives import *  # noqa: F403
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
+from autodiff_compiler.ops.higher_order import Depend, ForiLoop, Scan, WhileLoop  # noqa: F401
 from autodiff_compiler.ops.images import (  # noqa: F401
     ResizeBilinearV2,
     ResizeNearestNeighbor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,29 @@ class Primitive:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def constexpr(
+    fn: Any = None,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Any:
+    """Marks a function that ``construct`` calls while it is compiled, on what is known then.
+
+    Stands before a ``def`` with or without parentheses. The function may be any Python: it is run,
+    not compiled. The settings are MindSpore's and change nothing.
+    """
+    if fn is None:
+        return constexpr
+
+    @functools.wraps(fn)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    computed.runs_while_compiling = True  # type: ignore[attr-defined]
+    return computed
 
 
 def primitive(name: str, function: Callable[..., Any], **settings: Any) -> type[Primitive]:

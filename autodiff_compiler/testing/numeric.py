@@ -117,7 +117,7 @@ def _check(
     out = _run(fn, inputs, weights)
     sens = _like(out, rng)
     gradient = GradOperation(get_all=True, get_by_list=True, sens_param=True)(fn, weights)
-    with replayed():
+    with _kept(fn, weights), replayed():
         in_inputs, in_weights = gradient(*inputs, sens)
     tensors = [(place, x) for place, x in enumerate(inputs) if isinstance(x, Tensor)]
     names = _names(fn, len(inputs))
@@ -219,12 +219,17 @@ def _difference(
 def _run(fn: Any, inputs: Sequence[Any], weights: Sequence[Parameter]) -> Any:
     """``fn`` as plain Python. State that it changes, that of generators too, is put back."""
     method = fn.construct if isinstance(fn, Cell) else fn
-    state = _state(fn, weights)
-    kept = [(parameter, parameter._data) for parameter in state]
     copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
+    with _kept(fn, weights), replayed():
+        return method(*copies)
+
+
+@contextmanager
+def _kept(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
+    """Parameters have the values again afterwards that they had before."""
+    kept = [(parameter, parameter._data) for parameter in _state(fn, weights)]
     try:
-        with replayed():
-            return method(*copies)
+        yield
     finally:
         for parameter, value in kept:
             parameter._data = value

@@ -34,8 +34,8 @@ FLOORS = (
     ("ops:", "numpy:", "nn:"),
     (
         "frontend: source subset make desugar values heap memory naming resolve expressions "
-        "comparisons access texts fitting rules builtin_calls numpy_calls calls writes branches "
-        "carried rolling loops statements lower",
+        "comparisons access texts objects fitting rules builtin_calls numpy_calls calls writes "
+        "branches carried rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),

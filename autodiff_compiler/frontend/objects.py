@@ -1,0 +1,139 @@
+"""Objects of the user's own classes that a text makes.
+
+Such an object is a cell of the heap, as a list or dict is: a dict of its attributes, and of its
+class under ``__class__``. So branches and loops treat it as they treat a dict. Its methods are
+texts, written out where they are called. A Cell is no such object: it is a model, made for good.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
+from autodiff_compiler.frontend.resolve import MISSING, suggested
+from autodiff_compiler.frontend.texts import Texts
+from autodiff_compiler.frontend.values import Above, Ref
+
+PACKAGE = "autodiff_compiler"
+KIND = "object"
+
+
+class Objects(Texts):
+    """Adds objects to ``Texts``."""
+
+    def make_object(self, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ref:
+        """``cls(*args, **kwargs)``."""
+        ref = self.allocate(KIND, {"__class__": cls})
+        init = inspect.getattr_static(cls, "__init__")
+        if dataclasses.is_dataclass(cls) and _is_generated(init):
+            self._fill(ref, cls, args, kwargs)
+        elif init is not object.__init__:
+            self.call(types.MethodType(self._from_class(cls, "__init__"), ref), args, kwargs)
+        elif args or kwargs:
+            raise self.fail(
+                CallError, f"{cls.__name__}() takes no arguments", "call it without arguments"
+            )
+        return ref
+
+    def _fill(self, ref: Ref, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """What the ``__init__`` does that ``dataclass`` writes."""
+        try:
+            bound = inspect.signature(cls).bind(*args, **kwargs)
+        except TypeError as error:
+            raise self.fail(
+                CallError, f"{cls.__name__}(): {error}", "give the fields that the class names"
+            ) from None
+        for field in dataclasses.fields(cls):
+            if field.name in bound.arguments:
+                value = bound.arguments[field.name]
+            elif field.default_factory is not dataclasses.MISSING:
+                value = self.call(field.default_factory, (), {})
+            elif field.default is not dataclasses.MISSING:
+                value = self.lifted(field.default)
+            else:
+                continue
+            self._set(ref, field.name, value)
+        if hasattr(cls, "__post_init__"):
+            self.call(types.MethodType(self._from_class(cls, "__post_init__"), ref), (), {})
+
+    def _from_class(self, cls: type, name: str) -> Any:
+        """What ``cls`` defines under a name; from now on it is assumed to."""
+        found = self.world.attribute(cls, name, self.builder.span)
+        return getattr(found, "__func__", found)
+
+    def object_attribute(self, thing: Ref | Above, name: str) -> Any:
+        """``thing.name``: of the object itself, or of its class; for ``super()``, of the classes
+        after the one that the method stands in."""
+        ref = thing.ref if isinstance(thing, Above) else thing
+        held = self.state.heap[ref]
+        cls = held["__class__"]
+        if isinstance(thing, Above):
+            after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
+            cls = next((base for base in after if name in vars(base)), object)
+            if name == "__init__" and cls is object:
+                return type(None)  # which takes no arguments either
+        elif name in held:
+            return held[name]
+        found = inspect.getattr_static(cls, name, MISSING)
+        if isinstance(found, (property, functools.cached_property)):
+            getter = found.fget if isinstance(found, property) else found.func
+            return self.call(types.MethodType(getter, ref), (), {})  # type: ignore[arg-type]
+        if isinstance(found, types.FunctionType):
+            return types.MethodType(self._from_class(cls, name), ref)
+        if found is MISSING:
+            raise self.fail(
+                UnknownAttribute,
+                f"the object '{cls.__name__}' has no attribute '{name}'",
+                suggested(name, [*held, *dir(cls)]) or f"set '{name}' in its __init__",
+            )
+        return self.lifted(self.world.attribute(cls, name, self.builder.span))
+
+    def store_in_object(self, ref: Ref, name: str, value: Any) -> None:
+        """``ref.name = value``."""
+        cls = self.state.heap[ref]["__class__"]
+        found = inspect.getattr_static(cls, name, None)
+        if isinstance(found, property) and found.fset is not None:
+            self.call(types.MethodType(found.fset, ref), (value,), {})
+            return
+        frozen = dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore
+        if frozen or isinstance(found, property):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"the attribute '{name}' of a '{cls.__name__}' can only be read",
+                "make a new object with the new value",
+            )
+        self._set(ref, name, value)
+
+    def _set(self, ref: Ref, name: str, value: Any) -> None:
+        self.state.heap[ref] = {**self.state.heap[ref], name: value}
+
+    def special(self, thing: Any, name: str) -> Callable[..., Any] | None:
+        """A method such as ``__add__`` that the class of an object made here has."""
+        if not isinstance(thing, Ref) or thing.kind != KIND:
+            return None
+        found = inspect.getattr_static(self.state.heap[thing]["__class__"], name, None)
+        written = isinstance(found, types.FunctionType) and not _is_generated(found)
+        return types.MethodType(found, thing) if written else None
+
+
+def is_users(callee: Any) -> bool:
+    """Whether ``callee`` is a class whose objects are made by texts: a plain one of the user's."""
+    if not isinstance(callee, type) or issubclass(callee, (Cell, BaseException)):
+        return False
+    if callee.__module__.partition(".")[0] in {PACKAGE, "numpy", *sys.stdlib_module_names}:
+        return callee.__module__ == "__main__"
+    made = inspect.getattr_static(callee, "__init__")
+    plain = callee.__new__ is object.__new__ and type(callee).__call__ is type.__call__
+    return plain and (made is object.__init__ or isinstance(made, types.FunctionType))
+
+
+def _is_generated(function: Any) -> bool:
+    """Whether a method has no text of its own, as those that ``dataclass`` writes."""
+    return getattr(getattr(function, "__code__", None), "co_filename", "") == "<string>"

@@ -1,0 +1,172 @@
+"""Operators that take functions: ``HyperMap``, ``MultitypeFuncGraph``, ``WhileLoop`` and their kin.
+
+What they do is written as plain Python, and compiled as a user's text is: a loop here is a loop in
+the generated source, and the functions that are passed in are written out where they are called.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.common.tensor import Tensor
+
+#: The names that ``MultitypeFuncGraph.register`` takes, and what they stand for.
+KINDS: dict[str, Any] = {
+    "Tensor": Tensor, "Number": (int, float, complex), "Int": int, "Float": float, "Bool": bool,
+    "Complex": complex, "String": str, "None": type(None), "Tuple": tuple, "List": list,
+    "Dictionary": dict,
+}  # fmt: skip
+
+
+class MultitypeFuncGraph:
+    """Several functions under one name; which one runs is decided by the kinds of the arguments.
+
+    >>> size = MultitypeFuncGraph("size")
+    >>> @size.register("Number")
+    ... def size_of_number(x):
+    ...     return 1
+    >>> @size.register("Tuple")
+    ... def size_of_tuple(x):
+    ...     return len(x)
+    >>> size(2.5), size((1, 2))
+    (1, 2)
+    """
+
+    def __init__(self, name: str, read_value: bool = False):
+        self.name, self.read_value = name, read_value
+        self.entries: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
+
+    def register(self, *kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Adds the decorated function for arguments of these kinds (see ``KINDS``)."""
+        for kind in kinds:
+            if kind not in KINDS:
+                raise RuntimeError(f"Unsupported type name: {kind}! Use one of {', '.join(KINDS)}")
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.entries.append((kinds, function))
+            return function
+
+        return add
+
+    def __call__(self, *args: Any) -> Any:
+        for kinds, function in self.entries:
+            if len(kinds) == len(args) and all(
+                [isinstance(arg, KINDS[kind]) for arg, kind in zip(args, kinds)]
+            ):
+                return function(*args)
+        raise TypeError(f"MultitypeFuncGraph '{self.name}' has no function for these arguments")
+
+
+class HyperMap:
+    """Applies a function to the items of tuples, lists and dicts, at every depth.
+
+    The result has the structure of the arguments, which must agree in it. Without ``ops`` the first
+    argument is the function. ``reverse`` changes nothing: the items do not depend on each other.
+
+    >>> HyperMap()(lambda a, b: a + b, (1, [2, 3]), (10, [20, 30]))
+    (11, [22, 33])
+    """
+
+    def __init__(self, ops: Any = None, reverse: bool = False):
+        self.ops, self.reverse = ops, reverse
+
+    def __call__(self, *args: Any) -> Any:
+        if self.ops is None:
+            return _mapped(args[0], args[1:], True)
+        return _mapped(self.ops, args, True)
+
+
+class Map:
+    """As ``HyperMap``, but only to the items themselves: what is inside them is left together."""
+
+    def __init__(self, ops: Any = None, reverse: bool = False):
+        self.ops, self.reverse = ops, reverse
+
+    def __call__(self, *args: Any) -> Any:
+        if self.ops is None:
+            return _mapped(args[0], args[1:], False)
+        return _mapped(self.ops, args, False)
+
+
+def _mapped(function: Any, args: Sequence[Any], deep: bool) -> Any:
+    first = args[0]
+    if not isinstance(first, (tuple, list, dict)):
+        return function(*args)
+    for arg in args[1:]:
+        if type(arg) is not type(first) or len(arg) != len(first):
+            raise ValueError("The containers given to HyperMap should have the same length.")
+    keys = list(first) if isinstance(first, dict) else range(len(first))
+    rows = [[arg[key] for arg in args] for key in keys]
+    if deep:
+        made = [_mapped(function, row, True) for row in rows]
+    else:
+        made = [function(*row) for row in rows]
+    if isinstance(first, dict):
+        return dict(zip(keys, made))
+    return tuple(made) if isinstance(first, tuple) else made
+
+
+class WhileLoop:
+    """``WhileLoop()(cond_func, loop_func, init_val)``: as long as the condition holds."""
+
+    def __call__(self, cond_func: Any, loop_func: Any, init_val: Any) -> Any:
+        while cond_func(init_val):
+            init_val = loop_func(init_val)
+        return init_val
+
+
+class ForiLoop:
+    """``ForiLoop()(lower, upper, loop_func, init_val)``: with the index and the value so far."""
+
+    def __call__(
+        self, lower: Any, upper: Any, loop_func: Any, init_val: Any, unroll: bool = True
+    ) -> Any:
+        for i in range(lower, upper):
+            init_val = loop_func(i, init_val)
+        return init_val
+
+
+class Scan:
+    """``Scan()(loop_func, init, xs)``: the last value, and the list of what each step gave.
+
+    >>> Scan()(lambda total, x: (total + x, total * x), 1, [2, 3])
+    (6, [2, 9])
+    """
+
+    def __call__(
+        self, loop_func: Any, init: Any, xs: Any, length: Any = None, unroll: bool = True
+    ) -> Any:
+        if xs is None:
+            xs = [None] * length
+        elif length is not None and length != len(xs):
+            raise ValueError(f"Scan is given {len(xs)} items, but the length {length}")
+        made = []
+        for x in xs:
+            init, y = loop_func(init, x)
+            made.append(y)
+        return init, made
+
+
+class Depend:
+    """``Depend()(value, expr)`` is ``value``. What stands earlier in a text is done earlier."""
+
+    def __call__(self, value: Any, expr: Any) -> Any:
+        return value
+
+
+def depend(value: Any, expr: Any) -> Any:
+    """``value``: the order of a text is kept without it."""
+    return value
+
+
+def partial(function: Any, *args: Any) -> Any:
+    """``function`` with its first arguments given."""
+    return functools.partial(function, *args)
+
+
+__all__ = [
+    "Depend", "ForiLoop", "HyperMap", "Map", "MultitypeFuncGraph", "Scan", "WhileLoop", "depend",
+    "partial",
+]  # fmt: skip
