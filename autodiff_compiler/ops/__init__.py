@@ -13,8 +13,8 @@ from autodiff_compiler.ops.primitive import constexpr
 from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
-    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "composite", "constexpr", "functional", "get_grad", "grad", "methods", "operations",
-    "value_and_grad",
+    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "composite", "constexpr",
+    "functional", "get_grad", "grad", "methods", "operations", "value_and_grad",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("ops", globals())

@@ -66,7 +66,6 @@ CASES = {
     "ClassDef": "class A(B):\n    def f(self):\n        yield 1",
     "TypeAlias": "type A[T, *Ts, **P] = int",
     "TemplateStr": "t'{x}'",
-    "decorated function": "@f\ndef g(): pass",
 }
 SINCE = {"TryStar": (3, 11), "TypeAlias": (3, 12), "TemplateStr": (3, 14)}
 RUNS = [kind for kind in CASES if sys.version_info >= SINCE.get(kind, (3, 10))]
@@ -78,7 +77,7 @@ def test_each_refused_kind_is_refused_once(kind):
     assert problem.kind is UnsupportedSyntax
     assert problem.cause == REFUSED[kind][0].format(name="construct")
     assert problem.cure == REFUSED[kind][1].format(name="construct")
-    assert problem.span.line == 2 + (kind == "decorated function")
+    assert problem.span.line == 2
 
 
 def test_async_is_refused_wherever_it_stands():

@@ -10,12 +10,6 @@ def f_string(x):
     return ops.sin(x) if name == "sin1" else x
 
 
-@row("f-string")
-def f_string_of_a_tensor(x):
-    print(f"x is {x} and its sum {x.sum()}")
-    return x * x
-
-
 @row("str format/%")
 def string_format(x):
     name = "{}_{b}".format("a", b=3) + "%s-%d" % ("c", 4)

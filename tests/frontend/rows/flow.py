@@ -309,13 +309,6 @@ class RaiseConst(Flagged):
         return x * self.n
 
 
-@row("raise on tensor cond not taken")
-def raise_not_taken(x):
-    if x.sum() < 0:
-        raise ValueError(f"the sum is negative: {x}")
-    return x * x
-
-
 @row("assert const")
 class AssertConst(Flagged):
     def construct(self, x):

@@ -13,13 +13,13 @@ TABLE = of(2.0, 5.0)
 
 @row("lambda local")
 def lambda_local(x):
-    twice = lambda v: v * 2  # noqa: E731
+    twice = lambda v: v * 2
     return twice(x) * x
 
 
 @row("lambda default arg")
 def lambda_default(x):
-    scaled = lambda v, k=2.5, *, b=1.0: v * k + b  # noqa: E731
+    scaled = lambda v, k=2.5, *, b=1.0: v * k + b
     return scaled(x) * scaled(x, 3.0, b=2.0)
 
 

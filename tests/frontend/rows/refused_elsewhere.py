@@ -3,14 +3,7 @@
 import functools
 
 from autodiff_compiler import Tensor, nn, ops
-from tests.frontend.rows.rows import of, row
-
-
-@row("if one branch defines var")
-def defined_on_one_way(x):
-    if x.sum() > 0:
-        y = x * x
-    return y * x
+from tests.frontend.rows.rows import row
 
 
 @row("if branches different dtype")
@@ -63,51 +56,12 @@ def walrus(x):
     return s
 
 
-@row("inner def nonlocal")
-def inner_nonlocal(x):
-    k = x
-
-    def grow():
-        nonlocal k
-        k = k * x
-
-    grow()
-    grow()
-    return k
-
-
-@row("try/except")
-def try_except(x):
-    try:
-        y = x * x
-    except ValueError:
-        y = x
-    return y * x
-
-
-@row("try/finally")
-def try_finally(x):
-    y = x
-    try:
-        y = y * x
-    finally:
-        y = y * 2
-    return y
-
-
 class Ctx:
     def __enter__(self):
         return 2.0
 
     def __exit__(self, *exc):
         return False
-
-
-@row("with statement custom")
-def with_custom(x):
-    with Ctx() as k:
-        y = x * x * k
-    return y
 
 
 @row("del statement")
@@ -143,30 +97,6 @@ def from_import_inside(x):
 def set_literal(x):
     s = {1, 2}
     return x * len(s) if 2 in s else x
-
-
-@row("match statement")
-def match_statement(x, n=2):
-    match n:
-        case 1:
-            y = x
-        case 2 | 3:
-            y = x * x
-        case _:
-            y = x * 3
-    return y
-
-
-@row("try with tensor exception")
-@row("try with tensor exception", of(-1.5, 0.5))
-def try_taken(x):
-    try:
-        if x.sum() < 0:
-            raise ValueError("negative")
-        y = x * x
-    except ValueError:
-        y = x * 3
-    return y
 
 
 @row("while with and")
@@ -210,13 +140,6 @@ def lambdas_on_a_line(x):
 
 class Recursive(nn.Cell):
     pass
-
-
-@row("recursion with a run-time base case")
-def halving(x):
-    if x.sum() < 1.0:
-        return x * x
-    return halving(x * 0.5) * 3.0
 
 
 @row("partial of a lambda")
