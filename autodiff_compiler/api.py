@@ -18,6 +18,7 @@ import numpy as np
 from autodiff_compiler import pipeline
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.engine import install
+from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, raise_all
 from autodiff_compiler.frontend.source import read_source
@@ -60,20 +61,20 @@ def abstract(value: Any) -> Type | Static:
         return type_of_array(value._data)
     if isinstance(value, (np.ndarray, np.generic)):
         return type_of_array(value)
-    if type(value) in _NUMBERS:
-        return _NUMBERS[type(value)]
+    if plain_kind(value) in _NUMBERS:
+        return _NUMBERS[plain_kind(value)]
     return _container(value) if _holds_array(value) else Static(value)
 
 
 def _holds_array(value: Any) -> bool:
-    if type(value) in (tuple, list, dict):
-        return any(map(_holds_array, value.values() if type(value) is dict else value))
+    if plain_kind(value) in (tuple, list, dict):
+        return any(map(_holds_array, value.values() if isinstance(value, dict) else value))
     return isinstance(value, (Tensor, np.ndarray))
 
 
 def _container(value: Any) -> Type:
     """The type of a container with arrays in it; other items must be numbers, strings or None."""
-    if type(value) is dict:
+    if isinstance(value, dict):
         return DictType(tuple(value), tuple(map(_item, value.values())))
     return TupleType(tuple(map(_item, value)))
 

@@ -53,6 +53,7 @@ MACROS = ("ops", "operators", "common")
 #: Files in these rooms whose functions are texts all the same: they call what the user passes in.
 TEXTS = ("autodiff_compiler.ops.higher_order",)
 
+
 class Calls(Rules):
     """Adds calls to ``Rules``."""
 

@@ -9,8 +9,8 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import CallError, CompileError, DTypeError, ShapeError
-from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.objects import Objects
+from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import Closure, Poisoned, PoisonTouched
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import (

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.context import stabilises
+from autodiff_compiler.common.mutable import Mutable
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ops.gradient import GradientFunction, unwrapped
 from autodiff_compiler.plan import Compiled, Request, TupleType
@@ -68,6 +69,11 @@ class Unit:
         self.inputs = _places(request.positions, compiled.positions, 0, lambda slot: slot)
         wanted = compiled.weights if request.weights is None else request.weights
         self.weights = _places(wanted, compiled.weights, len(compiled.positions), id)
+        self.lists = [
+            (number, _lists_in(slots[slot]))
+            for number, slot in enumerate(request.positions)
+            if isinstance(slots[slot], Mutable)
+        ]
         self.exact = not _is_partial(self.inputs, self.weights)
         # An id in the signature speaks of an object only as long as that lives.
         self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
@@ -114,6 +120,8 @@ class Unit:
             found = self._spread(found, slots)
         inputs = len(self.inputs)
         gradients = self.results(found, arrays)
+        for number, structure in self.lists:
+            gradients[number] = _relisted(gradients[number], structure)
         if not self.request.value:
             return None, gradients[:inputs], gradients[inputs:]
         # Unlike backward, forward may return an argument, a view of one, or a residual.
@@ -153,8 +161,7 @@ class Unit:
         things = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
         places = [place for _, place in (*self.inputs, *self.weights)]
         return [
-            np.zeros_like(thing._data) if place is None else found[place]
-            for thing, place in zip(things, places)
+            _zeros(thing) if place is None else found[place] for thing, place in zip(things, places)
         ]
 
 
@@ -280,6 +287,17 @@ def _is_partial(inputs: list, weights: list) -> bool:
     return places != list(range(len(places)))
 
 
+def _zeros(thing: Any) -> Any:
+    """The gradient of what takes no part."""
+    if isinstance(thing, Tensor):
+        return np.zeros_like(thing._data)
+    if isinstance(thing, dict):
+        return {key: _zeros(item) for key, item in thing.items()}
+    if isinstance(thing, (tuple, list)):
+        return tuple(map(_zeros, thing))
+    return 0.0 if isinstance(thing, float) else 0
+
+
 def _memory(arrays: Sequence[Any]) -> set[int]:
     """Names of the memory that belongs to the caller."""
     held: set[int] = set()
@@ -328,6 +346,15 @@ def _relisted(value: Any, structure: Any) -> Any:
     if isinstance(structure, dict):
         return {key: _relisted(value[key], tree) for key, tree in structure.items()}
     return type(structure)(_relisted(item, tree) for item, tree in zip(value, structure))
+
+
+def _lists_in(value: Any) -> Any:
+    """Where ``value`` has lists, as ``_relisted`` wants it told."""
+    if isinstance(value, dict):
+        return {key: _lists_in(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return (list if isinstance(value, list) else tuple)(map(_lists_in, value))
+    return None
 
 
 def _short(value: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.mutable import Mutable, MutableFloat, plain_kind
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
@@ -43,6 +44,8 @@ def signature(value: Any) -> Any:
         return kind, value.dtype, value.shape
     if kind in _CONSTANTS:
         return kind, value
+    if isinstance(value, Mutable):
+        return kind, kind is not MutableFloat and signature(kind.kind(value))
     if kind is tuple or kind is list:
         return kind, tuple(map(_item_signature, value))
     if kind is dict:
@@ -57,8 +60,8 @@ def _item_signature(value: Any) -> Any:
 
 def known_by_identity(value: Any) -> Iterator[Any]:
     """The objects in ``value`` whose ``id`` stands in its signature."""
-    if type(value) in (tuple, list, dict):
-        for item in value.values() if type(value) is dict else value:
+    if plain_kind(value) in (tuple, list, dict):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from known_by_identity(item)
     elif not isinstance(value, (Tensor, np.ndarray, np.generic, *_NUMBERS, *_CONSTANTS)):
         yield value
@@ -66,7 +69,7 @@ def known_by_identity(value: Any) -> Iterator[Any]:
 
 def is_tensor(value: Any) -> bool:
     """Whether a gradient is due for this argument."""
-    return isinstance(value, Tensor)
+    return isinstance(value, (Tensor, Mutable))
 
 
 def is_numpy_call(fn: Any, slots: Sequence[Any]) -> bool:
@@ -94,9 +97,9 @@ def check_numpy_positions(slots: Sequence[Any], positions: Sequence[int]) -> Non
 
 def holds_tensor(value: Any) -> bool:
     """Whether there is a Tensor anywhere in ``value``."""
-    if type(value) in (tuple, list):
+    if plain_kind(value) in (tuple, list):
         return any(map(holds_tensor, value))
-    if type(value) is dict:
+    if plain_kind(value) is dict:
         return any(map(holds_tensor, value.values()))
     return isinstance(value, Tensor)
 

@@ -29,7 +29,7 @@ FLOORS = (
     ("operators: declare structure families control containers",),
     (
         "common: context dtype engine convert printing indexing eager tensor seed initializer "
-        "parameter cell containers",
+        "mutable parameter cell containers",
     ),
     ("ops:", "numpy:", "nn:"),
     (
