@@ -14,6 +14,7 @@ from autodiff_compiler.nn import (
     padding,
     pooling,
     recurrent,
+    recurrent_layers,
 )
 from autodiff_compiler.nn.activation import *  # noqa: F403
 from autodiff_compiler.nn.basic import *  # noqa: F403
@@ -26,6 +27,7 @@ from autodiff_compiler.nn.normalization import *  # noqa: F403
 from autodiff_compiler.nn.padding import *  # noqa: F403
 from autodiff_compiler.nn.pooling import *  # noqa: F403
 from autodiff_compiler.nn.recurrent import *  # noqa: F403
+from autodiff_compiler.nn.recurrent_layers import *  # noqa: F403
 from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     *activation.__all__, *basic.__all__, *convolution.__all__, *ctc.__all__, *dropout.__all__,
     *image.__all__,
     *loss.__all__, *normalization.__all__, *padding.__all__, *pooling.__all__, *recurrent.__all__,
+    *recurrent_layers.__all__,
 ]  # fmt: skip
 
 __getattr__ = module_getattr("nn", globals())

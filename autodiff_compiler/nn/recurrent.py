@@ -32,19 +32,47 @@ class _RecurrentCell(Cell):
         rows, start = self.gates * hidden_size, Uniform(1 / math.sqrt(hidden_size))
         self.weight_ih = Parameter(initializer(start, (rows, input_size), dtype))
         self.weight_hh = Parameter(initializer(start, (rows, hidden_size), dtype))
+        self.bias_ih = self.bias_hh = None
         if has_bias:
             self.bias_ih = Parameter(initializer(start, (rows,), dtype))
             self.bias_hh = Parameter(initializer(start, (rows,), dtype))
 
-    def from_input(self, x: Any) -> Any:
-        """What the input adds to the gates."""
-        out = ops.matmul(x, self.weight_ih.T)
-        return out + self.bias_ih if self.has_bias else out
+    def next(self, step: Any, x: Any, state: Any) -> Any:
+        """The state after a step."""
+        gates = ops.dense(x, self.weight_ih, self.bias_ih)
+        return step(gates, state, self.weight_hh, self.bias_hh)
 
-    def from_state(self, hx: Any) -> Any:
-        """What the state adds to the gates."""
-        out = ops.matmul(hx, self.weight_hh.T)
-        return out + self.bias_hh if self.has_bias else out
+
+def tanh_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
+    """tanh(x + W h + b); x is what the input adds. A state is a tuple, here (h,)."""
+    return (ops.tanh(x + ops.dense(state[0], weight, bias)),)
+
+
+def relu_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
+    """relu(x + W h + b); x is what the input adds."""
+    return (ops.relu(x + ops.dense(state[0], weight, bias)),)
+
+
+def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
+    """The next (h, c); x is what the input adds to the gates."""
+    hidden, cell = state
+    gates = x + ops.dense(hidden, weight, bias)
+    enter, forget, candidate, out = ops.chunk(gates, 4, -1)
+    cell = ops.sigmoid(forget) * cell + ops.sigmoid(enter) * ops.tanh(candidate)
+    return ops.sigmoid(out) * ops.tanh(cell), cell
+
+
+def gru_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
+    """The next (h,); x is what the input adds to the gates."""
+    hidden = state[0]
+    reset_x, update_x, new_x = ops.chunk(x, 3, -1)
+    reset_h, update_h, new_h = ops.chunk(ops.dense(hidden, weight, bias), 3, -1)
+    new = ops.tanh(new_x + ops.sigmoid(reset_x + reset_h) * new_h)
+    return (new + ops.sigmoid(update_x + update_h) * (hidden - new),)
+
+
+#: The step of a plain recurrent net by its nonlinearity.
+RNN_STEPS = {"tanh": tanh_step, "relu": relu_step}
 
 
 class RNNCell(_RecurrentCell):
@@ -58,7 +86,7 @@ class RNNCell(_RecurrentCell):
         nonlinearity: str = "tanh",
         dtype: mstype.Type = mstype.float32,
     ):
-        if nonlinearity not in ("tanh", "relu"):
+        if nonlinearity not in RNN_STEPS:
             raise ValueError(
                 "For 'RNNCell', the 'nonlinearity' must be in ['tanh', 'relu'], but got "
                 f"{nonlinearity}."
@@ -67,8 +95,7 @@ class RNNCell(_RecurrentCell):
         self.nonlinearity = nonlinearity
 
     def construct(self, x: Any, hx: Any) -> Any:
-        gate = self.from_input(x) + self.from_state(hx)
-        return ops.tanh(gate) if self.nonlinearity == "tanh" else ops.relu(gate)
+        return self.next(RNN_STEPS[self.nonlinearity], x, (hx,))[0]
 
 
 class LSTMCell(_RecurrentCell):
@@ -77,11 +104,7 @@ class LSTMCell(_RecurrentCell):
     gates = 4
 
     def construct(self, x: Any, hx: Any) -> Any:
-        hidden, cell = hx
-        gates = self.from_input(x) + self.from_state(hidden)
-        enter, forget, candidate, out = ops.chunk(gates, 4, -1)
-        cell = ops.sigmoid(forget) * cell + ops.sigmoid(enter) * ops.tanh(candidate)
-        return ops.sigmoid(out) * ops.tanh(cell), cell
+        return self.next(lstm_step, x, hx)
 
 
 class GRUCell(_RecurrentCell):
@@ -90,10 +113,7 @@ class GRUCell(_RecurrentCell):
     gates = 3
 
     def construct(self, x: Any, hx: Any) -> Any:
-        reset_x, update_x, new_x = ops.chunk(self.from_input(x), 3, -1)
-        reset_h, update_h, new_h = ops.chunk(self.from_state(hx), 3, -1)
-        new = ops.tanh(new_x + ops.sigmoid(reset_x + reset_h) * new_h)
-        return new + ops.sigmoid(update_x + update_h) * (hx - new)
+        return self.next(gru_step, x, (hx,))[0]
 
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]

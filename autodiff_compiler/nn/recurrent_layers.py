@@ -1,0 +1,169 @@
+"""Recurrent layers: the cells of ``recurrent.py`` over sequences, stacked, and both ways.
+
+What the input adds to the gates is one product for all steps, ahead of the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.initializer import Uniform, initializer
+from autodiff_compiler.common.parameter import Parameter, ParameterTuple
+from autodiff_compiler.nn.basic import positive
+from autodiff_compiler.nn.dropout import Dropout
+from autodiff_compiler.nn.recurrent import RNN_STEPS, gru_step, lstm_step
+
+
+class _Recurrent(Cell):
+    """Layers of recurrent steps: ``layer(x, hx, seq_length)`` returns (outputs, hx at the end).
+
+    x is (L, N, C), with ``batch_first`` (N, L, C); a state is (layers * directions, N, hidden),
+    zeros if hx is None. Of sample n the first ``seq_length[n]`` steps count: after them outputs
+    are zero, and the state stays.
+    """
+
+    gates = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, has_bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+        dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        name = type(self).__name__
+        self.input_size = positive(input_size, "input_size", name)
+        self.hidden_size = positive(hidden_size, "hidden_size", name)
+        self.num_layers = positive(num_layers, "num_layers", name)
+        for argument, flag in (("has_bias", has_bias), ("batch_first", batch_first),
+                               ("bidirectional", bidirectional)):  # fmt: skip
+            if not isinstance(flag, bool):
+                raise TypeError(f"For '{name}', the '{argument}' must be bool, but got {flag!r}.")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"For '{name}', the 'dropout' must be in [0, 1), but got {dropout}.")
+        self.has_bias, self.batch_first, self.bidirectional = has_bias, batch_first, bidirectional
+        self.dropout_op = Dropout(p=float(dropout))
+        ways = ("", "_reverse") if bidirectional else ("",)
+        rows, start = self.gates * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        wide = hidden_size * len(ways)
+        suffixes = [(f"_l{layer}{way}", layer) for layer in range(num_layers) for way in ways]
+
+        def made(kind: str, shape: Any) -> ParameterTuple:
+            return ParameterTuple([
+                Parameter(initializer(start, shape(layer), dtype), f"{kind}{suffix}")
+                for suffix, layer in suffixes
+            ])  # fmt: skip
+
+        self.w_ih_list = made("weight_ih", lambda layer: (rows, wide if layer else input_size))
+        self.w_hh_list = made("weight_hh", lambda layer: (rows, hidden_size))
+        self.b_ih_list = self.b_hh_list = (None,) * len(suffixes)
+        if has_bias:
+            self.b_ih_list = made("bias_ih", lambda layer: (rows,))
+            self.b_hh_list = made("bias_hh", lambda layer: (rows,))
+
+    def walk(self, step: Any, x: Any, state: Any, weights: Any, seq_length: Any) -> Any:
+        """One way of one layer: outputs (L, N, hidden), and the state at the end."""
+        w_ih, w_hh, b_ih, b_hh = weights
+        x = ops.dense(x, w_ih, b_ih)
+        outputs = []
+        for t in range(x.shape[0]):
+            new = step(x[t], state, w_hh, b_hh)
+            if seq_length is None:
+                state = new
+                outputs.append(new[0])
+            else:
+                counts = seq_length > t
+                state = tuple(ops.where(counts, one, old) for one, old in zip(new, state))
+                outputs.append(ops.where(counts, new[0], 0.0))
+        return ops.stack(outputs), state
+
+    def layers(self, step: Any, x: Any, states: Any, seq_length: Any) -> Any:
+        """All layers: outputs (N, L, ...) or (L, N, ...), and the states at the end."""
+        if self.batch_first:
+            x = ops.transpose(x, (1, 0, 2))
+        lengths = None if seq_length is None else ops.reshape(seq_length, (-1, 1))
+        ends = []
+        ahead = None
+        lists = (self.w_ih_list, self.w_hh_list, self.b_ih_list, self.b_hh_list)
+        for place, weights in enumerate(zip(*lists)):
+            back = self.bidirectional and place % 2 == 1
+            if place and not back:
+                x = self.dropout_op(x)
+            state = tuple(one[place] for one in states)
+            given = turned_round(x, seq_length) if back else x
+            out, end = self.walk(step, given, state, weights, lengths)
+            ends.append(end)
+            if back:
+                x = ops.concat((ahead, turned_round(out, seq_length)), 2)
+            elif self.bidirectional:
+                ahead = out
+            else:
+                x = out
+        if self.batch_first:
+            x = ops.transpose(x, (1, 0, 2))
+        return x, tuple(ops.stack(list(parts)) for parts in zip(*ends))
+
+    def zeros(self, x: Any) -> Any:
+        """A state to begin with."""
+        batch = x.shape[0] if self.batch_first else x.shape[1]
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        return ops.zeros((count, batch, self.hidden_size), x.dtype)
+
+
+def turned_round(x: Any, seq_length: Any) -> Any:
+    """Sequences (L, N, C) back to front, of each the steps that count."""
+    if seq_length is None:
+        return ops.flip(x, (0,))
+    return ops.reverse_sequence(x, seq_length, 0, 1)
+
+
+class RNN(_Recurrent):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
+        has_bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+        bidirectional: bool = False, dtype: mstype.Type = mstype.float32,
+    ):  # fmt: skip
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"For 'RNN', the 'nonlinearity' must be in ['tanh', 'relu'], but got "
+                f"{nonlinearity!r}."
+            )
+        super().__init__(
+            input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional,
+            dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
+        states = (self.zeros(x) if hx is None else hx,)
+        out, states = self.layers(RNN_STEPS[self.nonlinearity], x, states, seq_length)
+        return out, states[0]
+
+
+class GRU(_Recurrent):
+    """Gates r, z, n: n = tanh(x_n + r * h_n); h' = n + z * (h - n)."""
+
+    gates = 3
+
+    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
+        states = (self.zeros(x) if hx is None else hx,)
+        out, states = self.layers(gru_step, x, states, seq_length)
+        return out, states[0]
+
+
+class LSTM(_Recurrent):
+    """Gates i, f, g, o: c' = f * c + i * g; h' = o * tanh(c'). Its state is a pair (h, c)."""
+
+    gates = 4
+
+    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
+        states = (self.zeros(x), self.zeros(x)) if hx is None else hx
+        return self.layers(lstm_step, x, states, seq_length)
+
+
+__all__ = ["GRU", "LSTM", "RNN"]
