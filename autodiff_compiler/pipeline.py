@@ -37,8 +37,8 @@ STAGES = ("ir", "typed", "adjoint", "optimized", "source")
 #: The passes by optimisation level; level 0 is the plainest text.
 LEVELS = {
     0: ("dce",),
-    1: ("fold", "algebra", "ahead", "totals", "cse", "dce"),
-    3: ("fold", "algebra", "ahead", "totals", "cse", "dce"),
+    1: ("fold", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
+    3: ("fold", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
 }
 #: What runs before anything is differentiated, unless it is not wanted.
 STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}

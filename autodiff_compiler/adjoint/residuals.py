@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from autodiff_compiler.analysis.effects import Effects
 from autodiff_compiler.ir.nodes import Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
+from autodiff_compiler.operators.structure import reshape
 
 
 @dataclass(frozen=True)
@@ -103,20 +104,26 @@ def _without(region: Region, gone: set[Op]) -> Region:
 
 
 def _computed_again(forward: Sequence[Op], backward: Region) -> Region:
-    """Copies the constants that backward reads (operations on nothing) to its beginning."""
-    free = free_values(backward)
-    constants = [
-        replace(op, about="adjoint")
-        for op in forward
-        if not op.regions
-        and not op.opdef.effect
-        and "callee" not in op.attrs
-        and not any(isinstance(operand, Value) for operand in op.operands)
-        and any(result in free for result in op.results)
-    ]
-    if not constants:
+    """Copies what costs nothing to its beginning: constants, and views of one value, of which that
+    value is kept instead (so that a transpose of a transpose meets the first one)."""
+    needed = free_values(backward)
+    again = []
+    for op in reversed(forward):
+        if any(result in needed for result in op.results) and _costs_nothing(op):
+            again.append(replace(op, about="adjoint"))
+            needed |= {operand: None for operand in op.operands if isinstance(operand, Value)}
+    if not again:
         return backward
     mapping: dict = {}
-    copies = clone_ops(constants, mapping)
+    copies = clone_ops(again[::-1], mapping)
     body = substitute(backward, mapping)
     return Region(body.params, (*copies, *body.ops), body.yields)
+
+
+def _costs_nothing(op: Op) -> bool:
+    if op.regions or op.opdef.effect or "callee" in op.attrs:
+        return False
+    read = [operand for operand in op.operands if isinstance(operand, Value)]
+    # A reshape copies where its operand is not contiguous.
+    is_view = bool(op.opdef.views) and op.opdef is not reshape
+    return not read or len(read) == 1 == len(op.operands) and is_view

@@ -14,6 +14,7 @@ from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
+from autodiff_compiler.passes.hoist import hoist
 from autodiff_compiler.passes.stabilise import stabilise
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.totals import totals
@@ -26,6 +27,7 @@ PASSES: Mapping[str, Pass] = {
     "unrule": unrule,
     "fold": fold,
     "algebra": algebra,
+    "hoist": hoist,
     "ahead": ahead,
     "totals": totals,
     "cse": cse,

@@ -19,9 +19,8 @@ def dense_forward_2(x, weight, bias):
 
 # Dense.construct (cell.py:14)
 def dense_forward(x, weight, bias):
-    weight_t = weight.T  # 15| return ops.matmul(x, self.weight.T) + self.bias
-    out = np.matmul(x, weight_t) + bias
-    return out, (x, weight_t)
+    out = np.matmul(x, weight.T) + bias  # 15| return ops.matmul(x, self.weight.T) + self.bias
+    return out, (x, weight)
 
 
 def two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias):
@@ -34,10 +33,10 @@ def two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias):
 
 # Dense.construct (cell.py:14)
 def dense_backward(residuals, d_out):
-    x, weight_t = residuals
+    x, weight = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
     d_bias = np.sum(d_out, axis=0)
-    d_x = np.matmul(d_out, weight_t.T)
+    d_x = np.matmul(d_out, weight)
     d_weight = np.matmul(d_out.T, x)
     return d_x, d_weight, d_bias
 
