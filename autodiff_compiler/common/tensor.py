@@ -96,6 +96,20 @@ class Tensor(Operand):
         return "CPU"
 
     @property
+    def data(self) -> Tensor:
+        """A plain Tensor on the same memory."""
+        return wrap(self._data)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements from one to the next along an axis, or along each."""
+        steps = [step // self.itemsize for step in self._data.strides]
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """Where in its memory the first element is: at its beginning."""
+        return 0
+
+    @property
     def T(self) -> Tensor:
         """The axes in reverse order."""
         return wrap(self._data.T.copy())
@@ -262,6 +276,11 @@ class Tensor(Operand):
     def bool(self) -> Tensor:
         """Which elements are not zero."""
         return self.astype(mstype.bool_)
+
+    def assign_value(self, value: Any) -> Tensor:
+        """Takes over the shape, dtype and elements of another Tensor."""
+        self._data = to_array(value)
+        return self
 
     def set_dtype(self, dtype: Any) -> Tensor:
         """Changes the dtype of this very Tensor."""

@@ -8,6 +8,7 @@ so what backward needs of the old value is still there.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import gast
@@ -79,15 +80,16 @@ class Writes(Calls):
         if update is None:
             return super().call_node(callee, node)
         parameter = self._outside(node.args[0]) if node.args else None
-        if not isinstance(parameter, Parameter) or len(node.args) != 2:
+        wanted = list(inspect.signature(update).parameters)[1:]
+        if not isinstance(parameter, Parameter) or len(node.args) != 1 + len(wanted):
             raise self.fail(
                 DTypeError,
-                f"{callee!r} needs a Parameter and a value",
+                f"{callee!r} needs a Parameter and {' and '.join(wanted)}, by position",
                 "name the Parameter itself, such as self.weight",
             )
         before = self.state.heap[self.world.cell_to_write(parameter)]
-        value = self.lifted(self.evaluate(node.args[1]))
-        return self.store_parameter(parameter, update(before, value))
+        values = [self.lifted(self.evaluate(node)) for node in node.args[1:]]
+        return self.store_parameter(parameter, update(before, *values))
 
     def _outside(self, node: Any) -> Any:
         """The object outside that an expression names."""

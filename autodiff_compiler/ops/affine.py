@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops import arrays
+from autodiff_compiler.ops import arrays, reductions
 from autodiff_compiler.ops._shapes import known_rank
 from autodiff_compiler.ops.normalization import channel_shaped
 from autodiff_compiler.ops.primitive import Primitive
@@ -24,6 +24,19 @@ def bias_add(input_x: Any, bias: Any) -> Any:
     return input_x + channel_shaped(bias, known_rank(input_x, "bias_add"))
 
 
+def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """For each output o the product input1 @ weight[o] @ input2, and its bias.
+
+    Shapes: (*, m), (*, n), (outputs, m, n), (outputs,) to (*, outputs).
+    """
+    lead, rank = arrays.shape(input1)[:-1], known_rank(input1, "bidense")
+    outputs, rows, columns = arrays.shape(weight)
+    flat = arrays.reshape(structure.transpose(weight, perm=(1, 0, 2)), (rows, -1))
+    first = arrays.reshape(arrays.matmul(input1, flat), (*lead, outputs, columns))
+    out = reductions.sum(first * arrays.expand_dims(input2, rank - 1), -1)
+    return out if bias is None else out + bias
+
+
 class Dense(Primitive):
     """``dense``: ``Dense()(input, weight, bias)``."""
 
@@ -31,4 +44,4 @@ class Dense(Primitive):
         return dense(input, weight, bias)
 
 
-__all__ = ["bias_add", "dense"]
+__all__ = ["bias_add", "bidense", "dense"]

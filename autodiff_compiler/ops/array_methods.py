@@ -15,6 +15,7 @@ from autodiff_compiler.operators import indexing, joining
 from autodiff_compiler.ops import (
     arrays,
     contraction,
+    convolution,
     creation,
     elementwise,
     layout,
@@ -203,9 +204,9 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     **_named(ordering, "argsort argwhere kthvalue msort nonzero sort top_k topk unique"),
     **dict(
         choose=choose, contiguous=arrays.identity, cross=contraction.cross, diag=diag, fill=fill,
-        index_add=index_add, index_put=index_put, ndimension=rank_of, nelement=arrays.size,
-        itemset=itemset, new_empty=new_empty, new_full=new_full, repeat=repeat,
-        reshape_as=reshape_as, resize=resize, scatter_add=parts.scatter_add_elements,
+        fold=convolution.fold, index_add=index_add, index_put=index_put, ndimension=rank_of,
+        nelement=arrays.size, itemset=itemset, new_empty=new_empty, new_full=new_full,
+        repeat=repeat, reshape_as=reshape_as, resize=resize, scatter_add=parts.scatter_add_elements,
         scatter_div=parts.tensor_scatter_div, scatter_max=parts.tensor_scatter_max,
         scatter_min=parts.tensor_scatter_min, scatter_mul=parts.tensor_scatter_mul,
         scatter_sub=parts.tensor_scatter_sub, searchsorted=searchsorted, select=select,

@@ -13,7 +13,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops.primitive import Primitive
 
 
-def _updated(variable: Parameter, new: Any) -> Tensor:
+def updated(variable: Parameter, new: Any) -> Tensor:
+    """Gives a Parameter a new value of its shape, in eager code."""
     if not isinstance(variable, Parameter):
         raise TypeError(f"a Parameter can be assigned, but got a {type(variable).__name__}")
     value = new if isinstance(new, Tensor) else Tensor(new)
@@ -28,17 +29,17 @@ def _updated(variable: Parameter, new: Any) -> Tensor:
 
 def assign(variable: Parameter, value: Any) -> Tensor:
     """Gives a Parameter a new value of its shape, cast to its dtype; returns the value."""
-    return _updated(variable, value)
+    return updated(variable, value)
 
 
 def assign_add(variable: Parameter, value: Any) -> Tensor:
     """Adds to a Parameter."""
-    return _updated(variable, variable + value)
+    return updated(variable, variable + value)
 
 
 def assign_sub(variable: Parameter, value: Any) -> Tensor:
     """Subtracts from a Parameter."""
-    return _updated(variable, variable - value)
+    return updated(variable, variable - value)
 
 
 UPDATES: dict[Callable[..., Tensor], Callable[[Any, Any], Any]] = {

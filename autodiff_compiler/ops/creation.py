@@ -68,10 +68,11 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Any:
     """Numbers from start up to end, in steps, given as numbers or as tensors of one element."""
-    return arange(*(_one_number(bound) for bound in (start, end, step)))
+    return arange(*(one_number(bound) for bound in (start, end, step)))
 
 
-def _one_number(bound: Any) -> Any:
+def one_number(bound: Any) -> Any:
+    """A number, or the only element of a tensor as one."""
     if not hasattr(bound, "__apply_operator__"):
         return bound
     kind = "int" if "int" in (dtype_of(bound) or "int") else "float"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.dtype import int32
-from autodiff_compiler.ops import draws, dropout
+from autodiff_compiler.ops import arrays, creation, draws, dropout
 from autodiff_compiler.ops._shapes import in_dtype
 from autodiff_compiler.ops.primitive import Primitive
 
@@ -86,6 +86,21 @@ class Bernoulli(Primitive):
         return draws.bernoulli(x, p, self.seeds)
 
 
+class Randperm(Primitive):
+    """The whole numbers below n, a Tensor of one number, in random order, then ``pad`` up to
+    ``max_length`` of them."""
+
+    def __init__(self, max_length: int = 1, pad: int = -1, dtype: Any = int32):
+        super().__init__()
+        self.max_length, self.pad, self.dtype = max_length, pad, dtype
+
+    def __call__(self, n: Any) -> Any:
+        count = creation.one_number(arrays.reshape(n, ()))
+        order = draws.randperm(count, dtype=self.dtype)
+        rest = creation.full((self.max_length - count,), self.pad, dtype=self.dtype)
+        return arrays.concat((order, rest), 0)
+
+
 class Multinomial(Primitive):
     """Positions drawn, with replacement, with the probabilities in the last axis."""
 
@@ -98,6 +113,6 @@ class Multinomial(Primitive):
 
 
 __all__ = [
-    "Bernoulli", "Dropout", "Dropout2D", "Dropout3D", "Multinomial", "StandardLaplace",
+    "Bernoulli", "Dropout", "Dropout2D", "Dropout3D", "Multinomial", "Randperm", "StandardLaplace",
     "StandardNormal", "UniformInt", "UniformReal",
 ]  # fmt: skip

@@ -65,11 +65,11 @@ FUNCTION_METHODS: dict[str, Callable[..., Any]] = {
     **_of(
         special,
         "addcdiv addcmul addmv bitwise_left_shift bitwise_right_shift conj copysign deg2rad diff "
-        "digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 inv "
+        "digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 igamma inv "
         "is_floating_point isclose isneginf isposinf isreal lcm ldexp lerp lgamma log10 log2 "
         "logaddexp logaddexp2 logit positive rad2deg sgn sinc xdivy xlogy",
     ),
-    **_of(running, "aminmax cummax cummin cumprod logcumsumexp median norm"),
+    **_of(running, "aminmax cummax cummin cumprod logcumsumexp median nanmedian norm"),
     **_of(elementwise, "bitwise_not floor_div floor_mod"),
     **dict(
         angle=angle, argmax_with_value=argmax_with_value, argmin_with_value=argmin_with_value,

@@ -1,7 +1,7 @@
 """``import autodiff_compiler.ops.functional as F``: the functions."""
 
 from autodiff_compiler.ops.activations import *  # noqa: F403
-from autodiff_compiler.ops.affine import bias_add, dense  # noqa: F401
+from autodiff_compiler.ops.affine import bias_add, bidense, dense  # noqa: F401
 from autodiff_compiler.ops.arrays import *  # noqa: F403
 from autodiff_compiler.ops.assign import assign, assign_add, assign_sub  # noqa: F401
 from autodiff_compiler.ops.contraction import *  # noqa: F403
@@ -11,6 +11,7 @@ from autodiff_compiler.ops.distances import *  # noqa: F403
 from autodiff_compiler.ops.draws import *  # noqa: F403
 from autodiff_compiler.ops.dropout import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
+from autodiff_compiler.ops.grids import affine_grid, grid_sample  # noqa: F401
 from autodiff_compiler.ops.higher_order import depend, partial  # noqa: F401
 from autodiff_compiler.ops.images import (  # noqa: F401
     channel_shuffle,
@@ -20,6 +21,23 @@ from autodiff_compiler.ops.images import (  # noqa: F401
     upsample,
 )
 from autodiff_compiler.ops.layout import *  # noqa: F403
+from autodiff_compiler.ops.lookup import (  # noqa: F401
+    embedding,
+    scatter_add,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_div,
+    scatter_nd_max,
+    scatter_nd_min,
+    scatter_nd_mul,
+    scatter_nd_sub,
+    scatter_nd_update,
+    scatter_sub,
+    scatter_update,
+)
 from autodiff_compiler.ops.losses import *  # noqa: F403
 from autodiff_compiler.ops.masks import *  # noqa: F403
 from autodiff_compiler.ops.matrices import *  # noqa: F403

@@ -13,7 +13,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, shape_of
-from autodiff_compiler.ops.primitive import Primitive
+from autodiff_compiler.ops.primitive import Primitive, primitive
 
 
 def standardized(x: Any, mean: Any, variance: Any, eps: float) -> Any:
@@ -139,6 +139,11 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
     axes = tuple(range(-known_rank(gamma, "rms_norm"), 0))
     scale = records.rsqrt(reductions.mean(records.square(x), axes, True) + epsilon)
     return x * scale * gamma, scale
+
+
+LRN = primitive(
+    "LRN", lrn, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"
+)
 
 
 class LayerNorm(Primitive):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.common.dtype import int64
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators import effects, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import in_dtype, rank_of
 from autodiff_compiler.ops.primitive import Primitive, primitive
@@ -228,6 +228,13 @@ class Squeeze(Primitive):
         return arrays.squeeze(input, self.axis)
 
 
+class Print(Primitive):
+    """Prints its operands, as ``print`` does: in compiled code once, in forward."""
+
+    def __call__(self, *input_x: Any) -> None:
+        effects.show(*input_x, settings="")
+
+
 class Flatten(Primitive):
     """All axes but the first joined into one."""
 
@@ -263,7 +270,8 @@ class BiasAdd(Primitive):
 __all__ = [
     "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "BatchMatMul", "BiasAdd",
     "BroadcastTo", "Concat", "CumSum", "ExpandDims", "Eye", "Flatten", "Gather", "GatherD",
-    "LogSoftmax", "MatMul", "Ones", "OnesLike", "Primitive", "Rank", "ReduceAll", "ReduceAny",
+    "LogSoftmax", "MatMul", "Ones", "OnesLike", "Primitive", "Print", "Rank", "ReduceAll",
+    "ReduceAny",
     "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Shape",
     "Size", "Softmax", "Split", "Squeeze", "Stack", "Transpose", "Unstack", "Zeros", "ZerosLike",
 ]  # fmt: skip

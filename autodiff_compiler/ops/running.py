@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import along, elementwise, indexing, joining, reduce, running
+from autodiff_compiler.operators import (
+    along,
+    compare,
+    elementwise,
+    indexing,
+    joining,
+    reduce,
+    running,
+)
 from autodiff_compiler.operators.indexing import FULL
-from autodiff_compiler.ops import arrays, reductions
+from autodiff_compiler.ops import arrays, ordering, reductions
 from autodiff_compiler.ops._shapes import (
     axes_of,
     axis_of,
@@ -58,6 +66,19 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any
     """The medians along an axis, the lower of two, and their positions."""
     axis = axis_of(axis, known_rank(input, "median"))
     place = running.argmedian(input, axis=axis)
+    value = along.take_along(input, place, axis=axis)
+    if keepdims:
+        return value, place
+    return joining.squeeze(value, axes=(axis,)), joining.squeeze(place, axes=(axis,))
+
+
+def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+    """The medians of what is not NaN along an axis, the lower of two, and their positions."""
+    axis = axis_of(axis, known_rank(input, "nanmedian"))
+    order = ordering.argsort(input, axis)  # NaNs come last
+    count = reductions.sum(compare.logical_not(compare.isnan(input)), axis, True)
+    rank = elementwise.maximum(count - 1, 0) // 2
+    place = along.take_along(order, rank, axis=axis)
     value = along.take_along(input, place, axis=axis)
     if keepdims:
         return value, place
@@ -224,5 +245,5 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
 
 __all__ = [
     "aminmax", "clip_by_global_norm", "clip_by_norm", "cosine_similarity", "cummax", "cummin",
-    "cumprod", "logcumsumexp", "median", "norm", "std_mean", "var_mean",
+    "cumprod", "logcumsumexp", "median", "nanmedian", "norm", "std_mean", "var_mean",
 ]  # fmt: skip

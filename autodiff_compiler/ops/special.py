@@ -90,6 +90,14 @@ def polygamma(n: int, input: Any) -> Any:
     return elementwise.where(input > 0.0, special.polygamma(input, n=n), math.nan)
 
 
+def igamma(input: Any, other: Any) -> Any:
+    """The regularized lower incomplete gamma function P(input, other); see ``gamma_p``.
+
+    It has a gradient for ``other``; one for ``input`` is refused.
+    """
+    return special.gamma_p(input, other, special.lgamma(input))
+
+
 def sinc(input: Any) -> Any:
     """sin(pi * input) / (pi * input), 1 at 0."""
     return special.sinc(input)
@@ -351,7 +359,7 @@ truncate_mod, accumulate_n, inv, bessel_i0 = fmod, addn, elementwise.reciprocal,
 __all__ = [
     "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bessel_i0", "bitwise_left_shift",
     "bitwise_right_shift", "conj", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc",
-    "erfinv", "exp2", "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "i0",
+    "erfinv", "exp2", "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "i0", "igamma",
     "inv", "is_floating_point", "is_tensor", "isclose", "isneginf", "isposinf", "isreal", "lcm",
     "ldexp", "lerp", "lgamma", "log10", "log2", "logaddexp", "logaddexp2", "logit", "polygamma",
     "positive", "rad2deg", "scalar_to_tensor", "sgn", "sinc", "squared_difference", "trapz",
