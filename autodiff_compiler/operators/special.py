@@ -294,7 +294,7 @@ def _gamma_p_numpy(types: Sequence[Type]) -> str:
         "for n in range(1, 150 + int(25.0 * np.sqrt(np.max(z, initial=1.0)))):\n"
         "    term = term * z / ({a} + n)\n"
         "    {out} = {out} + term\n"
-        f"{{out}} = np.where({{x}} < 0, np.nan, np.minimum({last}, 1.0))\n"
+        f"{{out}} = np.where({{x}} < 0, np.nan, np.sign({{x}}) * np.minimum({last}, 1.0))\n"
         f"{{out}} = {{out}}.astype({f'np.{dtype}' if dtype else '{x}.dtype'})"
     )
 
