@@ -26,13 +26,14 @@ from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.own import own_results
+from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import run
 from autodiff_compiler.plan import Compiled, Request, Static
 
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
 
-STAGES = ("ir", "typed", "adjoint", "optimized", "source")
+STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source")
 
 #: The passes by optimisation level; level 0 is the plainest text.
 LEVELS = {
@@ -53,6 +54,7 @@ class Stages:
     halves: tuple[Function, ...]
     finished: tuple[Function, ...]
     wrt: tuple[int, ...]
+    reused: tuple[Reused, ...]
 
 
 def compile_unit(
@@ -70,6 +72,7 @@ def compile_unit(
     emitted = emit(stages, request)
     forward = stages.finished[0]
     primal = stages.lowered.function
+    work, places = _work(stages.reused)
     return Compiled(
         source=emitted.source,
         forward=forward.name,
@@ -84,6 +87,8 @@ def compile_unit(
         writes=stages.lowered.writes,
         title=primal.title,
         line_map=emitted.line_map,
+        work=work,
+        lent=places,
     )
 
 
@@ -141,7 +146,43 @@ def _build(
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:
         _verify(half, "lowered: own")
-    return Stages(lowered, primal, halves, tuple(named_apart(finished)), wrt)
+    finished = named_apart(finished)
+    reused = _reused(finished) if request.opt_level else [Reused(half) for half in finished]
+    for each in reused:
+        _verify(each.function, "lowered: reuse")
+    return Stages(lowered, primal, halves, tuple(finished), wrt, tuple(reused))
+
+
+def _reused(roots: Sequence[Function]) -> list[Reused]:
+    """The roots and all that they call, with large results in memory that is there already."""
+    done: dict[Function, Function] = {}
+
+    def called(function: Function) -> Function:
+        if function not in done:
+            inner = replace(function, body=map_functions(function.body, called))
+            done[function] = reuse(inner, lends=False).function
+        return done[function]
+
+    return [reuse(replace(root, body=map_functions(root.body, called))) for root in roots]
+
+
+def _work(reused: Sequence[Reused]) -> tuple[tuple[Type, ...], tuple[tuple[int, ...], ...]]:
+    """The arrays to lend, and which of them go to each half: backward works in what forward
+    worked in, where no residual is kept there."""
+    arrays = list(reused[0].work)
+    places = [tuple(range(len(arrays)))]
+    for half in reused[1:]:
+        free = [place for place in places[0] if place not in reused[0].kept]
+        chosen = []
+        for type_ in half.work:
+            place = next((k for k in free if arrays[k] == type_), len(arrays))
+            if place == len(arrays):
+                arrays.append(type_)
+            else:
+                free.remove(place)
+            chosen.append(place)
+        places.append(tuple(chosen))
+    return tuple(arrays), tuple(places)
 
 
 def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
@@ -155,7 +196,7 @@ def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
 def emit(stages: Stages, request: Request) -> Emitted:
     """The source of the finished functions, callees first."""
     functions: dict[str, Function] = {}
-    for root in stages.finished:
+    for root in (each.function for each in stages.reused):
         for function in (*root.callees(), root):
             functions.setdefault(function.name, function)
     return emit_module(list(functions.values()), lambda printed: header(stages, request, printed))
@@ -180,7 +221,7 @@ def header(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
 def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:
     """How the generated functions are called."""
     forward, names = stages.finished[0], printed[stages.finished[0].name]
-    call = f"{forward.name}({', '.join(names)})"
+    call = f"{forward.name}({', '.join(names[: len(forward.params)])})"
     written = [
         f"new_{write.name or write.target.name}".replace(".", "_")
         for write in stages.lowered.writes
@@ -189,7 +230,7 @@ def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
         return wrap(f"{', '.join(['out', *written])} = {call}", 4)
     backward = stages.finished[1]
     found = ", ".join(f"d_{names[place]}" for place in stages.wrt)
-    given = ", ".join(["residuals", *printed[backward.name][1:]])
+    given = ", ".join(["residuals", *printed[backward.name][1 : len(backward.params)]])
     parts = [*(["out"] if request.returns_value else []), *written, "residuals"]
     target = f"{found} = " if found else ""
     lines = [f"{', '.join(parts)} = {call}", f"{target}{backward.name}({given})"]
@@ -212,8 +253,9 @@ def stage_text(
     keywords: Sequence[str],
     stage: str,
 ) -> str:
-    """The text of one stage: ``ir`` as lowered, ``typed`` after optimising the primal, ``adjoint``
-    the halves, ``optimized`` as they are emitted, ``source``."""
+    """The text of one stage: ``ir`` as the front end gives it, ``typed`` after optimising the
+    primal, ``adjoint`` the halves, ``optimized`` after optimising them, ``lowered`` with memory
+    reused, as they are emitted, ``source``."""
     if stage not in STAGES:
         raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(STAGES)}")
     stages = build(fn, request, slots, keywords)
@@ -221,7 +263,7 @@ def stage_text(
         return emit(stages, request).source
     chosen = {
         "ir": (stages.lowered.function,), "typed": (stages.primal,), "adjoint": stages.halves,
-        "optimized": stages.finished,
+        "optimized": stages.finished, "lowered": tuple(each.function for each in stages.reused),
     }[stage]  # fmt: skip
     return "\n".join(print_functions(function).rstrip("\n") + "\n" for function in chosen)
 

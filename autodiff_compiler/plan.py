@@ -119,6 +119,8 @@ class Compiled:
     of ``weights``, a bare one if there is one.
     structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
                None where nothing is to be done.
+    work       arrays that a caller may lend: the halves take tuples of them, last.
+    lent       which of these each half is lent, by position.
     writes     forward returns one more value for each, right before the residuals.
     """
 
@@ -135,6 +137,8 @@ class Compiled:
     writes: tuple[Write, ...] = ()
     title: str = ""
     line_map: dict[int, Any] = field(default_factory=dict)
+    work: tuple[Any, ...] = ()
+    lent: tuple[tuple[int, ...], ...] = ((), ())
 
 
 __all__ = [

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler import compile_info
 from benchmarks import ours
 from benchmarks.rounds import interleaved
 from benchmarks.workloads import WORKLOADS
@@ -29,6 +30,7 @@ class Row:
 
 def measure(name: str, rounds: int = 15) -> Row:
     """Runs one workload. Raises AssertionError where the values differ."""
+    compile_info().clear()
     work = WORKLOADS[name]()
     call = ours.CALLS[name](work)
     start = time.perf_counter()
@@ -39,7 +41,8 @@ def measure(name: str, rounds: int = 15) -> Row:
     # Each candidate runs for several of its calls, so that what one leaves in the caches and in
     # the allocator is not charged to the other.
     times = interleaved({"ours": call, "hand": work.answer}, rounds, 0.03)
-    memory = _peak(call) / max(_peak(work.answer), 1)
+    kept = sum(unit.work_bytes for unit in compile_info().units)
+    memory = (_peak(call) + kept) / max(_peak(work.answer), 1)
     return Row(name, times["ours"] / times["hand"], memory, first)
 
 
@@ -56,7 +59,7 @@ def compare(
 
 
 def _peak(call: Callable[[], Any]) -> int:
-    """The most memory in use during a call beyond what is in use before it, in bytes."""
+    """The most memory that a call takes beyond what is there before it, in bytes."""
     tracemalloc.start()
     call()
     tracemalloc.reset_peak()

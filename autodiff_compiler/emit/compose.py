@@ -40,6 +40,8 @@ from autodiff_compiler.span import NOWHERE, Span
 DEEPEST = 3
 WIDEST = 72
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
+#: Parameters that are opened at once, and the operation that takes an item of each.
+OPENERS = {"residuals": "item", "work": "lent"}
 INERT = (ast.Tuple, ast.Dict, ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, ast.expr_context)
 
 
@@ -129,7 +131,7 @@ class Composer:
     def compute(self, op: Op, region: Region) -> None:
         """An operator with a template."""
         template = op.opdef.template(op.types, op.attrs)
-        if op.opdef.effect:
+        if op.opdef.effect or op.opdef.kind == "lowered":
             self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)
         if not op.results:
             slots, _ = self.slots(op, template)
@@ -149,7 +151,7 @@ class Composer:
 
     def may_wait(self, op: Op, region: Region) -> bool:
         """Whether the result of ``op`` can be written inside its user."""
-        if op.opdef.effect or len(op.results) != 1:
+        if op.opdef.effect or op.opdef.kind == "lowered" or len(op.results) != 1:
             return False
         value = op.result
         if op.name == "undefined":
@@ -274,13 +276,14 @@ class Composer:
             self.emit(Moves(trees, kind), next((op for op in about if op.span != NOWHERE), None))
 
     def open_residuals(self, body: Region) -> None:
-        """``x, x_1, y = residuals`` in the place of an ``item`` for each."""
+        """``x, x_1, y = residuals`` in the place of an ``item`` for each; work arrays likewise."""
         for param in body.params:
-            if param.name != "residuals" or not isinstance(param.type, TupleType):
+            opener = OPENERS.get(param.name)
+            if opener is None or not isinstance(param.type, TupleType):
                 continue
             targets: list[Value | None] = [None] * len(param.type.items)
             for op in body.ops:
-                opens = op.name == "item" and op.operands[0] is param
+                opens = op.name == opener and op.operands[0] is param
                 if opens and targets[op.attrs["key"]] is None:
                     targets[op.attrs["key"]] = op.result
                     self.opened.add(op)

@@ -127,11 +127,17 @@ class _Writer:
         self.told: tuple[str, int, bool] | None = None
 
     def write(self, block: Block) -> None:
-        params = ", ".join(self.names[param] for param in self.function.params)
+        params = ", ".join(map(self.parameter, self.function.params))
         span = self.function.span
         head = f"def {self.function.name}({params}):"
         self.document.add(head, 0, origin=None if span == NOWHERE else span)
         self.block(self.tidy(block), 1)
+
+    def parameter(self, param: Value) -> str:
+        """A parameter; work arrays need not be lent."""
+        lent = any(op.name == "lent" and op.operands[0] is param for op in self.function.body.ops)
+        none = f"=(None,) * {len(param.type.items)}" if lent else ""  # type: ignore[attr-defined]
+        return f"{self.names[param]}{none}"
 
     # What is left when assignments of a variable to itself are gone
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from autodiff_compiler.errors import CompilerBug, DTypeError
 from autodiff_compiler.ir.build import read_type
+from autodiff_compiler.ir.memory import check_writes
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, join
 from autodiff_compiler.span import NOWHERE
@@ -52,6 +53,7 @@ class _Verifier:
 
     def check(self) -> None:
         self.region(self.function.body)
+        check_writes(self.function, self.demand)
 
     def demand(self, holds: bool, law: str) -> None:
         if not holds:

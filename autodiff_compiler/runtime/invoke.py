@@ -34,6 +34,7 @@ from autodiff_compiler.runtime.slots import (
     known_by_identity,
     signature,
 )
+from autodiff_compiler.runtime.workspace import Workspace
 
 #: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
 Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
@@ -56,6 +57,7 @@ class Unit:
         self.compiled, self.request, self.reason, self.title = compiled, request, reason, title
         loaded = self.loaded = load(compiled, title)
         self.forward, self.backward = loaded.forward, loaded.backward
+        self.workspace = Workspace(compiled.work, compiled.lent)
         self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
         sources = [item.source for item in compiled.hoisted]
         self.read = compile_reader(slots, compiled.dynamic_slots, sources)
@@ -89,11 +91,13 @@ class Unit:
     def run_forward(self, slots: Sequence[Any]) -> Any:
         """The value of a forward-only unit."""
         arrays = self.read(slots)
+        lent = self.workspace.borrow()
         try:
-            out = self.forward(*arrays)
+            out = self.forward(*arrays, *filter(None, lent))
         except Exception as error:
             self.loaded.explain(error)
             raise
+        self.workspace.give_back(lent)
         if self.compiled.writes:
             out, *written = out
             self.write(written, arrays)
@@ -104,15 +108,17 @@ class Unit:
         """The value (None where it is not wanted) and the gradients, inputs then weights."""
         arrays = self.read(slots)
         given = () if self.sens is None else (sensitivity_arrays(sens, self.sens),)
+        lent = forward_work, backward_work = self.workspace.borrow()
         try:
-            out = self.forward(*arrays)
+            out = self.forward(*arrays, *([forward_work] if forward_work else []))
             if self.compiled.writes:
                 *out, residuals = out
                 self.write(out[self.has_value :], arrays)
                 value = out[0] if self.has_value else None
             else:
                 value, residuals = out if self.has_value else (None, out)
-            found = self.backward(residuals, *given)  # type: ignore[misc]
+            work = [backward_work] if backward_work else []
+            found = self.backward(residuals, *given, *work)  # type: ignore[misc]
         except Exception as error:
             self.loaded.explain(error)
             raise
@@ -120,6 +126,7 @@ class Unit:
             found = self._spread(found, slots)
         inputs = len(self.inputs)
         gradients = self.results(found, arrays)
+        self.workspace.give_back(lent)
         for number, structure in self.lists:
             gradients[number] = _relisted(gradients[number], structure)
         if not self.request.value:
@@ -219,7 +226,14 @@ class Runtime:
                 unit.used = next(clock)
 
             unit.quick = compile_quick(
-                gradient, unit.compiled, unit.request, unit.loaded, slots, _own_apart, used
+                gradient,
+                unit.compiled,
+                unit.request,
+                unit.loaded,
+                slots,
+                _own_apart,
+                used,
+                unit.workspace,
             )
         if unit.quick is not None and gradient.packs_plainly:
             gradient.quick = unit.quick

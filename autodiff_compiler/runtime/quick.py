@@ -20,6 +20,7 @@ from autodiff_compiler.plan import ArrayType, Compiled, Request
 from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.load import Loaded
 from autodiff_compiler.runtime.slots import expression
+from autodiff_compiler.runtime.workspace import Workspace
 
 #: ``(fn, arguments) -> the packed gradients``, or False.
 Quick = Callable[[Any, tuple], Any]
@@ -36,11 +37,13 @@ def compile_quick(
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
     used: Callable[[], None],
+    workspace: Workspace,
 ) -> Quick | None:
     """The quick way of a unit, if it has one.
 
     own    ``own(value, arrays)`` gives the value in memory that none of ``arrays`` holds.
     used   is called whenever the quick way is taken.
+    workspace   lends the halves what they work in.
     """
     writer = _Writer(compiled, request, slots)
     if compiled.writes or request.aux or not gradient.packs_plainly or not writer.is_simple:
@@ -49,6 +52,7 @@ def compile_quick(
         "forward": loaded.forward, "backward": loaded.backward, "explain": loaded.explain,
         "own": own, "used": used, "new": Tensor.__new__, "Tensor": Tensor,
         "ndarray": np.ndarray, "asarray": np.asarray,
+        "borrow": workspace.borrow, "give_back": workspace.give_back,
     }  # fmt: skip
     text, constants = writer.text(gradient)
     names |= constants
@@ -133,15 +137,19 @@ class _Writer:
             arrays.append(f"h{number}")
         self.arrays = arrays
         value = self.request.returns_value
-        given = ", d_sens" if self.request.sens == "given" else ""
+        given = ["residuals", *["d_sens"] * (self.request.sens == "given")]
+        work = [[f"lent[{half}]"] * bool(places) for half, places in enumerate(self.compiled.lent)]
+        forward, backward = ", ".join([*arrays, *work[0]]), ", ".join([*given, *work[1]])
         return [
             *lines,
+            *["lent = borrow()"] * bool(self.compiled.work),
             "try:",
-            f"    {'value, residuals' if value else 'residuals'} = forward({', '.join(arrays)})",
-            f"    found = backward(residuals{given})",
+            f"    {'value, residuals' if value else 'residuals'} = forward({forward})",
+            f"    found = backward({backward})",
             "except Exception as error:",
             "    explain(error)",
             "    raise",
+            *["give_back(lent)"] * bool(self.compiled.work),
         ]
 
     def _wrapped(self, gradient: GradientFunction) -> list[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from autodiff_compiler import pipeline
+from autodiff_compiler.passes import reuse
 from tests.fuzz.checks import outcome, programs
 from tests.fuzz.programs import Writer
 
@@ -17,6 +18,7 @@ BATCH = 20
 def main(count: int, first: int = 0) -> int:
     """Runs the seeds from ``first`` on; the exit status."""
     pipeline.VERIFY = True
+    reuse.LARGE = 1  # memory is reused at level 1, and not at level 0
     told: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for start in range(first, first + count, BATCH):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from autodiff_compiler import pipeline
+from autodiff_compiler.passes import reuse
 from tests.fuzz.checks import outcome, programs
 from tests.fuzz.programs import Writer
 
@@ -16,6 +17,7 @@ SEEDS = range(1000, 1040)
 def test_random_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of them compile, and all that do are right."""
     monkeypatch.setattr(pipeline, "VERIFY", True)
+    monkeypatch.setattr(reuse, "LARGE", 1)
     outcomes = [outcome(seed, program) for seed, program in programs(SEEDS, tmp_path)]
     assert outcomes.count("ok") > len(SEEDS) * 0.7
 

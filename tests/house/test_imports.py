@@ -23,7 +23,7 @@ FLOORS = (
     ("span", "errors"),
     (
         "vocabulary: tiers others missing",
-        "ir: types opdef nodes build read text rewrite verify",
+        "ir: types opdef nodes build read text rewrite memory verify",
         "plan",
     ),
     ("operators: declare structure families control containers",),
@@ -40,7 +40,7 @@ FLOORS = (
     ),
     ("adjoint:", "passes: * runner"),
     ("emit: literals templates unparse wrap lines uses statements loops compose names to_numpy",),
-    ("runtime: known load guards slots sensitivity cache quick invoke",),
+    ("runtime: known load guards slots sensitivity workspace cache quick invoke",),
     ("pipeline",),
     ("testing:", "api", "cli"),
     ("__init__", "__main__"),

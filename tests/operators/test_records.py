@@ -34,8 +34,9 @@ from autodiff_compiler.testing.samples import SAMPLES, Sample, real
 from tests.interpreter import run
 
 #: Operators with regions, and tuples and dicts, have tests of their own (tests/adjoint).
-# Effects have no result; tests/frontend/test_effects.py runs them.
-UNTABLED = ("control", "container", "effect")
+# Effects have no result; tests/frontend/test_effects.py runs them. Lowered records are never
+#: differentiated; tests/passes/test_reuse.py is about them.
+UNTABLED = ("control", "container", "effect", "lowered")
 TABLE = [name for name in OPERATORS if OPERATORS[name].kind not in UNTABLED]
 CASES = [
     pytest.param(OPERATORS[name], sample, id=f"{name}-{number}")

@@ -1,0 +1,243 @@
+"""Large arrays in memory that is there already: dead ones written over, and arrays that are lent.
+
+New memory costs more than arithmetic: the machine hands it out page by page, each one cleared. So
+a large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into
+the memory of any array that is dead, else into one of the work arrays that a caller may lend
+(``work``, which is None for each where nobody lends any). What a caller receives is never in lent
+memory, except for residuals, which live until backward has run. The law is ``ir/memory.py``'s.
+
+This is the last pass: nothing is differentiated after it. Only whole functions are looked at, not
+the insides of loops and branches; only results of known size, from ``LARGE`` bytes on.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> before = parse_function('''
+... func @f(%x: f32[99999]) -> (f32[99999]) {
+...   %u: f32[99999] = sin %x
+...   %v: f32[99999] = exp %u
+...   %y: f32[99999] = mul %v, %u
+...   return %y
+... }
+... ''')
+>>> print(print_function(reuse(before).function), end='')
+func @f(%x: f32[99999], %work: (f32[99999], f32[99999])) -> (f32[99999]) {
+  %buffer: f32[99999] = lent %work {key=0}
+  %buffer.1: f32[99999] = lent %work {key=1}
+  %u: f32[99999] = into %x, %buffer {text='np.sin({0}, out={1})'}
+  %v: f32[99999] = into %u, %buffer.1 {text='np.exp({0}, out={1})'}
+  %y: f32[99999] = mul %v, %u
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.ir.memory import Cells, cells
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import uses_of
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type
+from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.lowered import into, lent
+from autodiff_compiler.passes.sweep import with_body
+from autodiff_compiler.passes.ufuncs import Earlier, Operand, Step, steps
+from autodiff_compiler.span import NOWHERE
+
+#: From how many bytes on a result is large: below, the allocator has memory at hand.
+LARGE = 2**16
+
+WEAK: dict[Type, type] = {INT: int, FLOAT: float}
+
+
+@dataclass(frozen=True)
+class Reused:
+    """``work`` are the types of the arrays to lend; ``kept`` those that hold residuals at the end,
+    by position."""
+
+    function: Function
+    work: tuple[Type, ...] = ()
+    kept: frozenset[int] = frozenset()
+
+
+def reuse(function: Function, lends: bool = True) -> Reused:
+    """``function`` with large results in memory that is there; a called one is lent nothing."""
+    if not any(_bytes(value.type) >= LARGE for op in function.body.ops for value in op.results):
+        return Reused(function)
+    plan = _Plan(function, lends)
+    ops = [made for place, op in enumerate(function.body.ops) for made in plan.visit(place, op)]
+    work = tuple(value.type for value in plan.buffers)
+    if not plan.changed:
+        return Reused(function)
+    params = function.params
+    if work:
+        given = Value(TupleType(work), "work")
+        params = (*params, given)
+        ops[:0] = [Op(lent, (given,), {"key": key}, (value,), NOWHERE, "primal")
+                   for key, value in enumerate(plan.buffers)]  # fmt: skip
+    body = Region(params, tuple(ops), function.returns)
+    return Reused(with_body(function, body), work, frozenset(plan.slots.values()))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """One call: its text, arguments and result; a ufunc may write over an argument."""
+
+    text: str
+    arguments: tuple[AnyOperand, ...]
+    result: Value
+    elementwise: bool
+
+
+class _Plan:
+    """Goes through a function, knowing at each place which memory is dead."""
+
+    def __init__(self, function: Function, lends: bool):
+        self.lends, self.changed = lends, False
+        self.lies = cells(function.body)
+        self.made = {value for op in function.body.ops for value in op.results}
+        self.last: dict[Value, int] = {}
+        for place, op in enumerate(function.body.ops):
+            inner = [v for region in op.regions for each in region.walk() for v in uses_of(each)]
+            self.note([*uses_of(op), *inner], place)
+        residuals = [v for v in function.returns if isinstance(v, Value) and v.name == "residuals"]
+        self.note(residuals if lends else (), len(function.body.ops))
+        escaping = [v for v in function.returns if not lends or v not in residuals]
+        #: Cells that outlive the call in the caller's hands.
+        self.escaping: set[Value] = set().union(*map(self.cells, escaping))
+        self.buffers: list[Value] = []
+        self.free: dict[Type, list[int]] = {}
+        #: The lent array that a cell is in, and the value that was put there last.
+        self.slots: dict[Value, int] = {}
+        self.holders: dict[int, Value] = {}
+
+    def note(self, values: Sequence[Value], place: int) -> None:
+        for value in values:
+            for cell in self.cells(value):
+                self.last[cell] = place
+
+    def cells(self, value: AnyOperand) -> Cells:
+        return self.lies.get(value, frozenset()) if isinstance(value, Value) else frozenset()
+
+    def visit(self, place: int, op: Op) -> Sequence[Op]:
+        """What stands for ``op``."""
+        for cell in [cell for cell in self.slots if self.last.get(cell, -1) < place]:
+            slot = self.slots.pop(cell)
+            self.free.setdefault(self.buffers[slot].type, []).append(slot)
+        pieces = _pieces(op)
+        escapes = not pieces or op.result in self.escaping
+        if not pieces or len(pieces) > 1 and (escapes or not self.lends):
+            return (op,)
+        targets: list[Value] = []
+        for number, piece in enumerate(pieces):
+            later = {v for after in pieces[number + 1 :] for v in after.arguments}
+            target = self.in_place(piece, place, later, escapes)
+            if target is None and self.lends and not escapes:
+                target = self.take(piece.result)
+            if target is None:
+                return (op,)
+            targets.append(target)
+        self.changed = True
+        return [
+            replace(op, opdef=into, operands=(*piece.arguments, target), attrs={"text": piece.text},
+                    results=(piece.result,))
+            for piece, target in zip(pieces, targets)
+        ]  # fmt: skip
+
+    def in_place(self, piece: _Piece, place: int, later: set[Any], escapes: bool) -> Value | None:
+        """An argument that may be written over; its memory is the result's from now on."""
+        for argument in piece.arguments if piece.elementwise else ():
+            if not isinstance(argument, Value) or argument.type != piece.result.type:
+                continue
+            # The very array that an operation made: a view may be stretched, and read-only.
+            (cell, *others) = self.cells(argument) or (argument,)
+            owned = cell is argument and not others and cell in self.made
+            owned = owned and cell not in self.escaping
+            dead = self.last.get(cell, place) <= place and not any(
+                cell == v or cell in self.cells(v) for v in later
+            )
+            temporary = argument not in self.lies and argument not in later
+            is_lent = cell in self.slots
+            if not (owned and dead or temporary) or escapes and is_lent:
+                continue
+            if is_lent:
+                self.slots[piece.result] = slot = self.slots.pop(cell)
+                self.holders[slot] = piece.result
+            if piece.result not in self.lies:
+                self.last[piece.result] = place
+            return argument
+        return None
+
+    def take(self, result: Value) -> Value:
+        """A lent array for ``result``: one that is free, else one more."""
+        free = self.free.get(result.type)
+        if free:
+            slot = free.pop()
+        else:
+            slot = len(self.buffers)
+            self.buffers.append(Value(result.type, "buffer"))
+        target = self.holders.get(slot, self.buffers[slot])
+        self.slots[result], self.holders[slot] = slot, result
+        if result not in self.lies:
+            self.last[result] = -1  # a temporary: free when the operation is done
+        return target
+
+
+def _pieces(op: Op) -> list[_Piece]:
+    """The calls that ``op`` is made of, if its result is large and each can be told where to put
+    what it makes."""
+    if op.regions or op.opdef.kind in ("control", "container") or len(op.results) != 1:
+        return []
+    if _bytes(op.result.type) < LARGE or op.opdef.views:
+        return []
+    names = tuple(op.opdef.operand_name(place) for place in range(len(op.operands)))
+    power = op.operands[1] if len(op.operands) == 2 else None
+    plan = steps(op.opdef.template(op.types, op.attrs), names,
+                 None if isinstance(power, Value) else power)  # fmt: skip
+    made: list[_Piece] = []
+    for number, step in enumerate(plan):
+        arguments = tuple(
+            made[a.number].result if isinstance(a, Earlier)
+            else op.operands[a.place] if isinstance(a, Operand) else a
+            for a in step.arguments
+        )  # fmt: skip
+        type_ = op.result.type if step.ufunc is None else _result(step, arguments)
+        last = number == len(plan) - 1
+        if type_ is None or last and type_ != op.result.type:
+            return []
+        result = op.result if last else Value(type_, op.result.name, op.result.given)
+        made.append(_Piece(step.text, arguments, result, step.ufunc is not None))
+    return made
+
+
+def _bytes(type_: Type) -> int:
+    if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
+        return 0  # what is 0-d is a NumPy scalar, and no memory to write to
+    return math.prod(type_.shape) * np.dtype(type_.dtype).itemsize  # type: ignore[arg-type]
+
+
+def _result(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:
+    """The type that NumPy gives the result of a ufunc, where it is sure."""
+    dtypes: list[Any] = []
+    shapes = []
+    for argument in arguments:
+        type_ = type_of(argument)
+        if isinstance(type_, ArrayType) and type_.is_static:
+            dtypes.append(np.dtype(type_.dtype))
+            shapes.append(type_.shape)
+        elif type_ in WEAK:
+            dtypes.append(WEAK[type_])
+        else:
+            return None
+    assert step.ufunc is not None
+    try:
+        found = step.ufunc.resolve_dtypes((*dtypes, None))[-1]
+    except TypeError:
+        return None
+    shape = broadcast_shapes(shapes)
+    return ArrayType(found.name, shape) if shape else None

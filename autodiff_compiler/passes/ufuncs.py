@@ -1,0 +1,185 @@
+"""A template read as NumPy functions that take ``out``: what can be told where to put its result.
+
+Nothing is listed by operator: a sign is the ufunc that it stands for, ``np.f`` is a ufunc if NumPy
+says so, and any other function of NumPy may be the whole template if it has a parameter ``out``.
+
+>>> for step in steps("{x} / (1.0 + np.exp(-{x}))", ("x",)):
+...     print(step.text, step.arguments)
+np.negative({0}, out={1}) (Operand(place=0),)
+np.exp({0}, out={1}) (Earlier(number=0),)
+np.add({0}, {1}, out={2}) (1.0, Earlier(number=1))
+np.divide({0}, {1}, out={2}) (Operand(place=0), Earlier(number=2))
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from string import Formatter
+from typing import Any
+
+import numpy as np
+
+SIGNS: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "power",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "left_shift",
+    ast.RShift: "right_shift",
+    ast.USub: "negative",
+    ast.Invert: "invert",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+#: What NumPy itself makes of a power with a number for exponent.
+POWERS = {2: "square", 0.5: "sqrt"}
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of the template, by position."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier step made, by its number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call, on operands, what earlier steps made, and numbers. ``ufunc`` is None where the
+    function is none, or mixes elements (a product)."""
+
+    text: str
+    arguments: tuple[Any, ...]
+    ufunc: np.ufunc | None
+
+
+class Unfit(Exception):
+    """The template does something else as well."""
+
+
+@cache
+def steps(template: str, names: tuple[str, ...], exponent: Any = None) -> tuple[Step, ...]:
+    """The calls that ``template`` makes, in order, the last one giving the result; none where it
+    is not made of such calls alone. ``exponent`` is the second operand if that is a number."""
+    try:
+        tree = ast.parse(_with_names(template, names), mode="eval").body
+        reader = _Reader(exponent)
+        reader.root(tree)
+    except (SyntaxError, Unfit):
+        return ()
+    return tuple(reader.steps)
+
+
+def _with_names(template: str, names: Sequence[str]) -> str:
+    parts = []
+    for text, slot, _, _ in Formatter().parse(template):
+        parts.append(text)
+        if slot is not None:
+            if slot not in names and not slot.isdigit():
+                raise Unfit(slot)
+            parts.append(f"_{slot if slot.isdigit() else names.index(slot)}")
+    return "".join(parts)
+
+
+class _Reader:
+    def __init__(self, exponent: Any):
+        self.steps: list[Step] = []
+        self.exponent = exponent
+
+    def root(self, tree: ast.expr) -> None:
+        if isinstance(tree, ast.Call) and self.ufunc(tree) is None:
+            self.other(tree)
+        elif not isinstance(self.value(tree), Earlier):
+            raise Unfit("an operand alone")
+
+    def value(self, tree: ast.expr) -> Any:
+        """What stands for ``tree`` as an argument, after the steps that it takes."""
+        if isinstance(tree, ast.Name) and tree.id[0] == "_":
+            return Operand(int(tree.id[1:]))
+        if isinstance(tree, ast.Constant) and isinstance(tree.value, (int, float)):
+            return tree.value
+        if isinstance(tree, ast.BinOp):
+            return self.binary(tree)
+        if isinstance(tree, ast.UnaryOp) and type(tree.op) in SIGNS:
+            return self.step(SIGNS[type(tree.op)], [tree.operand])
+        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and type(tree.ops[0]) in SIGNS:
+            return self.step(SIGNS[type(tree.ops[0])], [tree.left, tree.comparators[0]])
+        if isinstance(tree, ast.Call) and (name := self.ufunc(tree)) is not None:
+            return self.step(name, tree.args)
+        raise Unfit(ast.dump(tree))
+
+    def binary(self, tree: ast.BinOp) -> Earlier:
+        name = SIGNS.get(type(tree.op))
+        if name is None:
+            raise Unfit(ast.dump(tree))
+        if name == "power":
+            simple = POWERS.get(self.exponent) if type(self.exponent) in (int, float) else None
+            if simple is not None:
+                return self.step(simple, [tree.left])
+        return self.step(name, [tree.left, tree.right])
+
+    def step(self, name: str, trees: Sequence[ast.expr]) -> Earlier:
+        arguments = tuple([self.value(tree) for tree in trees])
+        function = getattr(np, name)
+        slots = ", ".join(f"{{{k}}}" for k in range(len(arguments)))
+        text = f"np.{name}({slots}, out={{{len(arguments)}}})"
+        plain = function if function.signature is None else None
+        self.steps.append(Step(text, arguments, plain))
+        return Earlier(len(self.steps) - 1)
+
+    @staticmethod
+    def ufunc(tree: ast.Call) -> str | None:
+        """The name of the ufunc of one result that is called, if it is."""
+        name = _numpy_name(tree)
+        function = getattr(np, name, None) if name else None
+        fits = isinstance(function, np.ufunc) and function.nout == 1
+        return name if fits and len(tree.args) == function.nin and not tree.keywords else None
+
+    def other(self, tree: ast.Call) -> None:
+        """A function that is no ufunc, called on operands, with ``out`` for a parameter."""
+        name = _numpy_name(tree)
+        operands = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {"np"})
+        places = [int(operand[1:]) for operand in operands]
+        if name is None or any(isinstance(n, ast.Call) and n is not tree for n in ast.walk(tree)):
+            raise Unfit(name)
+        if "out" not in _parameters(name) or places != list(range(len(places))):
+            raise Unfit(name)
+        text = ast.unparse(tree).replace("{", "{{").replace("}", "}}")
+        for operand, place in zip(reversed(operands), reversed(places)):
+            text = text.replace(operand, f"{{{place}}}")
+        self.steps.append(Step(f"{text[:-1]}, out={{{len(places)}}})",
+                               tuple(map(Operand, places)), None))  # fmt: skip
+
+
+def _numpy_name(tree: ast.Call) -> str | None:
+    function = tree.func
+    plain = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+    return function.attr if plain and function.value.id == "np" else None  # type: ignore
+
+
+def _parameters(name: str) -> Sequence[str]:
+    try:
+        return tuple(inspect.signature(getattr(np, name)).parameters)
+    except (AttributeError, TypeError, ValueError):
+        return ()

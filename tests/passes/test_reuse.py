@@ -1,0 +1,163 @@
+"""Memory that is reused: what may be written over, that the verifier notices what may not, and
+that lent arrays are in one call at a time and in nobody's hands."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler import Tensor, ops
+from autodiff_compiler.api import RUNTIME
+from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes import reuse
+from autodiff_compiler.passes.ufuncs import steps
+
+BIG = "f32[20000]"
+INTO = "into {a}, {b} {{text='np.exp({{0}}, out={{1}})'}}"
+
+
+def function(params: str, returns: str, *lines: str) -> str:
+    return "\n".join([f"func @f({params}) -> ({returns}) {{", *lines, "}", ""])
+
+
+def reused(text: str) -> str:
+    found = reuse.reuse(parse_function(text)).function
+    verify(found, "lowered")
+    return print_function(found)
+
+
+def test_a_dead_operand_is_written_over():
+    text = reused(function(
+        f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x", f"%v: {BIG} = exp %u", f"%y: {BIG} = add %v, 1.0",
+        f"%z: {BIG} = mul %y, %x", "return %z"))  # fmt: skip
+    assert "%v: f32[20000] = into %u, %u" in text
+    assert "%y: f32[20000] = into %v, 1.0, %v" in text
+    assert "%z: f32[20000] = mul" in text  # the caller's own
+
+
+def test_an_operand_that_is_read_later_is_not():
+    text = reused(function(
+        f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x", f"%v: {BIG} = exp %u", f"%y: {BIG} = mul %u, %v",
+        f"%z: {BIG} = mul %y, %x", "return %z"))  # fmt: skip
+    assert "%v: f32[20000] = into %u, %buffer.1" in text
+
+
+def test_a_view_keeps_its_memory_alive():
+    text = reused(function(
+        "%x: f32[200,200]", "f32[200,200]", "%u: f32[200,200] = sin %x",
+        "%t: f32[200,200] = swap_last_axes %u", "%v: f32[200,200] = exp %u",
+        "%y: f32[200,200] = add %t, %v", "return %y"))  # fmt: skip
+    assert "%v: f32[200,200] = into %u, %buffer.1" in text
+
+
+def test_what_is_small_or_of_unknown_size_is_left_alone():
+    for type_ in ("f32[100]", "f32[b,20000]", "f32[?,20000]"):
+        text = function(f"%x: {type_}", type_, f"%u: {type_} = sin %x", f"%v: {type_} = exp %u",
+                        "return %v")  # fmt: skip
+        parsed = parse_function(text)
+        assert reuse.reuse(parsed).function is parsed
+
+
+@pytest.mark.parametrize(
+    "lines, law",
+    [
+        (["%u: {B} = sin %x", "%v: {B} = " + INTO.format(a="%u", b="%u"), "%y: {B} = add %u, %v",
+          "return %y"], "%u.* read after it was overwritten"),
+        (["%v: {B} = " + INTO.format(a="%x", b="%x"), "return %v"], "which is the caller's"),
+        (["%u: {B} = sin %x", "%w: {B} = reshape %u {{shape=(20000,)}}",
+          "%v: {B} = " + INTO.format(a="%x", b="%u"), "%y: {B} = add %w, %v", "return %y"],
+         "%w.* read after it was overwritten"),
+        (["%b: {B} = lent %work {{key=0}}", "%v: {B} = " + INTO.format(a="%x", b="%b"),
+          "return %v"], "only lent"),
+        (["%u: {B} = sin %x",
+          "%y: {B}, %n: int = for %p, %k in (0, 3, 1) carry (%c: {B} = %x) {{",
+          "%s: {B} = add %c, %u", "%v: {B} = " + INTO.format(a="%s", b="%u"),
+          "yield carry %v", "}}", "return %y"], "read after it was overwritten"),
+    ],
+    ids=["still read", "an argument", "a view", "returned", "the next iteration"],
+)  # fmt: skip
+def test_the_verifier_notices(lines, law):
+    text = function(f"%x: {BIG}, %work: ({BIG},)", BIG, *lines).replace("{B}", BIG)
+    with pytest.raises(CompilerBug, match=law):
+        verify(parse_function(text.replace("{{", "{").replace("}}", "}")), "lowered")
+
+
+def test_an_early_stage_holds_no_write():
+    text = function(f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x",
+                    f"%v: {BIG} = " + INTO.format(a="%u", b="%u"), "return %v")  # fmt: skip
+    verify(parse_function(text), "lowered")
+    with pytest.raises(CompilerBug, match="does not belong"):
+        verify(parse_function(text), "differentiated")
+
+
+def test_what_has_more_to_it_than_calls_has_no_steps():
+    assert steps("{x}.astype(np.float32)", ("x",)) == ()
+    assert steps("np.where({c}, {x}, {y})", ("c", "x", "y")) == ()
+    assert [step.text for step in steps("np.stack({v})", ("v",))] == ["np.stack({0}, out={1})"]
+    assert [step.text for step in steps("{x} ** {y}", ("x", "y"), 2)] == ["np.square({0}, out={1})"]
+    assert "power" in steps("{x} ** {y}", ("x", "y"), 3)[0].text
+
+
+def chain(x):
+    return ops.sum(ops.exp(ops.tanh(x) * 0.5) * x)
+
+
+def wanted(x: np.ndarray) -> np.ndarray:
+    e = np.exp(np.tanh(x) * 0.5)
+    return e + x * e * 0.5 * (1 - np.tanh(x) ** 2)
+
+
+def arrays(count: int) -> list[np.ndarray]:
+    return list(np.random.default_rng(0).standard_normal((count, 30000)).astype(np.float32))
+
+
+def test_results_live_on_when_the_memory_is_used_again():
+    gradient = ms.grad(chain)
+    inputs = arrays(4)
+    found = [gradient(Tensor(x)) for x in inputs]
+    for x, d_x in zip(inputs, found):
+        np.testing.assert_allclose(d_x.asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
+
+
+def test_threads_have_arrays_of_their_own():
+    gradient, inputs = ms.grad(chain), arrays(8)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        x = Tensor(inputs[number])
+        for _ in range(30):
+            if not np.allclose(gradient(x).asnumpy(), wanted(inputs[number]), rtol=1e-4, atol=1e-5):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_arrays_are_kept_for_the_next_call_and_go_with_the_cache():
+    ms.compile_info().clear()
+    gradient, (x,) = ms.grad(chain), arrays(1)
+    for _ in range(3):
+        gradient(Tensor(x))
+    (unit,) = RUNTIME.cache.all()
+    assert unit.workspace.bytes > 0 and len(unit.workspace.idle) == 1
+    ms.compile_info().clear()
+    assert RUNTIME.cache.all() == []
+
+
+def test_too_much_is_not_kept(monkeypatch):
+    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 1000)
+    ms.compile_info().clear()
+    gradient, (x,) = ms.grad(chain), arrays(1)
+    np.testing.assert_allclose(gradient(Tensor(x)).asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
+    (unit,) = RUNTIME.cache.all()
+    assert unit.workspace.idle == []
