@@ -153,8 +153,9 @@ class _Reader:
         """The name of the ufunc of one result that is called, if it is."""
         name = _numpy_name(tree)
         function = getattr(np, name, None) if name else None
-        fits = isinstance(function, np.ufunc) and function.nout == 1
-        return name if fits and len(tree.args) == function.nin and not tree.keywords else None
+        if not isinstance(function, np.ufunc) or function.nout != 1 or tree.keywords:
+            return None
+        return name if len(tree.args) == function.nin else None
 
     def other(self, tree: ast.Call) -> None:
         """A function that is no ufunc, called on operands, with ``out`` for a parameter."""
