@@ -62,6 +62,7 @@ from autodiff_compiler.common.dtype import (
 from autodiff_compiler.ops.custom import Function, custom_gradient
 from autodiff_compiler.ops.custom import Function as _Function  # MindSpore's name  # noqa: F401
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+from autodiff_compiler.ops.hooks import insert_grad_of
 from autodiff_compiler.ops.primitive import constexpr
 from autodiff_compiler.testing.numeric import check_grads
 
@@ -104,6 +105,7 @@ __all__ = [
     "half",
     "initial_seed",
     "int8",
+    "insert_grad_of",
     "int16",
     "int32",
     "int64",

@@ -37,7 +37,7 @@ from autodiff_compiler.ir.types import (
     type_of_literal,
 )
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
-from autodiff_compiler.plan import Compiled, NeedValues, Request, Static
+from autodiff_compiler.plan import Compiled, Hooked, NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.invoke import Runtime
 from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.slots import holds_tensor, is_numpy_call
@@ -103,10 +103,16 @@ def slot_of(given: Any) -> Type | Static:
 def _compile(
     fn: Any, request: Request, slots: tuple, keywords: tuple[str, ...], known: frozenset[int]
 ) -> Compiled:
-    types = [Static(v) if n in known else abstract(v) for n, v in enumerate(slots)]
+    types = [Static(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
     compiled = pipeline.compile_unit(fn, request, types, keywords)
-    words = (str(t) if isinstance(t, Type) else _short(t.value) for t in types)
+    words = (_short(t.value) if isinstance(t, Static) else str(t) for t in types)
     return replace(compiled, title=" ".join((compiled.title, *words)))
+
+
+def _with_hooks(value: Any) -> Slot:
+    type_ = abstract(value)
+    hooks = getattr(value, "_hooks", ()) if isinstance(value, Tensor) else ()
+    return Hooked(type_, hooks) if hooks and isinstance(type_, Type) else type_
 
 
 def _short(value: Any) -> str:

@@ -22,13 +22,13 @@ from autodiff_compiler.ir.nodes import Function, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent
+from autodiff_compiler.ir.types import GENERATOR, carries_cotangent
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import run
-from autodiff_compiler.plan import Compiled, Request, Static
+from autodiff_compiler.plan import Compiled, Request, Slot
 
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
@@ -60,7 +60,7 @@ class Stages:
 def compile_unit(
     fn: Callable[..., Any],
     request: Request,
-    slots: Sequence[Type | Static],
+    slots: Sequence[Slot],
     keywords: Sequence[str] = (),
 ) -> Compiled:
     """Compiles ``fn`` for slots of the given types (see ``plan``).
@@ -95,7 +95,7 @@ def compile_unit(
 def build(
     fn: Callable[..., Any],
     request: Request,
-    slots: Sequence[Type | Static],
+    slots: Sequence[Slot],
     keywords: Sequence[str] = (),
 ) -> Stages:
     """Runs every stage up to the source."""
@@ -106,7 +106,7 @@ def build(
 def _build(
     fn: Callable[..., Any],
     request: Request,
-    slots: Sequence[Type | Static],
+    slots: Sequence[Slot],
     keywords: Sequence[str],
 ) -> Stages:
     passes = LEVELS[request.opt_level]
@@ -249,7 +249,7 @@ def _filled(words: Sequence[str]) -> list[str]:
 def stage_text(
     fn: Callable[..., Any],
     request: Request,
-    slots: Sequence[Type | Static],
+    slots: Sequence[Slot],
     keywords: Sequence[str],
     stage: str,
 ) -> str:

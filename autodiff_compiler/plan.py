@@ -7,8 +7,9 @@ the generated function) or *static* (a string, None, a bool, any other object: p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from autodiff_compiler.ir.types import ArrayType, DictType, ListType, ScalarType, TupleType, Type
 
@@ -18,6 +19,21 @@ class Static:
     """A slot whose value is known while compiling."""
 
     value: Any
+
+
+@dataclass(frozen=True)
+class Hooked:
+    """A dynamic slot whose Tensor has hooks on its gradient."""
+
+    type: Type
+    hooks: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return str(self.type)
+
+
+#: What the compiler is told of an argument.
+Slot: TypeAlias = Type | Static | Hooked
 
 
 class NeedValues(Exception):
@@ -100,6 +116,19 @@ class AttributeInput:
         return getattr(value, "_data", value)
 
 
+@dataclass(frozen=True, eq=False)
+class PythonFunction:
+    """A Python function that generated code is given, as an input, and calls: a hook that cannot
+    be compiled. ``call`` takes arrays and gives arrays."""
+
+    name: str
+    call: Callable[..., Any]
+
+    @property
+    def _data(self) -> Any:
+        return self.call
+
+
 @dataclass(frozen=True)
 class Write:
     """Where a new value goes after forward has run: a Parameter, or an attribute of an object."""
@@ -142,6 +171,7 @@ class Compiled:
 
 
 __all__ = [
-    "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "ListType",
-    "NeedValues", "Request", "ScalarType", "Static", "TupleType", "Type", "Write",
+    "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "Hooked",
+    "ListType", "NeedValues", "PythonFunction", "Request", "ScalarType", "Slot", "Static",
+    "TupleType", "Type", "Write",
 ]  # fmt: skip

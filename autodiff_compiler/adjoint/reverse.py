@@ -14,7 +14,7 @@ from autodiff_compiler.adjoint.control import Halves, Rule, reverse_call, revers
 from autodiff_compiler.adjoint.cotangents import Cotangents, Names, leaves, one_leaf
 from autodiff_compiler.adjoint.loops import reverse_loop
 from autodiff_compiler.adjoint.residuals import cut, prune
-from autodiff_compiler.adjoint.rules import reverse_ruled
+from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
 from autodiff_compiler.analysis.activity import Activity
 from autodiff_compiler.errors import NoDerivative, Problem, raise_all
 from autodiff_compiler.ir.build import Builder
@@ -67,6 +67,8 @@ class Adjoint:
 
     def __init__(self, clean: Clean | None = None):
         self.clean: Clean = clean or (lambda function: function)
+        #: Whether halves are printed as they are: nothing that is made here is swept again.
+        self.final = clean is not None
         self.activity = Activity()
         self.problems: list[Problem] = []
         self._halves: dict[tuple[Function, tuple[int, ...], Seeds], Halves] = {}
@@ -121,14 +123,16 @@ class Adjoint:
     def _cut(self, sweep: Sweep, values: Sequence[AnyOperand]) -> tuple[Function, Function]:
         function = sweep.function
         parts = cut(function.params, sweep.forward, sweep.backward, sweep.unset)
-        copies = [fresh(kept) for kept in parts.kept]
-        body = substitute(parts.backward, dict(zip(parts.kept, copies)))
-        body = Region((*copies, *sweep.sens_params), body.ops, body.yields)
+        stands = stands_for(parts.forward) if self.final else {}
+        known = {stands.get(value, value): fresh(value) for value in parts.kept}
+        copies = {value: known[stands.get(value, value)] for value in parts.kept}
+        body = substitute(parts.backward, copies)
+        body = Region((*known.values(), *sweep.sens_params), body.ops, body.yields)
         name = self.new_name(f"{function.name}_backward")
         body = self.clean(_made(function, name, "backward", body)).body
         read = free_values(Region((), body.ops, body.yields))
-        params = body.params[: len(copies)]
-        kept = [(value, param) for value, param in zip(parts.kept, params) if param in read]
+        params = body.params[: len(known)]
+        kept = [(value, param) for value, param in zip(known, params) if param in read]
 
         builder = Builder()
         with builder, builder.at(function.span):
@@ -146,7 +150,7 @@ class Adjoint:
             Op(item, (residuals,), {"key": key}, (param,), function.span, "adjoint")
             for key, (_, param) in enumerate(kept)
         ]
-        rest = body.params[len(copies) :]
+        rest = body.params[len(known) :]
         body = Region((residuals, *rest), (*unpack, *body.ops), body.yields)
         return self.clean(forward), _made(function, name, "backward", body)
 

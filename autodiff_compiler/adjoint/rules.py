@@ -10,6 +10,7 @@ rule again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autodiff_compiler.adjoint.control import Sweeping
@@ -32,6 +33,17 @@ def reverse_ruled(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
     for position, ct in zip(op.attrs["wrt"], found):
         scope.add(op.operands[position], ct)
     return op
+
+
+def stands_for(ops: Sequence[Op]) -> dict[Value, Value]:
+    """The values that ``ruled`` results stand for: the same at run time, with another rule."""
+    found: dict[Value, Value] = {}
+    for op in ops:
+        if op.name == "ruled":
+            for result, value in zip(op.results, op.operands[-len(op.results) :]):
+                if isinstance(value, Value):
+                    found[result] = found.get(value, value)
+    return found
 
 
 def _adjoint(op: Op) -> Op:

@@ -18,6 +18,7 @@ from typing import Any
 
 from autodiff_compiler.common.context import in_graph_mode
 from autodiff_compiler.common.engine import engine
+from autodiff_compiler.common.hooks import Hook, HookHandle, register
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.tensor import Tensor
 
@@ -33,6 +34,8 @@ class Cell:
     _compiled_forward = False
 
     _bprop_debug = False
+    #: What runs before and after ``construct`` and its backward; see ``register_forward_hook``.
+    _hooks: tuple[Hook, ...] = ()
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         self.__dict__.update(
@@ -49,7 +52,7 @@ class Cell:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_forward or in_graph_mode():
             return engine().run_cell(self, args, kwargs)
-        return self.construct(*args, **kwargs)
+        return self._hooked(args, kwargs) if self._hooks else self.construct(*args, **kwargs)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What the Cell computes; a subclass defines it."""
@@ -68,6 +71,40 @@ class Cell:
                 f"{type(value)}."
             )
         self._bprop_debug = value
+
+    # ---- hooks
+
+    def register_forward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """``hook_fn(cell, inputs)`` runs before ``construct``; what it returns, unless that is
+        None, takes the place of the inputs."""
+        return register(self, "forward_pre", hook_fn, "register_forward_pre_hook")
+
+    def register_forward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """``hook_fn(cell, inputs, output)`` runs after ``construct``; what it returns, unless that
+        is None, takes the place of the output, and is differentiated."""
+        return register(self, "forward", hook_fn, "register_forward_hook")
+
+    def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """``hook_fn(cell, grad_output)`` runs before the Cell's backward, on a tuple; what it
+        returns, unless that is None, takes its place."""
+        return register(self, "backward_pre", hook_fn, "register_backward_pre_hook")
+
+    def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """``hook_fn(cell, grad_input, grad_output)`` runs after the Cell's backward, on tuples;
+        what it returns, unless that is None, takes the place of ``grad_input``."""
+        return register(self, "backward", hook_fn, "register_backward_hook")
+
+    def _hooked(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """``construct`` with the hooks of forward."""
+        for hook in self._hooks:
+            found = hook.function(self, args) if hook.kind == "forward_pre" else None
+            if found is not None:
+                args = found if isinstance(found, tuple) else (found,)
+        output = self.construct(*args, **kwargs)
+        for hook in self._hooks:
+            found = hook.function(self, args, output) if hook.kind == "forward" else None
+            output = output if found is None else found
+        return output
 
     # ---- attributes
 

@@ -18,6 +18,7 @@ import numpy as np
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common import eager, indexing
 from autodiff_compiler.common.convert import cast, to_array
+from autodiff_compiler.common.hooks import Hook, HookHandle, register
 from autodiff_compiler.common.printing import tensor_text
 from autodiff_compiler.ir.nodes import Operand
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
@@ -34,6 +35,8 @@ class Tensor(Operand):
     _data: np.ndarray
     #: An initializer that has not run yet.
     init: Callable[[np.ndarray], Any] | None = None
+    #: What runs on the gradient of this Tensor.
+    _hooks: tuple[Hook, ...] = ()
 
     def __init__(
         self,
@@ -135,6 +138,11 @@ class Tensor(Operand):
             self.init(self._data)
             self.init = None
         return self
+
+    def register_hook(self, hook_fn: Callable[[Any], Any]) -> HookHandle:
+        """``hook_fn`` gets the gradient of this Tensor whenever one is computed; what it returns,
+        unless that is None, takes its place. Several run in the order of their registration."""
+        return register(self, "gradient", hook_fn, "register_hook")
 
     # ---- text
 

@@ -157,6 +157,8 @@ class Access(Comparisons):
             return getattr((), name)
         if name in PROPERTIES:
             return PROPERTIES[name](owner)
+        if name == "register_hook":
+            return BoundToValue(owner, Tensor.register_hook)
         if name in BARRIERS:
             return BoundToValue(owner, BARRIERS[name])
         if name in METHODS:

@@ -7,6 +7,7 @@ macros; Python's built-ins have their table; what is known altogether is compute
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import types
@@ -23,12 +24,13 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
 from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.hooks import Hooks, TextHandle
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.objects import PACKAGE, is_users
 from autodiff_compiler.frontend.resolve import MISSING
-from autodiff_compiler.frontend.rules import CONTEXT, Rules
+from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
     Above,
@@ -45,17 +47,23 @@ from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import FLOAT, ArrayType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
+from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common")
+#: Methods that change the container they belong to.
+CHANGES = frozenset(
+    ("append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
+     "sort", "reverse", "add", "discard", "update", "setdefault")
+)  # fmt: skip
 
 #: Files in these rooms whose functions are texts all the same: they call what the user passes in.
 TEXTS = ("autodiff_compiler.ops.higher_order",)
 
 
-class Calls(Rules):
-    """Adds calls to ``Rules``."""
+class Calls(Hooks):
+    """Adds calls to ``Hooks``."""
 
     def eval_Call(self, node: Any) -> Any:
         return self.call_node(self._super(node) or self.evaluate(node.func), node)
@@ -91,6 +99,16 @@ class Calls(Rules):
             return self.context_method(callee, args)
         if isinstance(callee, HeapMethod):
             return heap_method(self, callee, args, kwargs)
+        if isinstance(callee, BoundToValue) and callee.function is Tensor.register_hook:
+            return self.register_hook(callee.value, *args, **kwargs)
+        if isinstance(getattr(callee, "__self__", None), TextHandle):
+            return callee(*args)
+        if callee is insert_grad_of and len(args) == 2:
+            return self.hooked(args[1], args[0])
+        if isinstance(callee, GradientHook):
+            value = args[0] if len(args) == 1 else tuple(args)
+            hook = self.attribute(callee, "function")
+            return self.hooked(hook, value, in_tuple=callee.in_tuple)
         if isinstance(callee, BoundToValue):
             return self._macro(callee.function, [callee.value, *args], kwargs)
         if isinstance(callee, (functools.partial, Partial)):
@@ -208,6 +226,15 @@ class Calls(Rules):
                 DTypeError, f"a {type(callee).__name__} is not callable",
                 "call a function, a Cell or an operator",
             )  # fmt: skip
+        owner = getattr(callee, "__self__", None)
+        if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' would change a {type(owner).__name__} from outside",
+                "return what is to be kept, or look at it with a hook",
+            )
+        if self.world.strict and not _is_numpy(callee) and not isinstance(callee, type):
+            raise self.fail(UnsupportedSyntax, f"'{name}' does more than compute")
         if self._meets_values(args, kwargs):
             raise self.fail(
                 UnsupportedSyntax,
@@ -227,7 +254,7 @@ class Calls(Rules):
         if key in self.world.written_out:
             return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs)
-        if made.returned is MISSING or made.wrote:
+        if made.returned is MISSING or made.wrote or made.hooks_argument:
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         if not isinstance(made.returned, Value):

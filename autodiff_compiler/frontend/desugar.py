@@ -57,6 +57,7 @@ from typing import TypeAlias
 import gast
 
 from autodiff_compiler.frontend import make
+from autodiff_compiler.frontend.looking import opened
 from autodiff_compiler.frontend.source import Source
 
 Block: TypeAlias = list[gast.stmt]
@@ -67,7 +68,7 @@ _LOOPS = (gast.For, gast.While)
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """The function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
-    return _function(copy.deepcopy(tree))
+    return _function(opened(copy.deepcopy(tree)))
 
 
 def desugared(source: Source) -> gast.FunctionDef:

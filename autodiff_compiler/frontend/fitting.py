@@ -8,7 +8,13 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.errors import CallError, CompileError, DTypeError, ShapeError
+from autodiff_compiler.errors import (
+    CallError,
+    CompileError,
+    DTypeError,
+    ShapeError,
+    SourceNotFound,
+)
 from autodiff_compiler.frontend.objects import Objects
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import Closure, Poisoned, PoisonTouched
@@ -26,6 +32,7 @@ from autodiff_compiler.ir.types import (
 )
 from autodiff_compiler.operators import containers, structure
 from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.span import Span
 
 
 class Fitting(Objects):
@@ -132,9 +139,9 @@ def _stretches(have: Any, want: Any) -> bool:
     return have is None or want is None or None in found or found == want
 
 
-def end_of(text: Any, first: bool = False) -> Any:
+def end_of(text: Any, first: bool = False) -> Span:
     """The place of the last ``return`` in a text; of its beginning where it has none, or if
-    ``first``."""
+    ``first``. Raises SourceNotFound."""
     if isinstance(text, Closure):
         source, tree = text.frame.source, text.tree
     else:
@@ -144,3 +151,11 @@ def end_of(text: Any, first: bool = False) -> Any:
         return source.span(tree)
     returns = [part for part in gast.walk(tree) if isinstance(part, gast.Return)]
     return source.span(max(returns, key=lambda part: part.lineno) if returns else tree)
+
+
+def beginning_of(text: Any, otherwise: Span) -> Span:
+    """Where a text begins; ``otherwise`` where it is not to be found."""
+    try:
+        return end_of(text, first=True)
+    except SourceNotFound:
+        return otherwise

@@ -32,17 +32,27 @@ from autodiff_compiler.frontend.values import (
     leaves,
 )
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
 from autodiff_compiler.ir.rewrite import free_values, users
 from autodiff_compiler.ir.types import (
+    FUNCTION,
     ScalarType,
-    Type,
     in_double,
 )
 from autodiff_compiler.operators import containers
 from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.plan import Assumption, Hoisted, NeedValues, Request, Static, Write
+from autodiff_compiler.plan import (
+    Assumption,
+    Hoisted,
+    Hooked,
+    NeedValues,
+    PythonFunction,
+    Request,
+    Slot,
+    Static,
+    Write,
+)
 from autodiff_compiler.span import NOWHERE, Span
 
 
@@ -63,6 +73,7 @@ class Lowering(Statements):
         self.parameters: list[Value] = []
         self.arguments: dict[Value, Any] = {}
         self.hoisted: dict[int, tuple[Any, Value]] = {}
+        self.hooks: list[tuple[Value, Op]] = []
 
     # ---- parameters
 
@@ -105,7 +116,9 @@ class Lowering(Statements):
         """An outside array as a parameter of this function, once however often it is read."""
         if id(thing) not in self.hoisted:
             array = thing if isinstance(thing, (np.ndarray, np.generic)) else thing._data
-            type_ = value_type(array)
+            type_ = FUNCTION if isinstance(thing, PythonFunction) else value_type(array)
+            if isinstance(thing, Tensor):
+                self.watch(thing, self.world.path(thing))
             if PRECISION.double:
                 type_ = in_double(type_)
             name = name or self._name_of(thing)
@@ -185,7 +198,8 @@ class Lowering(Statements):
         yields = () if returned is MISSING else (returned, *written)
         if isinstance(returned, Value) and not returned.given and self.builder.producer(returned):
             returned.name, returned.given = "out", True
-        body = Region((), tuple(self.builder.ops), yields)
+        body = self.with_hooks(Region((), tuple(self.builder.ops), yields))
+        yields = body.yields
         used = {**free_values(body), **users(body)}
         lifted = {value for _, value in self.hoisted.values()}
         own = {*self.parameters, *lifted}
@@ -220,7 +234,7 @@ class Lowered:
 def lower(
     fn: Callable[..., Any],
     request: Request,
-    slots: Sequence[Type | Static],
+    slots: Sequence[Slot],
     keywords: Sequence[str],
 ) -> Lowered:
     """The typed IR of ``fn`` for arguments of the given types.
@@ -243,10 +257,14 @@ def _lower(
     world: World,
     fn: Callable[..., Any],
     request: Request,
-    slots: Sequence[Type | Static],
+    slots: Sequence[Slot],
     keywords: Sequence[str],
 ) -> Lowered:
     world.know(fn, "fn")
+    for n, slot in enumerate(slots):
+        for number, hook in enumerate(slot.hooks if isinstance(slot, Hooked) else ()):
+            world.know(hook.function, f"slots[{n}]._hooks[{number}].function")
+    world.hooks = {n: slot.hooks for n, slot in enumerate(slots) if isinstance(slot, Hooked)}
     root = Lowering(world)
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
     places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
@@ -326,5 +344,7 @@ def _structure(value: Any, heap: Mapping[Ref, Any]) -> Any:
     return None
 
 
-def _slot_value(slot: Type | Static, name: str) -> Any:
-    return slot.value if isinstance(slot, Static) else Value(slot, name, True)
+def _slot_value(slot: Slot, name: str) -> Any:
+    if isinstance(slot, Static):
+        return slot.value
+    return Value(slot.type if isinstance(slot, Hooked) else slot, name, True)

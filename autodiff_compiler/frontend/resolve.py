@@ -11,7 +11,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.hooks import Hook
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName
@@ -57,6 +58,10 @@ class World:
     numpy: bool = False
     #: Whether what is being lowered is to be differentiated: only then do rules matter.
     differentiates: bool = False
+    #: Whether what is being lowered must compute and nothing else: no Python may run meanwhile.
+    strict: bool = False
+    #: The hooks of arguments, by slot.
+    hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
     written: dict[Any, Write] = field(default_factory=dict)
     cells: dict[Any, Ref] = field(default_factory=dict)
@@ -95,6 +100,10 @@ class World:
         test = "equal" if all(isinstance(item, PLAIN) for item in items) else "is"
         self.assumptions.setdefault((path, test), Assumption(path, test, value))
         self.know(value, path)
+
+    def assume_same(self, path: str, value: Any) -> None:
+        """Records that ``path`` gave this very object, whatever it holds."""
+        self.assumptions.setdefault((path, "is"), Assumption(path, "is", value))
 
     def assume_length(self, thing: Any) -> None:
         """Records how many items an outside container has."""

@@ -20,7 +20,13 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend.fitting import Fitting, cotangent_type, end_of, has_cotangent
+from autodiff_compiler.frontend.fitting import (
+    Fitting,
+    beginning_of,
+    cotangent_type,
+    end_of,
+    has_cotangent,
+)
 from autodiff_compiler.frontend.naming import slot_names
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
@@ -30,10 +36,11 @@ from autodiff_compiler.frontend.values import (
     RuleText,
     leaves,
 )
-from autodiff_compiler.ir.nodes import Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.operators.control import ruled
 from autodiff_compiler.ops.custom import Context, is_apply
+from autodiff_compiler.span import Span
 
 #: What the heap calls the ``ctx`` of a Function.
 CONTEXT = "context"
@@ -161,12 +168,12 @@ class Rules(Fitting):
             return outcome
         likes = [like for _, like in inputs]
         given = [self._as_argument(like) for like in likes]
-        heap = dict(self.state.heap)
+        heap, place = dict(self.state.heap), beginning_of(text, self.builder.span)
         ct = Value(cotangent_type(out.type), f"d_{out.name or 'out'}", True)
 
         def lower(low: Any, args: Sequence[Any]) -> Any:
             *packed, out_here, ct_here = args
-            with low.builder.at(end_of(text, first=True)):
+            with low.builder.at(place):
                 seen = [low.unpacked(arg, like, heap) for arg, like in zip(packed, likes)]
                 out_seen, ct_seen = (low.unpacked(v, outcome, heap) for v in (out_here, ct_here))
             found = run(low, seen, out_seen, ct_seen)
@@ -174,43 +181,61 @@ class Rules(Fitting):
 
         names = (*(name for name, _ in inputs), out.name or "out", ct.name)
         with self.builder.block():  # all that it makes here is about the stand-in ``ct``
-            made = self.outline(RuleText(text, names, lower), [*given, out, ct], {})
+            rule, reads, wrt = self.rule_for(
+                RuleText(text, names, lower), given, [out], [ct], doing
+            )  # fmt: skip
+        result = Value(out.type, out.name)
+        self.builder.add(rule_op(rule, reads, wrt, [out], [result], self.builder.span))
+        self.world.memory.may_be(result, self.world.memory.of(out))
+        return self.unpacked(result, outcome, self.state.heap)
+
+    def rule_for(
+        self,
+        text: RuleText,
+        given: Sequence[Any],
+        outs: Sequence[Value],
+        cts: Sequence[Value],
+        doing: str,
+    ) -> tuple[Function, list[AnyOperand], tuple[int, ...]]:
+        """The function of a rule whose text takes ``given``, ``outs`` and their cotangents; the
+        operands that it reads besides the last two, and which of those it has cotangents for."""
+        made = self.outline(text, [*given, *outs, *cts], {})
         if made.returned is MISSING or made.wrote:
             raise CallError(
                 f"{doing} changes something outside itself",
                 "compute cotangents, and nothing else, in a rule",
-                end_of(text),
+                end_of(text.text),
             )
-        active = [place for place, arg in enumerate(given) if has_cotangent(arg)]
-        return self._rule_applied(made, len(given), active, out, outcome)
-
-    def _rule_applied(
-        self, made: Any, inputs: int, active: Sequence[int], out: Value, outcome: Any
-    ) -> Any:
-        """Adds the ``ruled`` operation for an outlined rule."""
-        maker = producers(made.function.body).get(made.function.returns[0])
+        (packed,) = made.function.returns
+        maker = producers(made.function.body).get(packed)  # type: ignore[arg-type]
         yields = () if maker is None else maker.operands
-        first, last = made.places[inputs], made.places[inputs + 1]
-        reads = [k for k in range(len(made.operands)) if k not in (first, last)]
-        params = [made.function.params[k] for k in (*reads, first, last)]
-        wrt, returns = [], []
-        for place, found in zip(active, yields):
-            if found is not None:
-                wrt.append(reads.index(made.places[place]))
-                returns.append(found)
-        body = Region(tuple(params), made.function.body.ops, tuple(returns))
+        last = [made.places[len(given) + k] for k in range(len(outs) + len(cts))]
+        reads = [k for k in range(len(made.operands)) if k not in last]
+        active = [place for place, arg in enumerate(given) if has_cotangent(arg)]
+        pairs = [(made.places[k], ct) for k, ct in zip(active, yields) if ct is not None]
+        params = tuple(made.function.params[k] for k in (*reads, *last))
+        body = Region(params, made.function.body.ops, tuple(ct for _, ct in pairs))
         rule = self.world.share(replace(made.function, body=body))
-        result = Value(out.type, out.name)
-        operands = (*(made.operands[k] for k in reads), out)
-        attrs = {"rule": rule, "wrt": tuple(wrt)}
-        self.builder.add(Op(ruled, operands, attrs, (result,), self.builder.span))
-        self.world.memory.may_be(result, self.world.memory.of(out))
-        return self.unpacked(result, outcome, self.state.heap)
+        wrt = tuple(reads.index(place) for place, _ in pairs)
+        return rule, [made.operands[k] for k in reads], wrt
 
     def _as_argument(self, like: Any) -> Any:
         """An input as the rule's function is given it: one operand, or what is known of it."""
         holds = any(isinstance(leaf, Value) for leaf in leaves(self.contents(like)))
         return self.packed(like) if holds else like
+
+
+def rule_op(
+    rule: Function,
+    reads: Sequence[AnyOperand],
+    wrt: tuple[int, ...],
+    values: Sequence[AnyOperand],
+    results: Sequence[Value],
+    span: Span,
+) -> Op:
+    """The operation that gives ``values`` the derivative that ``rule`` says."""
+    attrs = {"rule": rule, "wrt": wrt}
+    return Op(ruled, (*reads, *values), attrs, tuple(results), span)
 
 
 def _is_text(thing: Any) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import gast
 
 from autodiff_compiler.errors import Problem, UnsupportedSyntax
+from autodiff_compiler.frontend.looking import is_look
 from autodiff_compiler.frontend.source import LAMBDA, Source
 
 _ACCEPTED = """
@@ -117,6 +118,8 @@ def _position(problem: Problem) -> tuple[int, int]:
 
 def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
     kind = _kind(node)
+    if kind == "With" and is_look(node):
+        kind = "FunctionDef"
     if kind not in ACCEPTED and kind not in _PARTS.split() and not isinstance(node, _MARKS):
         cause, cure = REFUSED.get(kind, _UNKNOWN)
         facts = {"name": name, "kind": kind}

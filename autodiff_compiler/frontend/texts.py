@@ -58,6 +58,8 @@ class Outlined:
     writes: tuple[Write, ...] = ()
     memory: frozenset[Any] = frozenset()
     wrote: frozenset[Any] = frozenset()
+    #: Whether it has a hook on an argument, whose whole cotangent it does not know.
+    hooks_argument: bool = False
 
 
 class Texts(Access):
@@ -211,6 +213,8 @@ class Texts(Access):
                 )
             if aux:
                 outcome = (outcome[0], *(child.stopped(item) for item in outcome[1:]))
+            if (root or effects) and self.world.differentiates:
+                child.add_outside_hooks(places if root else {})
             kept = child.trainable() if keep is None else tuple(keep)
             for thing in kept:
                 child.lift(thing)
@@ -239,7 +243,7 @@ class Texts(Access):
         return Outlined(
             function, operands, places, weights, returned, outcome, child.state.heap,
             tuple(write for write, _ in writes), self._shared(child, outcome),
-            frozenset(child.wrote),
+            frozenset(child.wrote), child.hooks_argument,
         )  # fmt: skip
 
     def _shared(self, child: Any, outcome: Any) -> frozenset[Any]:

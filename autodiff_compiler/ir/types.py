@@ -126,7 +126,7 @@ class UndefinedType(Type):
 
 
 INT, FLOAT, BOOL, COMPLEX = (ScalarType(kind) for kind in ("int", "float", "bool", "complex"))
-NONE, STR, GENERATOR = (ConstantType(kind) for kind in ("none", "str", "generator"))
+NONE, STR, GENERATOR, FUNCTION = map(ConstantType, ("none", "str", "generator", "function"))
 SHAPE = ShapeTupleType()
 UNDEFINED = UndefinedType()
 
@@ -231,6 +231,7 @@ def parse_type(text: str) -> Type:
     words = {
         "int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX, "none": NONE, "str": STR,
         "shape": SHAPE, "undefined": UNDEFINED, "generator": GENERATOR,
+        "function": FUNCTION,
     }  # fmt: skip
     if text in words:
         return words[text]

@@ -34,3 +34,18 @@ fail = OpDef(
     "fail", "Raises the built-in exception called error, made of the operands.", ("*rest",),
     lambda types, *, error: f"raise {error}({_slots(types)})", _nothing, kind="effect", effect=True,
 )  # fmt: skip
+
+
+def _called_numpy(types: Sequence[Type], *, gives: Sequence[Type]) -> str:
+    arguments = ", ".join(f"{{{position}}}" for position in range(1, len(types)))
+    return f"{{0}}({arguments})"
+
+
+def _called_type(types: Sequence[Type], *, gives: Sequence[Type]) -> Any:
+    return gives[0] if len(gives) == 1 else tuple(gives)
+
+
+python_hook = OpDef(
+    "python_hook", "What a Python function that is an input gives for the other operands.",
+    ("*rest",), _called_numpy, _called_type, kind="effect", effect=True, label="hooked",
+)  # fmt: skip

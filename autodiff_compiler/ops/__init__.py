@@ -8,13 +8,15 @@ from autodiff_compiler.ops import composite, functional, methods, operations
 from autodiff_compiler.ops.functional import *  # noqa: F403
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.ops.higher_order import HyperMap, Map, MultitypeFuncGraph
+from autodiff_compiler.ops.hooks import HookBackward, InsertGradientOf, insert_grad_of
 from autodiff_compiler.ops.operations import *  # noqa: F403
 from autodiff_compiler.ops.primitive import constexpr
 from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
-    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "composite", "constexpr",
-    "functional", "get_grad", "grad", "methods", "operations", "value_and_grad",
+    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph",
+    "composite", "constexpr", "functional", "get_grad", "grad", "insert_grad_of", "methods",
+    "operations", "value_and_grad",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("ops", globals())

@@ -20,7 +20,7 @@ from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.plan import AttributeInput
+from autodiff_compiler.plan import AttributeInput, PythonFunction
 
 _NUMBERS = (int, float, complex)
 _CONSTANTS = (bool, str, bytes, type(None))
@@ -35,11 +35,14 @@ def signature(value: Any) -> Any:
     kind = type(value)
     if kind is Tensor:
         array = value._data
+        if value._hooks:
+            return array.dtype, array.shape, value._hooks
         return array.dtype, array.shape
     if kind in _NUMBERS:
         return kind
     if isinstance(value, Tensor):
-        return value._data.dtype, value._data.shape
+        kept = (value._hooks,) if value._hooks else ()
+        return value._data.dtype, value._data.shape, *kept
     if isinstance(value, (np.ndarray, np.generic)):
         return kind, value.dtype, value.shape
     if kind in _CONSTANTS:
@@ -121,7 +124,7 @@ def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequenc
 
 def expression(value: Any, path: str) -> str:
     """Text that gives the arrays in ``value``, which stands at ``path``, in its structure."""
-    if isinstance(value, (Tensor, AttributeInput, Generator)):
+    if isinstance(value, (Tensor, AttributeInput, Generator, PythonFunction)):
         return f"{path}._data"
     if not holds_tensor(value):
         return path

@@ -28,14 +28,14 @@ FLOORS = (
     ),
     ("operators: declare structure families control containers",),
     (
-        "common: context dtype engine convert printing indexing eager tensor seed initializer "
-        "mutable parameter cell containers",
+        "common: hooks context dtype engine convert printing indexing eager tensor seed "
+        "initializer mutable parameter cell containers",
     ),
     ("ops:", "numpy:", "nn:"),
     (
-        "frontend: source subset make desugar values heap memory naming resolve expressions "
-        "comparisons access texts objects fitting rules builtin_calls numpy_calls calls writes "
-        "branches carried rolling loops statements lower",
+        "frontend: source make looking subset desugar values heap memory naming resolve "
+        "expressions comparisons access texts objects fitting rules hooks builtin_calls "
+        "numpy_calls calls writes branches carried rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),
