@@ -96,8 +96,11 @@ pow = elementwise(
 
 
 def _larger(ct: Any, this: Any, other: Any) -> Any:
-    """What of ``ct`` goes to ``this`` where ``this > other`` wins; a tie is split in half."""
-    return where(this > other, ct, where(equal(this, other), 0.5 * ct, 0.0))
+    """What of ``ct`` goes to ``this``: none where ``other`` is larger, half where they are equal.
+
+    Beside a NaN neither is larger, and both get all of it.
+    """
+    return where(this < other, 0.0, where(equal(this, other), 0.5 * ct, ct))
 
 
 maximum = elementwise(

@@ -61,8 +61,8 @@ def logsigmoid(x: Any) -> Any:
 
 
 def relu6(x: Any) -> Any:
-    """x limited to [0, 6]; the slope is 1 at both ends."""
-    return elementwise.clip(x, 0, 6)
+    """x limited to [0, 6]; the slope is 0 at 0 and 1 at 6."""
+    return elementwise.clip(elementwise.relu(x), 0, 6)
 
 
 def leaky_relu(input: Any, alpha: float = 0.2) -> Any:

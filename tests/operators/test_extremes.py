@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import linecache
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from autodiff_compiler import Tensor, ops
 from tests.operators.extremes import CASES, Case
+from tests.ops.test_kinks import function_of as of_text
 
 EXACT = json.loads(Path(__file__).with_name("extremes.json").read_text(encoding="utf-8"))
 ROWS = [
@@ -29,13 +29,8 @@ def test_the_bank_is_whole() -> None:
 
 
 def function_of(case: Case) -> Callable[..., Any]:
-    """The case's text as a function whose source can be read."""
-    file, names = f"<extreme {case.name}>", ", ".join("xyz"[: len(case.inputs)])
-    source = f"def f({names}):\n    return {case.ours}\n"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"ops": ops}
-    exec(compile(source, file, "exec"), scope)
-    return scope["f"]
+    """The case's text as a function."""
+    return of_text(case.ours, len(case.inputs))
 
 
 def weights_of(value: np.ndarray) -> np.ndarray:
