@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_floating
@@ -14,14 +12,14 @@ from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_ty
 from autodiff_compiler.operators.elementwise import exp
 from autodiff_compiler.operators.indexing import zeros_text
 from autodiff_compiler.operators.joining import flip
-from autodiff_compiler.operators.structure import axis_text, cast_like, shape_argument, sum_
-
-
-def wide_dtype(dtype: str | None) -> str | None:
-    """Integers and bools are multiplied and added up in 64 bits."""
-    if dtype is None or is_floating(ArrayType(dtype)):
-        return dtype
-    return "uint64" if np.dtype(dtype).kind == "u" else "int64"
+from autodiff_compiler.operators.structure import (
+    axis_text,
+    cast_like,
+    shape_argument,
+    sum_,
+    wide_dtype,
+    widened,
+)
 
 
 def float_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
@@ -133,7 +131,8 @@ def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
 
 cumsum: OpDef = linear(
     "cumsum", "Running sums along an axis; integers and bools in 64 bits.",
-    numpy="np.cumsum({x}, axis={axis})", result=_cumsum_type,
+    numpy=lambda types, *, axis: f"np.cumsum({{x}}, axis={axis}{widened(types)})",
+    result=_cumsum_type,
     adjoint={
         "x": lambda ct, x, axis: cast_like(
             flip(cumsum(flip(ct, axes=(axis,)), axis=axis), axes=(axis,)), x

@@ -26,6 +26,7 @@ from autodiff_compiler.operators.families import (
     floating,
     integral,
     real_function,
+    signed,
 )
 from autodiff_compiler.operators.structure import full_like
 
@@ -37,9 +38,15 @@ add = elementwise(
     partials={"x": lambda ct: ct, "y": lambda ct: ct},
 )  # fmt: skip
 
+
+def _sub_numpy(types: Sequence[Type]) -> str:
+    both = all(isinstance(type_, ArrayType) and type_.dtype == "bool" for type_ in types)
+    return "{x} ^ {y}" if both else "{x} - {y}"
+
+
 sub = elementwise(
-    "sub", "x - y. Broadcasts.",
-    operands=XY, numpy="{x} - {y}", label="{x}_minus_{y}",
+    "sub", "x - y. Broadcasts; of two bools whether they differ.",
+    operands=XY, numpy=_sub_numpy, label="{x}_minus_{y}",
     partials={"x": lambda ct: ct, "y": lambda ct: -ct},
 )  # fmt: skip
 
@@ -57,12 +64,12 @@ div = elementwise(
 
 floor_div = elementwise(
     "floor_div", "x / y rounded down, as Python's //. Zero derivative.",
-    operands=XY, numpy="{x} // {y}", label="{x}_floor_{y}",
+    operands=XY, numpy="{x} // {y}", dtype=signed, label="{x}_floor_{y}",
 )  # fmt: skip
 
 mod = elementwise(
     "mod", "x - x // y * y, with the sign of y, as Python's %.",
-    operands=XY, numpy="{x} % {y}", label="{x}_mod_{y}",
+    operands=XY, numpy="{x} % {y}", dtype=signed, label="{x}_mod_{y}",
     partials={"x": lambda ct: ct, "y": lambda ct, x, y: -ct * (x // y)},
 )  # fmt: skip
 
@@ -88,9 +95,18 @@ def _pow_exponent(ct: Any, x: Any, out: Any) -> Any:
     return ct * out * (math.log(x) if x > 0 else log(full_like(out, value=float(x))))
 
 
+def _pow_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    """As for all arithmetic, but NumPy's powers of bools are int8."""
+    if not any(isinstance(type_, ArrayType) for type_ in types):
+        return [None, None]
+    dtype = arithmetic_dtype(types)
+    plain = casts_for(types, dtype)
+    return [dtype if getattr(t, "dtype", "") == "bool" else c for t, c in zip(types, plain)]
+
+
 pow = elementwise(
     "pow", "x ** y. Broadcasts; a literal exponent gives the plain power rule.",
-    operands=XY, numpy="{x} ** {y}", label="{x}_to_the_{y}",
+    operands=XY, numpy="{x} ** {y}", dtype=signed, promote=_pow_casts, label="{x}_to_the_{y}",
     partials={"x": _pow_base, "y": _pow_exponent},
 )  # fmt: skip
 
@@ -189,7 +205,7 @@ clip = elementwise(
 )  # fmt: skip
 
 neg = elementwise(
-    "neg", "-x.", numpy="-{x}", label="minus_{x}", partials={"x": lambda ct: -ct}
+    "neg", "-x.", numpy="-{x}", dtype=signed, label="minus_{x}", partials={"x": lambda ct: -ct}
 )  # fmt: skip
 
 abs = elementwise(
@@ -199,12 +215,18 @@ abs = elementwise(
 )  # fmt: skip
 
 square = elementwise(
-    "square", "x * x.", numpy="np.square({x})", label="{x}_squared",
+    "square", "x * x.", numpy="np.square({x})", dtype=signed, label="{x}_squared",
     partials={"x": lambda x: 2.0 * x},
 )  # fmt: skip
 
+
+def _relu_numpy(types: Sequence[Type]) -> str:
+    least = "False" if getattr(types[0], "dtype", None) == "bool" else "0"
+    return f"np.maximum({{x}}, {least})"
+
+
 relu = elementwise(
-    "relu", "max(x, 0); the slope at 0 is 0.", numpy="np.maximum({x}, 0)", label="relu_{x}",
+    "relu", "max(x, 0); the slope at 0 is 0.", numpy=_relu_numpy, label="relu_{x}",
     partials={"x": lambda out: out > 0},
 )  # fmt: skip
 
@@ -256,7 +278,7 @@ softplus = real_function(
 
 
 def _step(name: str, doc: str, numpy: str) -> OpDef:
-    return elementwise(name, doc, numpy=numpy, label=f"{name}_{{x}}")
+    return elementwise(name, doc, numpy=numpy, dtype=signed, label=f"{name}_{{x}}")
 
 
 sign: OpDef = _step("sign", "-1, 0 or 1 as x is negative, zero or positive.", "np.sign({x})")

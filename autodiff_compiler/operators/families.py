@@ -37,6 +37,14 @@ def floating(types: Sequence[Type]) -> str | None:
     return wide if dtype is not None and ("int" in dtype or dtype == "bool") else dtype
 
 
+def signed(types: Sequence[Type]) -> str | None:
+    """As ``arithmetic``, but bools alone are refused."""
+    dtype = arithmetic_dtype(types)
+    if dtype == "bool":
+        raise DTypeError("bools are no numbers to calculate with here", "cast them to a number")
+    return dtype
+
+
 def boolean(types: Sequence[Type]) -> str | None:
     """bool, whatever the operands."""
     return "bool"

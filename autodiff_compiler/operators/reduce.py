@@ -20,7 +20,6 @@ from autodiff_compiler.operators.along import (
     in_single,
     put_along,
     take_along,
-    wide_dtype,
 )
 from autodiff_compiler.operators.compare import equal
 from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type, zero_gradient
@@ -40,6 +39,8 @@ from autodiff_compiler.operators.structure import (
     restore_axes,
     shape_argument,
     sum_,
+    wide_dtype,
+    widened,
 )
 
 
@@ -86,9 +87,15 @@ def _mean_back(ct: Any, x: Any, axes: Any, keepdims: bool) -> Any:
     return broadcast_like(cast_like(share, x), x)
 
 
+def _no_bool(dtype: str | None) -> str | None:
+    if dtype == "bool":
+        raise DTypeError("bools have no mean", "cast them to a float first")
+    return dtype
+
+
 mean = linear(
     "mean", "The mean over axes. The mean of integers is cut to an integer. d_x = ct / count.",
-    numpy=_mean_numpy, result=_result(_kept), adjoint={"x": _mean_back}, label="mean_{x}",
+    numpy=_mean_numpy, result=_result(_no_bool), adjoint={"x": _mean_back}, label="mean_{x}",
 )  # fmt: skip
 
 
@@ -161,7 +168,11 @@ prod = OpDef(
     "prod",
     "The product over axes. d_x = ct * (product of the others), right also at zeros; the second "
     "derivative is right wherever at most one factor is zero.",
-    ("x",), _call("prod"), _result(wide_dtype),
+    ("x",),
+    lambda types, *, axes, keepdims: (
+        f"np.prod({{x}}{axis_text(axes, keepdims)}{widened(types)})"
+    ),
+    _result(wide_dtype),
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: cast_like(
             restore_axes(ct, x, axes, keepdims) * _others(x, out, axes, keepdims), x

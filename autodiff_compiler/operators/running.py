@@ -12,12 +12,12 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
-from autodiff_compiler.operators.along import cumsum, float_casts, wide_dtype
+from autodiff_compiler.operators.along import cumsum, float_casts
 from autodiff_compiler.operators.compare import equal, logical_and
 from autodiff_compiler.operators.declare import normal_axes, shape_of_type, zero_gradient
 from autodiff_compiler.operators.elementwise import exp, log, where
 from autodiff_compiler.operators.joining import flip
-from autodiff_compiler.operators.structure import cast_like, reduced_shape
+from autodiff_compiler.operators.structure import cast_like, reduced_shape, wide_dtype, widened
 
 
 def _from_end(x: Any, axis: int) -> Any:
@@ -64,7 +64,8 @@ cumprod: OpDef = OpDef(
     "cumprod",
     "Running products along an axis; integers and bools in 64 bits. d_x is the sum from the end "
     "of ct * out, divided by x; right also at zeros.",
-    ("x",), "np.cumprod({x}, axis={axis})", _along(wide_dtype),
+    ("x",), lambda types, *, axis: f"np.cumprod({{x}}, axis={axis}{widened(types)})",
+    _along(wide_dtype),
     adjoint={"x": _cumprod_back}, tangent={"x": _cumprod_forward}, label="cumprod_{x}",
 )  # fmt: skip
 

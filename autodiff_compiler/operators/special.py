@@ -24,7 +24,7 @@ from autodiff_compiler.operators.elementwise import (
     trunc,
     where,
 )
-from autodiff_compiler.operators.families import elementwise, floating, real_function
+from autodiff_compiler.operators.families import elementwise, floating, real_function, signed
 
 log2 = real_function(
     "log2", "The logarithm to base 2.", "np.log2({x})", lambda ct, x: ct / (math.log(2.0) * x)
@@ -60,7 +60,7 @@ xlogy = elementwise(
 
 fmod = elementwise(
     "fmod", "x - trunc(x / y) * y, with the sign of x, as C's fmod. Broadcasts.",
-    operands=XY, numpy="np.fmod({x}, {y})", label="{x}_fmod_{y}",
+    operands=XY, numpy="np.fmod({x}, {y})", dtype=signed, label="{x}_fmod_{y}",
     partials={"x": lambda ct: ct, "y": lambda ct, x, y: -ct * trunc(x / y)},
 )  # fmt: skip
 

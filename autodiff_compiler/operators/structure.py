@@ -164,9 +164,18 @@ def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
     (x,) = types
     normal_axes(axes, len(shape_of_type(x)) if shape_of_type(x) is not None else None)  # type: ignore
     dtype = x.dtype if isinstance(x, ArrayType) else "float64"
-    if dtype is not None and not is_floating(x):
-        dtype = "int64" if np.dtype(dtype).kind in "ib" else "uint64"
-    return ArrayType(dtype, reduced_shape(shape_of_type(x), axes, keepdims))
+    return ArrayType(wide_dtype(dtype), reduced_shape(shape_of_type(x), axes, keepdims))
+
+
+def wide_dtype(dtype: str | None) -> str | None:
+    """Integers and bools are multiplied and added up in int64."""
+    return dtype if dtype is None or is_floating(ArrayType(dtype)) else "int64"
+
+
+def widened(types: Sequence[Type]) -> str:
+    """The argument that makes NumPy do so with unsigned integers too."""
+    dtype = types[0].dtype if isinstance(types[0], ArrayType) else None
+    return ", dtype=np.int64" if dtype is not None and dtype.startswith("uint") else ""
 
 
 def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool) -> Value:
@@ -178,7 +187,9 @@ def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool
 
 sum_ = linear(
     "sum", "Sum over axes (None: all). Integers and bools are summed in int64.",
-    numpy=lambda types, *, axes, keepdims: f"np.sum({{x}}{axis_text(axes, keepdims)})",
+    numpy=lambda types, *, axes, keepdims: (
+        f"np.sum({{x}}{axis_text(axes, keepdims)}{widened(types)})"
+    ),
     result=_sum_type,
     adjoint={
         "x": lambda ct, x, axes, keepdims: broadcast_like(

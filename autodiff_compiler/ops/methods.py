@@ -81,7 +81,9 @@ def std(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> A
 def cumsum(self: Any, axis: Any = None, dtype: Any = None) -> Any:
     """Running sums along an axis (None: of all elements in one row)."""
     if axis is None:
-        return reductions.cumsum(arrays.ravel(self), 0, dtype)
+        self, axis = arrays.ravel(self), 0
+    if dtype is None and is_integral(self) and dtype_of(self) != "int64":
+        dtype = "int32"
     return reductions.cumsum(self, axis, dtype)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.operators import along, joining, reduce, structure
-from autodiff_compiler.ops._shapes import axes_of, axis_of, in_dtype, rank_of
+from autodiff_compiler.ops._shapes import axes_of, axis_of, dtype_of, in_dtype, rank_of
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over ``dim`` (None: all); ints and bools in int64."""
     input = in_dtype(input, dtype)
-    return structure.sum_(input, axes=axes_of(dim, input), keepdims=bool(keepdim))
+    return in_dtype(structure.sum_(input, axes=axes_of(dim, input), keepdims=bool(keepdim)), dtype)
 
 
 def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Any:
@@ -22,7 +22,7 @@ def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Any:
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
     """The product over ``axis`` (None: all)."""
     input = in_dtype(input, dtype)
-    return reduce.prod(input, axes=axes_of(axis, input), keepdims=bool(keep_dims))
+    return in_dtype(reduce.prod(input, axes=axes_of(axis, input), keepdims=bool(keep_dims)), dtype)
 
 
 def amax(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -104,8 +104,10 @@ def log_softmax(logits: Any, axis: int = -1) -> Any:
 
 
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
-    """Running sums along an axis."""
-    return along.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
+    """Running sums along an axis, in ``dtype`` or that of x; bools in int64."""
+    total = along.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
+    own = None if dtype_of(x) == "bool" else dtype_of(x)
+    return in_dtype(total, own if dtype is None else dtype)
 
 
 def flip(input: Any, dims: Any) -> Any:
