@@ -19,7 +19,7 @@ from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.heap import frozen
-from autodiff_compiler.frontend.naming import NAMELESS
+from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, BeginAgain, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.statements import Statements
@@ -59,8 +59,10 @@ from autodiff_compiler.span import NOWHERE, Span
 class Lowering(Statements):
     """One function in the making."""
 
-    def __init__(self, world: World, parent: Lowering | None = None, label: str = ""):
-        self.world, self.parent, self.label = world, parent, label
+    def __init__(
+        self, world: World, parent: Lowering | None = None, label: str = "", owner: Any = None
+    ):
+        self.world, self.parent, self.label, self.owner = world, parent, label, owner
         self.builder = Builder(self.lift)
         if parent:
             self.builder.span = parent.builder.span
@@ -163,8 +165,10 @@ class Lowering(Statements):
         things = (thing for thing, _ in self.hoisted.values())
         return tuple(t for t in things if isinstance(t, Parameter) and t.requires_grad)
 
-    def child(self, label: str) -> Lowering:
-        return Lowering(self.world, self, label)
+    def child(self, callee: Any) -> Lowering:
+        owner = owner_of(callee)
+        same = owner is not None and owner is self.owner  # a method calls one of its own Cell
+        return Lowering(self.world, self, "" if same else label_of(self.world.path(owner)), owner)
 
     def begin_cells(self) -> None:
         """Gives every cell of the outside world that the text writes its value before the call."""

@@ -20,7 +20,7 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import frozen
-from autodiff_compiler.frontend.naming import label_of, names_of, owner_of, slot_names
+from autodiff_compiler.frontend.naming import names_of, slot_names
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.subset import check
@@ -164,7 +164,7 @@ class Texts(Access):
         """Lowers a function's body in the present frame; gives what it returns."""
         raise NotImplementedError
 
-    def child(self, label: str) -> Any:
+    def child(self, callee: Any) -> Any:
         """A lowering like this one, for a function of its own."""
         raise NotImplementedError
 
@@ -186,7 +186,7 @@ class Texts(Access):
         does one with ``effects``; no function may change anything else of its caller's heap.
         """  # fmt: skip
         self.frame.names = self.state.names
-        child = self.child(label_of(self.world.path(owner_of(callee))))
+        child = self.child(callee)
         operands: list[AnyOperand] = []
         places: dict[int, int] = {}
         told = len(self.world.problems)

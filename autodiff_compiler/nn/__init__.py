@@ -4,6 +4,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
 from autodiff_compiler.nn import (
     activation,
+    attention,
     basic,
     convolution,
     ctc,
@@ -15,8 +16,10 @@ from autodiff_compiler.nn import (
     pooling,
     recurrent,
     recurrent_layers,
+    transformer,
 )
 from autodiff_compiler.nn.activation import *  # noqa: F403
+from autodiff_compiler.nn.attention import *  # noqa: F403
 from autodiff_compiler.nn.basic import *  # noqa: F403
 from autodiff_compiler.nn.convolution import *  # noqa: F403
 from autodiff_compiler.nn.ctc import *  # noqa: F403
@@ -28,14 +31,15 @@ from autodiff_compiler.nn.padding import *  # noqa: F403
 from autodiff_compiler.nn.pooling import *  # noqa: F403
 from autodiff_compiler.nn.recurrent import *  # noqa: F403
 from autodiff_compiler.nn.recurrent_layers import *  # noqa: F403
+from autodiff_compiler.nn.transformer import *  # noqa: F403
 from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
     "Cell", "CellDict", "CellList", "SequentialCell",
-    *activation.__all__, *basic.__all__, *convolution.__all__, *ctc.__all__, *dropout.__all__,
-    *image.__all__,
-    *loss.__all__, *normalization.__all__, *padding.__all__, *pooling.__all__, *recurrent.__all__,
-    *recurrent_layers.__all__,
+    *activation.__all__, *attention.__all__, *basic.__all__, *convolution.__all__,
+    *ctc.__all__, *dropout.__all__, *image.__all__, *loss.__all__, *normalization.__all__,
+    *padding.__all__, *pooling.__all__, *recurrent.__all__, *recurrent_layers.__all__,
+    *transformer.__all__,
 ]  # fmt: skip
 
 __getattr__ = module_getattr("nn", globals())
