@@ -47,13 +47,13 @@ def programs(seeds: range, folder: Path) -> Iterator[tuple[int, type]]:
 
 
 def outcome(seed: int, program: type, order: int = 1) -> str:
-    """'ok', 'refused' (with a caret), or why a program could not be judged; raises Wrong."""
+    """'ok', 'refused with …' (and a caret), or why a program could not be judged; raises Wrong."""
     try:
         return _Trial(seed, program, order).run()
     except CompileError as error:
         if any(problem.span is None for problem in error.problems):
             raise Wrong(f"refused without a place: {error}") from None
-        return "refused"
+        return f"refused with {type(error).__name__}"
 
 
 class _Trial:
