@@ -59,8 +59,21 @@ from autodiff_compiler.common.dtype import (
     uint32,
     uint64,
 )
+from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.custom import Function, custom_gradient
 from autodiff_compiler.ops.custom import Function as _Function  # MindSpore's name  # noqa: F401
+from autodiff_compiler.ops.derivatives import (
+    derivative,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jet,
+    jvp,
+    linearize,
+    vjp,
+)
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.ops.hooks import insert_grad_of
 from autodiff_compiler.ops.primitive import constexpr
@@ -86,6 +99,7 @@ __all__ = [
     "constexpr",
     "custom_gradient",
     "default_generator",
+    "derivative",
     "differentiable",
     "double",
     "dtype",
@@ -103,14 +117,22 @@ __all__ = [
     "grad",
     "gradient_source",
     "half",
+    "hessian",
+    "hvp",
     "initial_seed",
     "int8",
     "insert_grad_of",
     "int16",
     "int32",
     "int64",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jet",
     "jit",
     "jit_class",
+    "jvp",
+    "linearize",
     "manual_seed",
     "mutable",
     "nn",
@@ -127,4 +149,6 @@ __all__ = [
     "uint32",
     "uint64",
     "value_and_grad",
+    "vjp",
+    "vmap",
 ]

@@ -36,7 +36,8 @@ from autodiff_compiler.ir.types import (
     type_of_array,
     type_of_literal,
 )
-from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
+from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
+from autodiff_compiler.ops.transform import unwrapped
 from autodiff_compiler.plan import Compiled, Hooked, NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.invoke import Runtime
 from autodiff_compiler.runtime.known import with_known_numbers

@@ -13,22 +13,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autodiff_compiler.adjoint.expand import expand_gradients
+from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
-from autodiff_compiler.ir.nodes import Function, Value, type_of
+from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import GENERATOR, carries_cotangent
+from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
+from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import run
 from autodiff_compiler.plan import Compiled, Request, Slot
+from autodiff_compiler.span import NOWHERE
 
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
@@ -120,24 +123,26 @@ def _build(
     if request.stabilise:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
-    primal = clean(expand_gradients(typed))
+    primal = clean(_placed(expand_gradients(typed, _written_out), typed))
     _verify(primal, "differentiated: optimise")
-    if not request.differentiates:
-        halves: tuple[Function, ...] = (replace(primal, role="forward"),)
-        wrt: tuple[int, ...] = ()
+    wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places
+    # With aux the first output stands once more after the value: that is differentiated.
+    output = int(request.aux)
+    writes = range(1 + output, len(primal.returns))
+    halves: tuple[Function, ...]
+    if request.tangent:
+        halves = (_returning(tangent_function(primal, wrt, [output]), [0, *writes, -1]),)
+    elif not request.differentiates:
+        halves = (replace(primal, role="forward"),)
     else:
-        wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places
-        if request.sens == "given" and not carries_cotangent(type_of(primal.returns[0])):
+        if request.sens == "given" and not carries_cotangent(type_of(primal.returns[output])):
             raise CallError(
                 "the output takes no sensitivity: it holds no tensor",
                 "leave out sens_param, or return a tensor",
                 primal.span,
             )
-        if request.aux and request.sens == "given":
-            raise CallError("has_aux and sens_param do not go together", "seed the one output")
-        wanted = [0] if request.returns_value else []
-        values = [*wanted, *range(1, len(primal.returns))]
-        halves = split(primal, wrt, request.sens == "given", values, (0,), clean=clean)
+        values = [*([0] if request.returns_value else []), *writes]
+        halves = split(primal, wrt, request.sens == "given", values, (output,), clean=clean)
     for half in halves:
         _verify(half, "differentiated: split")
     finished = [run(half, ("unrule", *passes)) for half in halves]
@@ -185,6 +190,24 @@ def _work(reused: Sequence[Reused]) -> tuple[tuple[Type, ...], tuple[tuple[int, 
     return tuple(arrays), tuple(places)
 
 
+def _written_out(function: Function) -> Function:
+    """``function`` with all calls written out that are in no text of the user's."""
+    return inline(function, lambda op: NOWHERE in (op.span, op.attrs["callee"].span))
+
+
+def _placed(function: Function, lowered: Function) -> Function:
+    """``function`` with the place of the text that it was made of, if it has none of its own."""
+    spans = [callee.span for callee in lowered.callees() if callee.span != NOWHERE]
+    return replace(function, span=spans[-1]) if function.span == NOWHERE and spans else function
+
+
+def _returning(function: Function, places: Sequence[int]) -> Function:
+    """``function`` with only these of its returns."""
+    body = function.body
+    yields = tuple(body.yields[place] for place in places)
+    return replace(function, body=Region(body.params, body.ops, yields))
+
+
 def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
     """A cotangent that no user's variable lent its name is called after what it belongs to."""
     made = producers(backward.body)
@@ -206,16 +229,19 @@ def header(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
     """The docstring of a generated module: what it is, its signature, how it is called."""
     primal, names = stages.primal, printed[stages.finished[0].name]
     place = f"{primal.span.where.rpartition(':')[0]}"
-    what = "Gradient" if request.differentiates else "Forward"
-    lines = [f"{what} of {primal.title} ({place}).", ""]
+    what = "Tangent" if request.tangent else "Gradient" if request.differentiates else "Forward"
+    made = stages.lowered.function.span == NOWHERE and what == "Forward"
+    title = primal.title[:1].upper() + primal.title[1:] if made else f"{what} of {primal.title}"
+    lines = [f"{title} ({place}).", ""]
     types = (type_of(param) for param in primal.params)
     lines += _filled([f"{name}: {type_}" for name, type_ in zip(names, types)])
-    if request.differentiates:
+    if request.differentiates or request.tangent:
         wanted = [names[place] for place in stages.wrt]
-        lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", f"sens: {request.sens}"])
+        seeds = [] if request.tangent else [f"sens: {request.sens}"]
+        lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", *seeds])
     drawn_from = [name for name, param in zip(names, primal.params) if param.type == GENERATOR]
-    made = [f"    {name} = np.random.default_rng()" for name in drawn_from]
-    return [*lines, "", *made, *_usage(stages, request, printed)]
+    draws = [f"    {name} = np.random.default_rng()" for name in drawn_from]
+    return [*lines, "", *draws, *_usage(stages, request, printed)]
 
 
 def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:
@@ -227,7 +253,8 @@ def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
         for write in stages.lowered.writes
     ]
     if not request.differentiates:
-        return wrap(f"{', '.join(['out', *written])} = {call}", 4)
+        dot = ["dot_out"] if request.tangent else []
+        return wrap(f"{', '.join(['out', *written, *dot])} = {call}", 4)
     backward = stages.finished[1]
     found = ", ".join(f"d_{names[place]}" for place in stages.wrt)
     given = ", ".join(["residuals", *printed[backward.name][1 : len(backward.params)]])

@@ -52,6 +52,8 @@ class Request:
     positions   slots whose cotangent is wanted, in the order wanted; () for none.
     weights     Parameters whose cotangent is wanted; None for every trainable one that takes part.
     sens        'ones', 'given' (last input) or 'none' (forward only: no backward at all).
+    tangent     whether forward takes the tangents of ``positions`` and ``weights`` after all else,
+                and returns the tangent of the value last: forward mode. There is no backward then.
     value       whether forward returns the function's value.
     aux         whether only the first of several outputs is differentiated.
     numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
@@ -63,6 +65,7 @@ class Request:
     positions: tuple[int, ...] = ()
     weights: tuple[Any, ...] | None = ()
     sens: str = "none"
+    tangent: bool = False
     value: bool = True
     aux: bool = False
     numpy: bool = False
@@ -72,6 +75,7 @@ class Request:
 
     @property
     def differentiates(self) -> bool:
+        """Whether there is a backward half."""
         return self.sens != "none"
 
     @property
@@ -144,8 +148,8 @@ class Compiled:
     forward    name of the function that takes the dynamic slots and then the hoisted arrays.
     backward   name of the function that takes the residuals (and the sensitivity), or None.
     Where the request returns the value, forward returns ``(out, residuals)``, else ``residuals``;
-    a forward-only unit returns ``out``. Backward returns the cotangents of ``positions`` and then
-    of ``weights``, a bare one if there is one.
+    a forward-only unit returns ``out``, in forward mode ``(out, dot_out)``. Backward
+    returns the cotangents of ``positions`` and then of ``weights``, a bare one if there is one.
     structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
                None where nothing is to be done.
     work       arrays that a caller may lend: the halves take tuples of them, last.

@@ -6,5 +6,6 @@ control     the mirror of if, for, while and call
 reverse     the sweep over plain operations; gradients and pairs of halves of whole functions
 shares      the tangent of one operation, from its record
 forward     the tangent sweep over whole functions
-expand      replaces every ``grad`` operation, so that gradients can be differentiated again
+batching    a function for a batch, out of the function for one example
+expand      replaces ``grad``, ``jvp`` and ``vmap``, so that all can be differentiated again
 """

@@ -1,40 +1,49 @@
-"""Replaces ``grad`` operations by calls of gradient functions, the innermost first.
+"""Replaces ``grad``, ``jvp`` and ``vmap`` by calls of what they stand for, the innermost first.
 
 Afterwards nothing is left that only differentiation knows, and everything can be differentiated.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from autodiff_compiler.adjoint.batching import batched_function
+from autodiff_compiler.adjoint.forward import Tangents
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.ir.nodes import Function, Op, Region
 from autodiff_compiler.ir.rewrite import map_functions, map_regions
 from autodiff_compiler.operators.control import call
 
+Tidy = Callable[[Function], Function]
 
-def expand_gradients(function: Function) -> Function:
-    """``function`` without ``grad``, in its callees neither; the same object if it had none.
 
-    One callee with one configuration becomes one function, however often it is called.
+def expand_gradients(function: Function, tidy: Tidy = lambda function: function) -> Function:
+    """``function`` without derivatives to be taken, in its callees neither; the same object if it
+    had none.
+
+    One callee with one configuration becomes one function, however often it is called. ``tidy``
+    is applied to every function before it is differentiated.
     """
-    expansion = _Expansion()
+    expansion = _Expansion(tidy)
     expansion.adjoint.reserve_names(function)
     return expansion.function(function)
 
 
 class _Expansion:
-    def __init__(self) -> None:
+    def __init__(self, tidy: Tidy) -> None:
+        self.tidy = tidy
         self.adjoint = Adjoint()
         self.functions: dict[Function, Function] = {}
-        self.gradients: dict[tuple[Any, ...], Function] = {}
+        self.tangents = Tangents(self.adjoint)
+        self.made: dict[tuple[Any, ...], Function] = {}
 
     def function(self, function: Function) -> Function:
         if function not in self.functions:
             body = self.region(map_functions(function.body, self.function))
             same = body is function.body
-            self.functions[function] = function if same else replace(function, body=body)
+            self.functions[function] = self.tidy(function if same else replace(function, body=body))
         return self.functions[function]
 
     def region(self, region: Region) -> Region:
@@ -44,8 +53,8 @@ class _Expansion:
         return Region(region.params, ops, region.yields)
 
     def op(self, op: Op) -> Op:
-        if op.name == "grad":
-            return replace(op, opdef=call, attrs={"callee": self.gradient(op)})
+        if op.name in MAKERS:
+            return replace(op, opdef=call, attrs={"callee": MAKERS[op.name](self, op)})
         return map_regions(op, self.region)
 
     def gradient(self, op: Op) -> Function:
@@ -53,6 +62,27 @@ class _Expansion:
         sens, value = bool(op.attrs.get("sens")), bool(op.attrs.get("value"))
         outputs = op.attrs.get("outputs")
         key = (callee, wrt, sens, value, outputs)
-        if key not in self.gradients:
-            self.gradients[key] = self.adjoint.gradient(callee, wrt, sens, value, outputs)
-        return self.gradients[key]
+        if key not in self.made:
+            self.made[key] = self.adjoint.gradient(callee, wrt, sens, value, outputs)
+        return self.made[key]
+
+    def batch(self, op: Op) -> Function:
+        attrs = op.attrs
+        key = (attrs["callee"], tuple(attrs["mapped"]), attrs["size"])
+        if key not in self.made:
+            name = self.adjoint.new_name(f"{key[0].name}_batched")
+            self.made[key] = batched_function(*key, name=name)
+        return self.made[key]
+
+    def tangent(self, op: Op) -> Function:
+        key = (op.attrs["callee"], tuple(op.attrs["wrt"]), op.attrs["outputs"])
+        if key not in self.made:
+            self.made[key] = self.tangents.function(*key)
+        return self.made[key]
+
+
+MAKERS = {
+    "grad": _Expansion.gradient,
+    "jvp": _Expansion.tangent,
+    "vmap": _Expansion.batch,
+}

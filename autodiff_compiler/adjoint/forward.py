@@ -58,10 +58,13 @@ from autodiff_compiler.operators.containers import item
 Port = tuple[int, Path]
 
 
-def tangent_function(function: Function, wrt: Sequence[int]) -> Function:
+def tangent_function(
+    function: Function, wrt: Sequence[int], outputs: Sequence[int] | None = None
+) -> Function:
     """One function that takes, after the parameters of ``function``, the tangents of those in
-    ``wrt``, and returns what ``function`` returns and then the tangent of each return."""
-    return Tangents().function(function, tuple(wrt))
+    ``wrt``, and returns what ``function`` returns and then the tangents of its returns ``outputs``
+    (all of them)."""
+    return Tangents().function(function, tuple(wrt), outputs)
 
 
 @dataclass(frozen=True)
@@ -82,20 +85,26 @@ class Tangents:
         self.adjoint = adjoint or Adjoint()
         self._pushed: dict[tuple[Function, tuple[int, ...]], Pushed] = {}
 
-    def function(self, function: Function, wrt: tuple[int, ...]) -> Function:
+    def function(
+        self, function: Function, wrt: tuple[int, ...], outputs: Sequence[int] | None = None
+    ) -> Function:
         """As ``tangent_function``."""
         self.adjoint.reserve_names(function)
-        made = self._made(function, wrt, every=True).function
+        every = range(len(function.returns)) if outputs is None else outputs
+        made = self._made(function, wrt, every).function
         raise_all(self.adjoint.problems)
         return made
 
     def pushed(self, callee: Function, wrt: tuple[int, ...]) -> Pushed:
         """What a call of ``callee`` is replaced by."""
         if (callee, wrt) not in self._pushed:
-            self._pushed[callee, wrt] = self._made(callee, wrt, every=False)
+            self._pushed[callee, wrt] = self._made(callee, wrt)
         return self._pushed[callee, wrt]
 
-    def _made(self, function: Function, wrt: tuple[int, ...], every: bool) -> Pushed:
+    def _made(
+        self, function: Function, wrt: tuple[int, ...], outputs: Sequence[int] | None = None
+    ) -> Pushed:
+        """With the tangents of ``outputs``, or of what is reached."""
         sweep = TangentSweep(self, function)
         builder = sweep.builder
         with builder, builder.at(function.span, "tangent"):
@@ -104,7 +113,9 @@ class Tangents:
             for param, dot in zip(params, dots):
                 sweep.set(param, dot)
             sweep.region(function.body)
-            reached = tuple(k for k, v in enumerate(function.returns) if every or sweep.has(v))
+            if outputs is None:
+                outputs = [k for k, value in enumerate(function.returns) if sweep.has(value)]
+            reached = tuple(outputs)
             found = [sweep.whole(function.returns[position]) for position in reached]
         returns = (*function.returns, *found)
         body = Region((*function.params, *dots), tuple(builder.ops), returns)

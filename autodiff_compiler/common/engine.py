@@ -19,6 +19,12 @@ class Engine(Protocol):
     def run_gradient(self, gradient_function: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """Runs the compiled pair of a gradient function and packs its result."""
 
+    def run_pullback(self, gradient_function: Any, args: tuple) -> tuple[Any, Any]:
+        """Runs the forward half; gives the value, and what runs the backward half."""
+
+    def run_tangent(self, tangent_function: Any, args: tuple) -> Any:
+        """Runs the compiled tangent of a function; gives value and tangent."""
+
 
 _installed: list[Engine] = []
 

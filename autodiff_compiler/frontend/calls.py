@@ -23,15 +23,14 @@ from autodiff_compiler.errors import (
     UnsupportedSyntax,
 )
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
+from autodiff_compiler.frontend.derivatives import Derivatives
 from autodiff_compiler.frontend.heap import frozen
-from autodiff_compiler.frontend.hooks import Hooks, TextHandle
-from autodiff_compiler.frontend.memory import written
+from autodiff_compiler.frontend.hooks import TextHandle
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.objects import PACKAGE, is_users
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
-from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
     Above,
     BoundToValue,
@@ -42,13 +41,14 @@ from autodiff_compiler.frontend.values import (
     RuleText,
     leaves,
 )
-from autodiff_compiler.ir.nodes import Op, Value, type_of
-from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.types import FLOAT, ArrayType
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
+from autodiff_compiler.ops.gradient import GradOperation
 from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive
+from autodiff_compiler.ops.transform import Transformed, unwrapped
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common")
@@ -62,8 +62,8 @@ CHANGES = frozenset(
 TEXTS = ("autodiff_compiler.ops.higher_order",)
 
 
-class Calls(Hooks):
-    """Adds calls to ``Hooks``."""
+class Calls(Derivatives):
+    """Adds calls to ``Derivatives``."""
 
     def eval_Call(self, node: Any) -> Any:
         return self.call_node(self._super(node) or self.evaluate(node.func), node)
@@ -90,6 +90,7 @@ class Calls(Hooks):
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
         callee = self._below_jit(callee)
+        self.world.know_parts(callee)
         callee = self.special(callee, "__call__") or callee
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
@@ -110,14 +111,14 @@ class Calls(Hooks):
             hook = self.attribute(callee, "function")
             return self.hooked(hook, value, in_tuple=callee.in_tuple)
         if isinstance(callee, BoundToValue):
-            return self._macro(callee.function, [callee.value, *args], kwargs)
+            return self.macro(callee.function, [callee.value, *args], kwargs)
         if isinstance(callee, (functools.partial, Partial)):
             if callee.func is super:
                 made_here = isinstance(callee.args[1], Ref)
                 return (Above if made_here else super)(*callee.args)
             return self.call(callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
-        if isinstance(callee, GradientFunction):
-            return self.call_gradient(callee, args, kwargs)
+        if isinstance(callee, Transformed):
+            return self.call_transformed(callee, args, kwargs)
         if isinstance(callee, Cell):
             return self._call_text(callee, args, kwargs)
         if getattr(callee, "runs_while_compiling", False):
@@ -126,8 +127,8 @@ class Calls(Hooks):
             return self.make_object(callee, args, kwargs)
         if self._is_known(callee) and callee in BUILTINS:
             return BUILTINS[callee](self, *args, **kwargs)
-        if isinstance(callee, GradOperation) or _makes_gradient(callee):
-            return self._make_gradient(callee, args, kwargs)
+        if isinstance(callee, GradOperation) or getattr(callee, "takes_functions", False):
+            return self.take_functions(callee, args, kwargs)
         if (callee is Tensor or callee is tensor) and args and isinstance(args[0], Value):
             return self._tensor_of(*args, **kwargs)
         if _is_of_named_tuple(callee):
@@ -136,9 +137,9 @@ class Calls(Hooks):
             if isinstance(callee, Primitive):
                 for setting in vars(callee):  # read by the macro, so that they are guarded
                     self.world.attribute(callee, setting, self.builder.span)
-            return self._macro(callee, args, kwargs)
+            return self.macro(callee, args, kwargs)
         if self._is_known(callee) and callee in NUMPY and self._meets_values(args, kwargs):
-            return self._macro(NUMPY[callee], args, kwargs)
+            return self.macro(NUMPY[callee], args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not _is_numpy(callee):
             return self._call_text(callee, args, kwargs)
         if isinstance(inspect.getattr_static(type(callee), "__call__", None), types.FunctionType):
@@ -176,10 +177,10 @@ class Calls(Hooks):
 
     # ---- macros and constants
 
-    def _macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Runs a function of this package now; on values it adds operations."""
-        given = [self._plain(arg) for arg in args]
-        named = {key: self._plain(arg) for key, arg in kwargs.items()}
+        given = [self.plain(arg) for arg in args]
+        named = {key: self.plain(arg) for key, arg in kwargs.items()}
         try:
             result = function(*given, **named)
         except CompileError:
@@ -187,30 +188,30 @@ class Calls(Hooks):
         except Exception as error:
             name = getattr(function, "__name__", type(function).__name__)
             raise self.translate(error, f"{name} fails") from None
-        return self._adopt(result)
+        return self.adopted(result)
 
-    def _plain(self, arg: Any) -> Any:
+    def plain(self, arg: Any) -> Any:
         """A heap list as a list, a heap dict as a dict, arrays as values."""
         if isinstance(arg, Ref):
             contents = self.state.heap[arg]
             if arg.kind == "list":
-                return [self._plain(item) for item in contents]
-            return {key: self._plain(item) for key, item in contents.items()}
+                return [self.plain(item) for item in contents]
+            return {key: self.plain(item) for key, item in contents.items()}
         if isinstance(arg, tuple) and not hasattr(arg, "_fields") and type(arg) is tuple:
-            return tuple(self._plain(item) for item in arg)
+            return tuple(self.plain(item) for item in arg)
         return self.lifted(arg)
 
-    def _adopt(self, result: Any) -> Any:
+    def adopted(self, result: Any) -> Any:
         """The outcome of library code as a compile-time value: its lists go to the heap."""
         if isinstance(result, list):
-            return self.new_list([self._adopt(item) for item in result])
+            return self.new_list([self.adopted(item) for item in result])
         if isinstance(result, tuple) and type(result) is tuple:
-            return tuple(self._adopt(item) for item in result)
+            return tuple(self.adopted(item) for item in result)
         return self.lifted(result)
 
     def _meets_values(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Whether an argument holds a run-time value."""
-        return any(_holds_value(self._plain(arg)) for arg in (*args, *kwargs.values()))
+        return any(_holds_value(self.plain(arg)) for arg in (*args, *kwargs.values()))
 
     def _call_known(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Calls a ``constexpr`` function, whose arguments must be known."""
@@ -242,7 +243,7 @@ class Calls(Hooks):
                 f"use the operator of ops that does the same as np.{name}"
                 if _is_numpy(callee) else "write it in Python, or with operators of ops",
             )  # fmt: skip
-        return self._macro(callee, args, kwargs)
+        return self.macro(callee, args, kwargs)
 
     # ---- texts
 
@@ -261,86 +262,7 @@ class Calls(Hooks):
             return made.outcome  # known altogether: no call is needed
         shared = self.world.share(made.function)
         (result,) = self.builder.call(shared, made.operands)
-        return self._told(self.unpacked(result, made.outcome, made.heap), made)
-
-    def _told(self, outcome: Any, made: Outlined) -> Any:
-        """The outcome of a call, which may hold tensors that were given."""
-        for leaf in leaves(frozen(outcome, self.state)):
-            self.world.memory.may_be(leaf, made.memory)
-        return outcome
-
-    # ---- gradients inside a text
-
-    def _is_active(self, slot: Any) -> bool:
-        """Whether a gradient is due for this argument: a tensor; in plain NumPy code a float."""
-        floats = (FLOAT,) if self.world.numpy else ()
-        return isinstance(slot, Value) and (isinstance(slot.type, ArrayType) or slot.type in floats)
-
-    def _make_gradient(self, maker: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Runs ``GradOperation()``, ``grad_op(net, weights)`` or ``grad(net)`` now."""
-        raw = [self.original(arg) for arg in args]
-        named = {key: self.original(arg) for key, arg in kwargs.items()}
-        try:
-            return maker(*raw, **named)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise self.translate(error, "this gradient cannot be made") from None
-
-    def original(self, arg: Any) -> Any:
-        """A Parameter as the object it is, for those who ask which one."""
-        raise NotImplementedError
-
-    def call_gradient(
-        self, gradient: GradientFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        """A ``grad`` operation on the function that ``gradient`` differentiates."""
-        if self.world.path(gradient) is not None:  # made outside: what it reads has a path, too
-            self.world.attribute(gradient, "fn", self.builder.span)
-        given, named, sens = gradient.split_sens(list(args), dict(kwargs))
-        slots = [*given, *named.values()]
-        request = gradient.request([self._is_active(slot) for slot in slots])
-        if any(self.world.cell_of(weight) for weight in request.weights or ()):
-            raise self.fail(
-                UnsupportedSyntax,
-                "a Parameter that this text assigns cannot be differentiated inside it",
-                "assign it outside, or take the gradient outside",
-            )
-        with self.world.differentiating():
-            made = self.outline(
-                gradient.fn, given, named, request.aux, request.weights, effects=True
-            )  # fmt: skip
-        if not isinstance(made.returned, (Value, int, float)):
-            raise self.fail(DTypeError, "the differentiated function returns nothing to "
-                            "differentiate", "return a tensor from it")  # fmt: skip
-        wrt = [made.places[position] for position in request.positions] + made.weights
-        attrs = {
-            "callee": self.world.share(made.function), "wrt": tuple(wrt),
-            "sens": request.sens == "given",
-            "value": bool(request.value or request.aux or made.writes),
-        }  # fmt: skip
-        if made.writes:
-            attrs["outputs"] = (0,)
-        operands = [*made.operands, *([self.packed(self.lifted(sens))] if attrs["sens"] else [])]
-        params = made.function.params
-        names = ["", *(write.name or write.target.name for write in made.writes)]
-        returns = made.function.returns if attrs["value"] else ()
-        results = [Value(type_of(v), name) for v, name in zip(returns, names)]
-        results += [Value(params[place].type, f"d_{params[place].name}") for place in wrt]
-        self.builder.add(
-            Op(OPERATORS["grad"], tuple(operands), attrs, tuple(results), self.builder.span)
-        )
-        memory = self.world.memory.of_all(made.wrote)
-        self.wrote |= {self.taken[it] for it in memory if it in self.taken}
-        written(self, memory)
-        value = None
-        if attrs["value"]:
-            value = self._told(self.unpacked(results.pop(0), made.outcome, made.heap), made)
-        for write in made.writes:
-            cell = self.world.cell_to_write(write.target, write.name)
-            self.state.heap[cell] = self.unpacked(results.pop(0))
-        inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
-        return self._adopt(gradient.pack(value, inputs, weights))
+        return self.told(self.unpacked(result, made.outcome, made.heap), made)
 
 
 def _is_macro(callee: Any) -> bool:
@@ -366,10 +288,6 @@ def _is_of_named_tuple(callee: Any) -> bool:
 def _is_numpy(callee: Any) -> bool:
     module = getattr(callee, "__module__", None) or ""
     return module.partition(".")[0] == "numpy" or type(callee).__module__ == "numpy"
-
-
-def _makes_gradient(callee: Any) -> bool:
-    return bool(getattr(callee, "makes_gradient", False))
 
 
 def _holds_value(thing: Any) -> bool:

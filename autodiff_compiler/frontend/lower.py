@@ -41,7 +41,7 @@ from autodiff_compiler.ir.types import (
     in_double,
 )
 from autodiff_compiler.operators import containers
-from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import (
     Assumption,
     Hoisted,
@@ -63,7 +63,7 @@ class Lowering(Statements):
         self, world: World, parent: Lowering | None = None, label: str = "", owner: Any = None
     ):
         self.world, self.parent, self.label, self.owner = world, parent, label, owner
-        self.builder = Builder(self.lift)
+        self.builder = Builder(self.lift, self.call_inside)
         if parent:
             self.builder.span = parent.builder.span
         self.state = State()
@@ -250,7 +250,9 @@ def lower(
     while True:
         try:
             world = World(
-                numpy=request.numpy, differentiates=request.differentiates, written=written
+                numpy=request.numpy,
+                written=written,
+                differentiates=request.differentiates or request.tangent,
             )
             return _lower(world, fn, request, slots, keywords)
         except BeginAgain as new:
@@ -326,7 +328,7 @@ def _lower(
 
 def _span_of(fn: Any) -> Span:
     """Where the text of ``fn`` begins."""
-    while isinstance(fn, GradientFunction):
+    while isinstance(fn, Transformed):
         fn = fn.fn
     source = read_source(fn.construct if isinstance(fn, Cell) else fn)
     return source.span(source.tree)

@@ -21,7 +21,7 @@ from autodiff_compiler.frontend.values import (
     RuleText,
 )
 from autodiff_compiler.ops.custom import is_apply
-from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.transform import Transformed
 
 #: An outside array that stands in no variable and no attribute.
 NAMELESS = "constant"
@@ -31,9 +31,9 @@ def names_of(callee: Any) -> tuple[str, str]:
     """The printed name and the title of a text: ('net', 'Net.construct')."""
     if isinstance(callee, Cell):
         return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
-    if isinstance(callee, GradientFunction):
+    if isinstance(callee, Transformed):
         name, title = names_of(callee.fn)
-        return f"{name}_grad", f"gradient of {title}"
+        return f"{name}_{callee.suffix}", f"{callee.phrase} {title}"
     if isinstance(callee, RuleText):
         return names_of(callee.text)
     owner = getattr(callee, "__self__", None)
@@ -66,6 +66,8 @@ def owner_of(callee: Any) -> Any:
 
 def label_of(path: str | None) -> str:
     """What a sub-Cell is called where it is used: ``fc1``, or ``layers_0`` of a list."""
+    if re.fullmatch(r"fn(\.(fn|func|__self__|__wrapped__))*", path or ""):
+        return ""
     found = re.search(r"\.(\w+)((\._?\w+)?\[[^]]*\])?$", path or "")
     if found is None:
         return ""
@@ -77,11 +79,16 @@ def slot_names(
     callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
     """The arguments with the names that the callee gives them."""
+    return [*zip(positional_names(callee, len(args)), args), *kwargs.items()]
+
+
+def positional_names(callee: Any, count: int) -> list[str]:
+    """The names of ``count`` positional arguments."""
     text: Any = callee.construct if isinstance(callee, Cell) else callee
-    if isinstance(text, GradientFunction):
-        return slot_names(text.fn, args, kwargs)
     known: list[str] = []
-    if is_apply(text):
+    if isinstance(text, Transformed):
+        known = text.names(positional_names(text.fn, count))[:count]
+    elif is_apply(text):
         first = 0 if hasattr(text.__self__, "setup_context") else 1
         known = _positional(text.__self__.forward)[first:]
     elif isinstance(text, RuleText):
@@ -91,8 +98,7 @@ def slot_names(
         known = [arg.id for arg in (*spec.posonlyargs, *spec.args)]
     elif isinstance(text, (types.FunctionType, types.MethodType)):
         known = _positional(text)
-    known += [f"x{number}" for number in range(len(known), len(args))]
-    return [*zip(known, args), *kwargs.items()]
+    return known + [f"x{number}" for number in range(len(known), count)]
 
 
 def _positional(text: Any) -> list[str]:

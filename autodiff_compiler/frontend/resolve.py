@@ -9,6 +9,7 @@ its assumptions hold.
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +28,7 @@ from autodiff_compiler.frontend.memory import Memory
 from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import print_function
+from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import Assumption, AttributeInput, Write
 from autodiff_compiler.span import Span
 from autodiff_compiler.vocabulary.missing import nearest
@@ -89,6 +91,23 @@ class World:
         if not isinstance(thing, PLAIN) and id(thing) not in self._paths:
             self._paths[id(thing)] = path
             self._alive.append(thing)
+
+    def know_parts(self, callee: Any) -> None:
+        """What a callable from outside is made of is found through it: the owner of a method, the
+        function and the arguments of a partial, the function that was transformed."""
+        path = self.path(callee)
+        if path is None:
+            return
+        if isinstance(callee, types.MethodType):
+            self.know(callee.__self__, f"{path}.__self__")
+        elif isinstance(callee, Transformed):
+            self.know(callee.fn, f"{path}.fn")
+        elif isinstance(callee, functools.partial):
+            self.know(callee.func, f"{path}.func")
+            for place, arg in enumerate(callee.args):
+                self.assume(f"{path}.args[{place}]", arg)
+            for name, arg in callee.keywords.items():
+                self.assume(f"{path}.keywords[{name!r}]", arg)
 
     def path(self, thing: Any) -> str | None:
         """Where ``thing`` was found, or None for what the compilation made itself."""

@@ -75,6 +75,7 @@ class Texts(Access):
 
     def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Writes a text out here: its variables are its own, the heap is shared."""
+        self.world.know_parts(callee)
         if isinstance(callee, Cell):
             path = self.world.path(callee)
             if path is not None:
@@ -160,6 +161,16 @@ class Texts(Access):
             frame.names = self.state.names  # closures that outlive the call see them
             self.frame, self.state.names = self.waiting.pop(), waiting.names
 
+    def told(self, outcome: Any, made: Outlined) -> Any:
+        """The outcome of a call, which may hold tensors that were given."""
+        for leaf in leaves(frozen(outcome, self.state)):
+            self.world.memory.may_be(leaf, made.memory)
+        return outcome
+
+    def adopted(self, result: Any) -> Any:
+        """The outcome of library code as a compile-time value."""
+        raise NotImplementedError
+
     def run_body(self, tree: Any) -> Any:
         """Lowers a function's body in the present frame; gives what it returns."""
         raise NotImplementedError
@@ -181,9 +192,10 @@ class Texts(Access):
         """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
         call of it takes. Outside arrays that it reads, and values of this text that it sees as a
         closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
-        any case (None: every trainable one that is read). With ``aux`` the outputs after the first
-        are not differentiated. A ``root`` returns what it writes outside after its outcome, and so
-        does one with ``effects``; no function may change anything else of its caller's heap.
+        any case (None: every trainable one that is read). With ``aux`` the first output is returned
+        once more, by itself, and the others are not differentiated. A ``root`` returns what it
+        writes outside after its outcome, and so does one with ``effects``; no function may change
+        anything else of its caller's heap.
         """  # fmt: skip
         self.frame.names = self.state.names
         child = self.child(callee)
@@ -226,6 +238,7 @@ class Texts(Access):
                 returned = child.packed(outcome) if clean else MISSING
             except DTypeError:
                 returned = MISSING
+            first = [child.packed(outcome[0])] if aux else []
             writes = [
                 (write, child.packed(child.certainly(now[child.world.cells[key]])))
                 for key, write in child.world.written.items()
@@ -235,7 +248,8 @@ class Texts(Access):
             if slot in places:
                 operands.append(self.packed(value))
         wish, title = names_of(callee)
-        function, extra = child.finish(returned, wish, title, kept, [new for _, new in writes])
+        more = [*first, *(new for _, new in writes)]
+        function, extra = child.finish(returned, wish, title, kept, more)
         for thing in extra:
             operands.append(thing if isinstance(thing, Value) else
                             self.lift(thing, child.name_outside(thing)))  # fmt: skip

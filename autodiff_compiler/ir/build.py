@@ -30,10 +30,14 @@ LABEL_LIMIT = 24
 class Builder:
     """Collects operations, block by block.
 
-    ``lift`` turns a foreign constant (a tensor, an ndarray) into a value; the front end gives it.
+    ``lift`` turns a foreign constant (a tensor, an ndarray) into a value, and ``inside`` calls a
+    function inside the text being compiled; the front end gives them.
     """
 
-    def __init__(self, lift: Callable[[Any], Value] | None = None):
+    def __init__(
+        self, lift: Callable[[Any], Value] | None = None, inside: Callable[..., Any] | None = None
+    ):
+        self.inside = inside
         self.blocks: list[list[Op]] = [[]]
         self.span: Span = NOWHERE
         self.about = "primal"

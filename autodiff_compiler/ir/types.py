@@ -188,6 +188,22 @@ def carries_cotangent(type_: Type) -> bool:
     return isinstance(type_, ArrayType) or type_ in (FLOAT, COMPLEX)
 
 
+def batched(type_: Type, size: Dim) -> Type:
+    """The type of a batch of values: every array has one more axis, the first; what is no array
+    all examples share.
+
+    >>> print(batched(parse_type("(f32[2], int)"), 5))
+    (f32[5,2], int)
+    """
+    if isinstance(type_, ArrayType):
+        return ArrayType(type_.dtype, None if type_.shape is None else (size, *type_.shape))
+    if isinstance(type_, TupleType):
+        return TupleType(tuple(batched(item, size) for item in type_.items))
+    if isinstance(type_, DictType):
+        return DictType(type_.keys, tuple(batched(item, size) for item in type_.items))
+    return type_
+
+
 def join(left: Type, right: Type) -> Type | None:
     """The least type that holds both, or None where there is none.
 

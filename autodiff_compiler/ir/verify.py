@@ -15,7 +15,7 @@ from autodiff_compiler.errors import CompilerBug, DTypeError
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.memory import check_writes
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, join
+from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, batched, join
 from autodiff_compiler.span import NOWHERE
 
 
@@ -27,10 +27,13 @@ class Stage:
     without_kinds: tuple[str, ...] = ()
 
 
+#: What stands for a function made of another one, as long as that is not made.
+DERIVED = ("grad", "jvp", "vmap")
+
 STAGES = {
     "typed": Stage(without_kinds=("lowered",)),
-    "differentiated": Stage(without_names=("grad",), without_kinds=("lowered",)),
-    "lowered": Stage(without_names=("grad",)),
+    "differentiated": Stage(without_names=DERIVED, without_kinds=("lowered",)),
+    "lowered": Stage(without_names=DERIVED),
 }
 
 
@@ -115,6 +118,10 @@ class _Verifier:
             self.gradient(op)
         elif op.name == "ruled":
             self.ruled(op)
+        elif op.name == "jvp":
+            self.tangent(op)
+        elif op.name == "vmap":
+            self.batch(op)
         elif kind != "control":
             self.plain(op)
 
@@ -203,6 +210,26 @@ class _Verifier:
         self.demand(len(rule.returns) == len(wrt), "the rule gives another number of cotangents")
         self.holds("parameter", [p.type for p in rule.params[:reads]], op.operands[:reads])
         self.holds("result", [result.type for result in op.results], op.operands[reads:])
+
+    def tangent(self, op: Op) -> None:
+        callee, wrt = op.attrs["callee"], op.attrs["wrt"]
+        inputs = op.operands[: len(callee.params)]
+        wanted = [param.type for param in callee.params]
+        self.demand(len(op.operands) == len(inputs) + len(wrt), "the operands do not count as many")
+        self.holds("parameter", wanted, inputs)
+        self.holds("tangent", [wanted[place] for place in wrt], op.operands[len(inputs) :])
+        returns = len(callee.returns) + len(op.attrs["outputs"])
+        self.demand(len(op.results) == returns, "the results do not count as many")
+
+    def batch(self, op: Op) -> None:
+        callee, mapped, size = op.attrs["callee"], op.attrs["mapped"], op.attrs["size"]
+        count = len(callee.params)
+        self.demand(len(op.operands) == len(mapped) == count, "the operands do not count as many")
+        pairs = zip(callee.params, mapped)
+        wanted = [batched(p.type, size) if maps else p.type for p, maps in pairs]
+        self.holds("parameter", wanted, op.operands)
+        returns = [batched(type_of(value), size) for value in callee.returns]
+        self.equal("results", [result.type for result in op.results], returns)
 
     def holds(self, port: str, wanted: Sequence[Type], operands: Sequence[AnyOperand]) -> None:
         for type_, operand in zip(wanted, operands, strict=True):

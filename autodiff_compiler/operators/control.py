@@ -44,6 +44,24 @@ ruled = _control(
 )
 
 
+jvp = _control(
+    "jvp",
+    "A call and its tangent: what the callee returns, and the tangents of its returns outputs. The "
+    "operands are those of the call, then the tangents of those in wrt. Attributes: callee; wrt; "
+    "outputs.",
+    ("*rest",),
+)
+
+
+vmap = _control(
+    "vmap",
+    "The callee for every example of a batch. Of the operands that are mapped, a bool for each, "
+    "every array has one more axis, the first, for the examples; so have the results. Attributes: "
+    "callee; mapped; size, the number of examples or None.",
+    ("*rest",),
+)
+
+
 def _undefined(types: Any) -> Type:
     return UNDEFINED
 

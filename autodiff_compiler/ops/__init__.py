@@ -5,6 +5,8 @@ tensors and builds IR on the values of a method that is being compiled.
 """
 
 from autodiff_compiler.ops import composite, functional, methods, operations
+from autodiff_compiler.ops.batched import vmap
+from autodiff_compiler.ops.derivatives import *  # noqa: F403
 from autodiff_compiler.ops.functional import *  # noqa: F403
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.ops.higher_order import HyperMap, Map, MultitypeFuncGraph
@@ -16,7 +18,7 @@ from autodiff_compiler.vocabulary.missing import module_getattr
 __all__ = [
     "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph",
     "composite", "constexpr", "functional", "get_grad", "grad", "insert_grad_of", "methods",
-    "operations", "value_and_grad",
+    "operations", "value_and_grad", "vmap",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("ops", globals())

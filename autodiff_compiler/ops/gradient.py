@@ -9,7 +9,6 @@ A call is a row of slots: positional arguments, then keyword arguments in the or
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -19,6 +18,13 @@ from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ir.opdef import PRECISION
+from autodiff_compiler.ops.transform import (
+    Transformed,
+    caller,
+    check_callable,
+    takes_functions,
+    unwrapped,
+)
 from autodiff_compiler.plan import Request
 
 #: Which slots: one, several in this order, every tensor, or none.
@@ -30,7 +36,7 @@ class PositionError(CallError, IndexError, RuntimeError):
     """A position beyond the arguments of a call (both built-in classes, as the modes differ)."""
 
 
-class GradientFunction:
+class GradientFunction(Transformed):
     """The gradient of ``fn``, to be called like ``fn``.
 
     position    the slots to differentiate; ``"all"`` promises a tuple, whatever its length.
@@ -38,6 +44,8 @@ class GradientFunction:
     by_list     whether ``weights`` are differentiated; None stands for all that take part.
     numpy       whether arrays and floats count as tensors where no argument is a tensor.
     """
+
+    suffix, phrase = "grad", "gradient of"
 
     def __init__(
         self,
@@ -75,16 +83,17 @@ class GradientFunction:
             found = self.quick(self.fn, args)
             if found is not False:
                 return found
-        if not callable(self.fn):
-            raise TypeError(f"The fn should be callable, but got {type(self.fn).__name__}")
+        call = caller()
+        if call is not None:
+            return call(self, args, kwargs)
+        check_callable(self.fn)
         return engine().run_gradient(self, args, kwargs)
 
-    def __repr__(self) -> str:
-        name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
-        return f"<gradient of {name}>"
+    def kept(self) -> Sequence[Any]:
+        return self.weight_list() or ()
 
     @cached_property
-    def key(self) -> tuple:
+    def key(self) -> tuple:  # type: ignore[override]
         """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
@@ -205,7 +214,7 @@ class GradOperation:
     """
 
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
-        _check_flags("GradOperation", get_all=get_all, get_by_list=get_by_list,
+        check_flags("GradOperation", get_all=get_all, get_by_list=get_by_list,
                      sens_param=sens_param)  # fmt: skip
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
@@ -225,6 +234,7 @@ class GradOperation:
         return "GradOperation(get_all={}, get_by_list={}, sens_param={})".format(*flags)
 
 
+@takes_functions
 def grad(
     fn: Any,
     grad_position: int | tuple[int, ...] | None = 0,
@@ -237,6 +247,7 @@ def grad(
     return _asked("_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, False)
 
 
+@takes_functions
 def value_and_grad(
     fn: Any,
     grad_position: int | tuple[int, ...] | None = 0,
@@ -247,10 +258,6 @@ def value_and_grad(
 ) -> GradientFunction:
     """As ``grad``; the function's own result comes first."""
     return _asked("_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, True)
-
-
-# The front end makes these now, of what their arguments are, rather than of values.
-grad.makes_gradient = value_and_grad.makes_gradient = True  # type: ignore[attr-defined]
 
 
 def get_grad(gradients: Any, identifier: Any) -> Any:
@@ -273,14 +280,6 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
     return found
 
 
-def unwrapped(fn: Any) -> Any:
-    """The function below ``jit`` and ``differentiable``, which only change how it is run."""
-    while getattr(fn, "_compiled_forward", False) is True and hasattr(fn, "__wrapped__"):
-        inner = fn.__wrapped__
-        fn = types.MethodType(inner, fn.__self__) if isinstance(fn, types.MethodType) else inner
-    return fn
-
-
 def _asked(
     name: str,
     fn: Any,
@@ -293,11 +292,11 @@ def _asked(
 ) -> GradientFunction:
     if position is None and weights is None:
         raise ValueError("`grad_position` and `weight` can not be None at the same time.")
-    _check_flags(name, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
+    check_flags(name, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
     return GradientFunction(
         fn,
         weights,
-        position=_checked_position(position),
+        position=checked_position(position),
         by_list=weights is not None,
         sens_param=sens_param,
         value=value,
@@ -307,7 +306,7 @@ def _asked(
     )
 
 
-def _checked_position(position: Any) -> Position:
+def checked_position(position: Any) -> Position:
     if position is None:
         return None
     if not isinstance(position, (int, tuple)):
@@ -322,7 +321,7 @@ def _checked_position(position: Any) -> Position:
     return tuple(map(int, position)) if isinstance(position, tuple) else int(position)
 
 
-def _check_flags(owner: str, **flags: Any) -> None:
+def check_flags(owner: str, **flags: Any) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise TypeError(
@@ -362,5 +361,5 @@ def _find(gradients: Any, wanted: Any) -> Any:
 
 
 __all__ = [
-    "GradOperation", "GradientFunction", "get_grad", "grad", "unwrapped", "value_and_grad",
+    "GradOperation", "GradientFunction", "get_grad", "grad", "value_and_grad",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
 """What has been compiled, by the function it was compiled from.
 
 A Cell is known by itself, a plain function or lambda by its code (so that one made anew in a loop
-is not compiled anew; guards look at the very function), a gradient function by what it asks and
-what it differentiates. Below a function, a key leads to a few units, whose guards decide. When the
+is not compiled anew; guards look at the very function), a transformed function by what it asks and
+what it is made of. Below a function, a key leads to a few units, whose guards decide. When the
 function dies its units go; and the least lately used go where there are too many.
 """
 
@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Protocol
 
-from autodiff_compiler.ops.gradient import GradientFunction, unwrapped
+from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.runtime.guards import Guard
 
 PER_FUNCTION = 64
@@ -148,8 +148,8 @@ def identity(fn: Any) -> Hashable:
     if kind is types.FunctionType:
         inner = unwrapped(fn) if fn.__dict__ else fn
         return id(fn.__code__) if inner is fn else identity(inner)
-    if kind is GradientFunction:
-        return fn.key, identity(fn.fn)
+    if isinstance(fn, Transformed):
+        return kind, fn.key, identity(fn.fn)
     if kind is types.MethodType:
         return id(fn.__self__), identity(fn.__func__)
     if kind is functools.partial:
@@ -162,8 +162,8 @@ def _owners(fn: Any) -> Iterator[Any]:
     if isinstance(fn, types.FunctionType):
         inner = unwrapped(fn)
         yield from [fn.__code__] if inner is fn else _owners(inner)
-    elif type(fn) is GradientFunction:
-        yield from fn.weight_list() or ()
+    elif isinstance(fn, Transformed):
+        yield from fn.kept()
         yield from _owners(fn.fn)
     elif isinstance(fn, types.MethodType):
         yield fn.__self__

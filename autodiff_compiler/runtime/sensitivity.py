@@ -62,6 +62,36 @@ def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
     return array
 
 
+def directions(dot: Any, like: Any, place: str = "") -> Any:
+    """The tangent given for an argument as arrays in its structure: stretched, never cast."""
+    if isinstance(like, (tuple, list)):
+        if not isinstance(dot, (tuple, list)) or len(dot) != len(like):
+            raise CallError(f"the tangent{_at(place)} should be a tuple of {len(like)}")
+        return tuple(directions(d, x, f"{place}[{n}]") for n, (d, x) in enumerate(zip(dot, like)))
+    if isinstance(like, dict):
+        if not isinstance(dot, dict) or set(dot) != set(like):
+            raise CallError(f"the tangent{_at(place)} should be a dict with keys {list(like)}")
+        return {key: directions(dot[key], x, f"{place}[{key!r}]") for key, x in like.items()}
+    like, dot = getattr(like, "_data", like), getattr(dot, "_data", dot)
+    if not isinstance(like, (np.ndarray, np.generic)):
+        return float(dot) if isinstance(like, float) else dot
+    dot = np.asarray(dot, like.dtype) if isinstance(dot, (int, float)) else np.asarray(dot)
+    if dot.dtype != like.dtype:
+        raise CallError(
+            f"the tangent{_at(place)} should have the dtype {like.dtype} of the input, "
+            f"but got {dot.dtype}",
+            f"cast it: v.astype('{like.dtype}')",
+        )
+    try:
+        return np.broadcast_to(dot, like.shape)
+    except ValueError:
+        raise CallError(
+            f"the tangent{_at(place)} should have the shape {_text(like.shape)} of the input, "
+            f"but got {list(dot.shape)}",
+            "give one element per element of the input",
+        ) from None
+
+
 def _fits(shape: tuple, wanted: tuple | None) -> bool:
     return (
         wanted is None
@@ -88,4 +118,4 @@ def _misfit(sens: Any, type_: Type, place: str, wanted: str) -> CallError:
     )
 
 
-__all__ = ["sensitivity_arrays"]
+__all__ = ["directions", "sensitivity_arrays"]

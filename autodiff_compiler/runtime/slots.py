@@ -19,7 +19,7 @@ from autodiff_compiler.common.mutable import Mutable, MutableFloat, plain_kind
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import AttributeInput, PythonFunction
 
 _NUMBERS = (int, float, complex)
@@ -138,7 +138,9 @@ def expression(value: Any, path: str) -> str:
 def check_arity(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sens: bool) -> None:
     """Refuses a wrong number of arguments in Python's own words: an empty function with the same
     parameters is called, and Python says what is wrong."""
-    while isinstance(fn, GradientFunction):
+    while isinstance(fn, Transformed):
+        if not fn.takes_its_arguments:
+            return
         fn = fn.fn
     method = fn.construct if isinstance(fn, Cell) else fn
     try:

@@ -22,7 +22,8 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.seed import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.opdef import double_precision
-from autodiff_compiler.ops.gradient import GradientFunction, GradOperation, unwrapped
+from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
+from autodiff_compiler.ops.transform import unwrapped
 
 #: Inputs with no more elements than this are probed at each of them.
 EACH_ELEMENT = 6

@@ -34,13 +34,14 @@ FLOORS = (
     ("ops:", "numpy:", "nn:"),
     (
         "frontend: source make looking subset desugar values heap memory naming resolve "
-        "expressions comparisons access texts objects fitting rules hooks builtin_calls "
+        "expressions comparisons access texts objects fitting rules hooks batches derivatives "
+        "builtin_calls "
         "numpy_calls calls writes branches carried rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),
     ("emit: literals templates unparse wrap lines uses statements loops compose names to_numpy",),
-    ("runtime: known load guards slots sensitivity workspace cache quick invoke",),
+    ("runtime: known load guards slots sensitivity workspace cache quick unit invoke",),
     ("pipeline",),
     ("testing:", "api", "cli"),
     ("__init__", "__main__"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import ParameterTuple
+from autodiff_compiler.errors import CallError
 from tests.ops.gradients import (
     GO,
     GU,
@@ -113,6 +116,44 @@ def test_has_aux():
     assert plain(gradient) == [3, 5]
     assert plain(ms.grad(lambda x, y: (x * y, x), has_aux=True)(X, Y)) == ([3, 5], ([1, 2],))
     assert plain(ms.grad(lambda x, y: ((x * y, x), y), has_aux=True)(X, Y)) == ([4, 6], ([3, 5],))
+
+
+def test_has_aux_with_the_sensitivity_of_the_first_output():
+    def fn(x, y):
+        return x * y, (x, y)
+
+    g, aux = ms.grad(fn, (0, 1), has_aux=True, sens_param=True)(X, Y, S)
+    assert plain((g, aux)) == (([30, 500], [10, 200]), (([1, 2], [3, 5]),))
+    value, g = ms.value_and_grad(fn, has_aux=True, sens_param=True)(X, Y, S)
+    assert plain(value) == ([3, 10], ([1, 2], [3, 5])) and plain(g) == [30, 500]
+
+    def inside(x, y, s):
+        return ms.grad(fn, has_aux=True, sens_param=True)(x, y, s)[0]
+
+    assert plain(ms.jit(inside)(X, Y, S)) == [30, 500]
+    with pytest.raises(CallError, match=r"should have the shape \[2\]"):
+        ms.grad(fn, has_aux=True, sens_param=True)(X, Y, t(1))
+
+
+def test_methods_and_partials_follow_what_they_hold():
+    class Scaled:
+        k = 2.0
+
+        def square(self, x):
+            return x * x * self.k
+
+    owner = Scaled()
+    assert plain(ms.grad(owner.square)(X)) == [4, 8]
+    owner.k = 5.0
+    assert plain(ms.grad(owner.square)(X)) == [10, 20]
+
+    def times(k):
+        return lambda x, y: x * y * k
+
+    for k in (2.0, 3.0):
+        assert plain(ms.grad(functools.partial(times(k), X))(Y)) == [k, 2 * k]
+        assert plain(ms.grad(functools.partial(times(1.0), k))(Y)) == [k, k]
+        assert plain(ms.grad(functools.partial(times(1.0), y=k))(Y)) == [k, k]
 
 
 def test_has_aux_needs_two_outputs():

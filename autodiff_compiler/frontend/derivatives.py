@@ -1,0 +1,220 @@
+"""Derivatives taken inside a text: gradients, tangents, and what is written in terms of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autodiff_compiler.errors import CallError, CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.batches import Batch, is_mapped
+from autodiff_compiler.frontend.hooks import Hooks
+from autodiff_compiler.frontend.memory import written
+from autodiff_compiler.frontend.texts import Outlined
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import FLOAT, ArrayType, ScalarType, Type, batched, join
+from autodiff_compiler.operators.declare import shape_of_type
+from autodiff_compiler.operators.structure import broadcast_to, cast
+from autodiff_compiler.ops.batched import BatchedFunction
+from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.tangent import TangentFunction
+from autodiff_compiler.ops.transform import Transformed
+
+
+class Derivatives(Hooks):
+    """Adds transformed functions to ``Hooks``."""
+
+    def plain(self, value: Any) -> Any:
+        """A compile-time value as library code sees it: with lists and dicts for references."""
+        raise NotImplementedError
+
+    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Runs a function of this package now; on values it adds operations."""
+        raise NotImplementedError
+
+    def original(self, arg: Any) -> Any:
+        """A Parameter as the object it is, for those who ask which one."""
+        raise NotImplementedError
+
+    def call_inside(self, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``fn(*args, **kwargs)`` for library code that runs on values."""
+        given = [self.adopted(arg) for arg in args]
+        return self.plain(self.call(fn, given, {k: self.adopted(v) for k, v in kwargs.items()}))
+
+    def _is_active(self, slot: Any) -> bool:
+        """Whether a gradient is due for this argument: a tensor; in plain NumPy code a float."""
+        floats = (FLOAT,) if self.world.numpy else ()
+        return isinstance(slot, Value) and (isinstance(slot.type, ArrayType) or slot.type in floats)
+
+    def take_functions(self, maker: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Runs ``GradOperation()``, ``grad_op(net, weights)``, ``grad(net)`` or ``jvp(…)`` now."""
+        raw = [self.original(arg) for arg in args]
+        named = {key: self.original(arg) for key, arg in kwargs.items()}
+        try:
+            return self.adopted(maker(*raw, **named))
+        except CompileError:
+            raise
+        except Exception as error:
+            raise self.translate(error, "this gradient cannot be made") from None
+
+    def call_transformed(
+        self, function: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """The outcome of calling what a transformation made."""
+        if isinstance(function, GradientFunction):
+            return self.call_gradient(function, args, kwargs)
+        if isinstance(function, TangentFunction):
+            return self.call_tangent(function, args)
+        if isinstance(function, BatchedFunction):
+            return self.call_batched(function, args)
+        return self.macro(function.build, args, kwargs)
+
+    def call_gradient(
+        self, gradient: GradientFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """A ``grad`` operation on the function that ``gradient`` differentiates."""
+        given, named, sens = gradient.split_sens(list(args), dict(kwargs))
+        slots = [*given, *named.values()]
+        request = gradient.request([self._is_active(slot) for slot in slots])
+        made = self._outlined(gradient.fn, given, named, request.aux, request.weights)
+        wrt = [made.places[position] for position in request.positions] + made.weights
+        attrs = {
+            "callee": self.world.share(made.function), "wrt": tuple(wrt),
+            "sens": request.sens == "given",
+            "value": bool(request.value or request.aux or made.writes),
+        }  # fmt: skip
+        if request.aux or made.writes:
+            attrs["outputs"] = (int(request.aux),)
+        operands = [*made.operands, *([self.packed(self.lifted(sens))] if attrs["sens"] else [])]
+        params = made.function.params
+        values = self._returned(made) if attrs["value"] else []
+        results = [Value(params[place].type, f"d_{params[place].name}") for place in wrt]
+        self._add("grad", operands, attrs, [*values, *results], made)
+        value = self._outcome(values, made) if values else None
+        inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
+        return self.adopted(gradient.pack(value, inputs, weights))
+
+    def call_tangent(self, function: TangentFunction, args: Sequence[Any]) -> Any:
+        """A ``jvp`` operation; the value, and the tangent of what is differentiated of it."""
+        request = function.request()
+        count = function.inputs
+        made = self._outlined(function.fn, args[:count], {}, request.aux, request.weights)
+        for position in request.positions:
+            if position not in made.places:
+                raise self.fail(
+                    CallError,
+                    f"argument {position} holds no tensor, so that it has no tangent",
+                    "pass a tensor",
+                )
+        wrt = [made.places[position] for position in request.positions] + made.weights
+        dots = [
+            self._direction(self.packed(self.lifted(dot)), made.function.params[place].type)
+            for dot, place in zip(args[count:], wrt)
+        ]
+        output = int(request.aux)
+        attrs = {
+            "callee": self.world.share(made.function), "wrt": tuple(wrt), "outputs": (output,),
+        }  # fmt: skip
+        values = self._returned(made)
+        pushed = values[output]
+        dot = Value(pushed.type, f"dot_{pushed.name or 'out'}")
+        self._add("jvp", [*made.operands, *dots], attrs, [*values, dot], made)
+        like = made.outcome[0] if request.aux else made.outcome
+        return self._outcome(values, made), self.unpacked(dot, like, made.heap)
+
+    def call_batched(self, function: BatchedFunction, args: Sequence[Any]) -> Any:
+        """A ``vmap`` operation: the examples lie along the first axis in it."""
+        axes = self._chosen(function.axes_of, len(args))
+        batch = Batch(self, axes)
+        moved = [batch.moved(self.lifted(arg), axis) for arg, axis in zip(args, axes)]
+        size = batch.size()
+        with self.builder.block():  # what takes the examples apart is not computed
+            examples = [batch.example(arg, axis) for arg, axis in zip(moved, axes)]
+            made = self.outline(function.fn, examples, {})
+        if not isinstance(made.returned, Value):
+            raise self.fail(DTypeError, "the function to be batched returns nothing that depends "
+                            "on its arguments", "return a tensor from it")  # fmt: skip
+        places = {place: slot for slot, place in made.places.items()}
+        operands = [
+            self.packed(batch.whole(moved[places[n]], axes[places[n]])) if n in places else operand
+            for n, operand in enumerate(made.operands)
+        ]
+        mapped = tuple(n in places and is_mapped(axes[places[n]]) for n in range(len(operands)))
+        attrs = {"callee": self.world.share(made.function), "mapped": mapped, "size": size}
+        values = [Value(batched(type_of(value), size)) for value in made.function.returns]
+        self._add("vmap", operands, attrs, values, made)
+        outcome = self.unpacked(values[0], made.outcome, made.heap)
+        return batch.placed(outcome, function.out_axes)
+
+    def _chosen(self, choose: Any, count: int) -> Any:
+        try:
+            return choose(count)
+        except Exception as error:
+            raise self.translate(error, "this cannot be batched") from None
+
+    def _direction(self, dot: AnyOperand, type_: Type) -> AnyOperand:
+        """A tangent given for a value of ``type_``; it is stretched, and never cast."""
+        if isinstance(type_, ArrayType):
+            if isinstance(type_of(dot), ScalarType) and type_.dtype is not None:
+                dot = cast(dot, dtype=type_.dtype)
+            if type_.has_static_shape and shape_of_type(type_of(dot)) != type_.shape:
+                dot = broadcast_to(dot, shape=type_.shape)
+        if join(type_, type_of(dot)) != type_:
+            raise self.fail(
+                DTypeError,
+                f"the tangent of a {type_} is a {type_of(dot)}",
+                "give it the shape and the dtype of the input",
+            )
+        return dot
+
+    def _outlined(
+        self,
+        fn: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        aux: bool,
+        weights: Sequence[Any] | None,
+    ) -> Outlined:
+        """The function to be differentiated, as a function of its own."""
+        if any(self.world.cell_of(weight) for weight in weights or ()):
+            raise self.fail(
+                UnsupportedSyntax,
+                "a Parameter that this text assigns cannot be differentiated inside it",
+                "assign it outside, or take the gradient outside",
+            )
+        with self.world.differentiating():
+            made = self.outline(fn, args, kwargs, aux, weights, effects=True)
+        if not isinstance(made.returned, (Value, int, float)):
+            raise self.fail(DTypeError, "the differentiated function returns nothing to "
+                            "differentiate", "return a tensor from it")  # fmt: skip
+        return made
+
+    def _add(
+        self,
+        name: str,
+        operands: Sequence[AnyOperand],
+        attrs: Mapping[str, Any],
+        results: Sequence[Value],
+        made: Outlined,
+    ) -> None:
+        """Adds the operation, and notes what the function writes to."""
+        self.builder.add(
+            Op(OPERATORS[name], tuple(operands), attrs, tuple(results), self.builder.span)
+        )
+        memory = self.world.memory.of_all(made.wrote)
+        self.wrote |= {self.taken[it] for it in memory if it in self.taken}
+        written(self, memory)
+
+    def _returned(self, made: Outlined) -> list[Value]:
+        """Values for what the function returns; what it writes comes last."""
+        written = [write.name or write.target.name for write in made.writes]
+        returns = made.function.returns
+        names = [""] * (len(returns) - len(written)) + written
+        return [Value(type_of(value), name) for value, name in zip(returns, names)]
+
+    def _outcome(self, values: Sequence[Value], made: Outlined) -> Any:
+        """What the function returned; what it wrote is written here."""
+        for write, value in zip(made.writes, values[len(values) - len(made.writes) :]):
+            cell = self.world.cell_to_write(write.target, write.name)
+            self.state.heap[cell] = self.unpacked(value)
+        return self.told(self.unpacked(values[0], made.outcome, made.heap), made)

@@ -1,0 +1,69 @@
+"""``vmap``: a function for a whole batch out of the function for one example."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from autodiff_compiler.ir.opdef import PRECISION
+from autodiff_compiler.ops.transform import Transformed, takes_functions, unwrapped
+
+#: For each argument the axis along which its examples lie, None where all share it; for a
+#: container one for all its items, or a container of these.
+Axes = Any
+
+
+class BatchedFunction(Transformed):
+    """``fn`` for every example at once: called with batches, it returns a batch."""
+
+    suffix, phrase = "batched", "batch of"
+
+    def __init__(self, fn: Any, in_axes: Axes = 0, out_axes: Axes = 0):
+        for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+            _check_axes(name, axes)
+        self.fn, self.in_axes, self.out_axes = unwrapped(fn), _frozen(in_axes), _frozen(out_axes)
+        self.double = PRECISION.double
+
+    @property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """What, besides ``fn`` and the arguments, decides the code."""
+        return self.in_axes, self.out_axes, self.double
+
+    def axes_of(self, count: int) -> tuple[Axes, ...]:
+        """``in_axes`` for each of ``count`` arguments."""
+        if not isinstance(self.in_axes, tuple):
+            return (self.in_axes,) * count
+        if len(self.in_axes) != count:
+            raise RuntimeError(
+                f"The size of 'in_axes' should be {count}, the number of arguments, "
+                f"but got {len(self.in_axes)}."
+            )
+        return self.in_axes
+
+
+@takes_functions
+def vmap(fn: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> BatchedFunction:
+    """``fn`` for a batch of arguments.
+
+    in_axes    the axis of each argument along which the examples lie, None for one that they
+               share; an int for all. In a container, as the container.
+    out_axes   the axis of each output along which the results lie.
+    """
+    return BatchedFunction(fn, in_axes, out_axes)
+
+
+def _check_axes(name: str, axes: Axes) -> None:
+    if isinstance(axes, (tuple, list)):
+        for axis in axes:
+            _check_axes(name, axis)
+    elif axes is not None and (not isinstance(axes, int) or isinstance(axes, bool)):
+        raise TypeError(
+            f"The axis in vmap's '{name}' can only be int or None, but got {type(axes).__name__}."
+        )
+
+
+def _frozen(axes: Axes) -> Axes:
+    return tuple(map(_frozen, axes)) if isinstance(axes, (tuple, list)) else axes
+
+
+__all__ = ["BatchedFunction", "vmap"]

@@ -1,0 +1,258 @@
+"""Derivatives besides the gradient: ``jvp``, ``vjp``, Jacobians, Hessians, Taylor series.
+
+Each is written in terms of tangents and gradients, and compiled as one function. In a text that is
+being compiled the same lines become a part of that text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.engine import engine
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import PRECISION
+from autodiff_compiler.ir.types import is_floating
+from autodiff_compiler.operators.indexing import index
+from autodiff_compiler.operators.joining import stack
+from autodiff_compiler.operators.structure import cast, ones_like
+from autodiff_compiler.ops.gradient import ALL, GradientFunction
+from autodiff_compiler.ops.jacobian import Jacobian
+from autodiff_compiler.ops.tangent import TangentFunction
+from autodiff_compiler.ops.transform import (
+    Transformed,
+    apply,
+    caller,
+    check_callable,
+    takes_functions,
+    unwrapped,
+)
+
+
+@takes_functions
+def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
+    """The value of ``fn`` at ``inputs`` and its tangent along ``v``: ``(out, dot_out)``.
+
+    ``inputs`` and ``v`` are tensors, or tuples of as many. With ``has_aux`` only the first output
+    is differentiated, and the others follow: ``(out, dot_out, aux)``.
+    """
+    primals, dots = _row(inputs), _row(v)
+    _check_tensors((*primals, *dots))
+    if len(dots) != len(primals):
+        raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")
+    function = TangentFunction(fn, len(primals), range(len(primals)), has_aux=has_aux)
+    value, dot = function(*primals, *dots)
+    return (value[0], dot, tuple(value[1:])) if has_aux else (value, dot)
+
+
+@takes_functions
+def linearize(fn: Any, inputs: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``fn`` at ``inputs``, and the linear function from ``v`` to the tangent there.
+
+    The linear function takes what ``jvp`` takes as ``v``.
+    """
+    primals = _kept(_row(inputs))
+    _check_tensors(primals)
+
+    def linear(v: Any) -> Any:
+        return jvp(fn, primals, v)[1]
+
+    return apply(fn, primals, {}), linear
+
+
+@takes_functions
+def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple:
+    """The value of ``fn`` at ``inputs``, and the function from the output's sensitivity to the
+    gradients: always a tuple of those in the inputs, with ``weights`` paired with those in them.
+
+    The outputs' sensitivities are given one by one, or as one tuple. With ``has_aux`` only the
+    first output has one, and the others come last: ``(out, pull, aux)``.
+    """
+    _check_tensors(inputs)
+    gradient = GradientFunction(
+        fn, weights, position=ALL, by_list=weights is not None, sens_param=True, has_aux=has_aux,
+        value=True, numpy=True,
+    )  # fmt: skip
+    if caller() is None:
+        check_callable(gradient.fn)
+        value, back = engine().run_pullback(gradient, inputs)
+    else:
+        value = apply(gradient.fn, inputs, {})
+
+        def back(sens: Any) -> Any:
+            return gradient(*inputs, sens)[1]
+
+    def pull(*v: Any) -> Any:
+        given = v[0] if len(v) == 1 else v
+        _check_tensors((*inputs, *_row(given)))
+        return back(given)
+
+    return (value[0], pull, tuple(value[1:])) if has_aux else (value, pull)
+
+
+@takes_functions
+def hvp(fn: Any, inputs: Any, v: Any) -> Any:
+    """The Hessian of ``fn``, summed over its outputs, times ``v``: the tangent of its gradient.
+
+    ``inputs`` and ``v`` are tensors, and so is the result, or all are tuples of as many.
+    """
+    primals = _row(inputs)
+    position = ALL if isinstance(inputs, (tuple, list)) else 0
+    return jvp(GradientFunction(fn, position=position, numpy=True), primals, v)[1]
+
+
+@takes_functions
+def derivative(fn: Any, primals: Any, order: int) -> tuple:
+    """The value of ``fn``, and its derivative of an order, all inputs moving at the same speed."""
+    if not isinstance(order, int) or isinstance(order, bool):
+        raise TypeError("For `F.derivative`, the type of order must be int.")
+    if order < 1:
+        raise ValueError(
+            f"For `F.derivative`, value of order should not be less than 1, but got {order}."
+        )
+    inputs = _row(primals)
+    _check_tensors(inputs)
+    return Taylor(fn, len(inputs), order)(*inputs)
+
+
+@takes_functions
+def jet(fn: Any, primals: Any, series: Any) -> tuple:
+    """The value of ``fn``, and the derivatives of its output where the inputs move on curves.
+
+    ``series`` holds the derivatives of the input's curve, first to n-th, along its first axis, or
+    is a tuple of such tensors where ``primals`` is one. So do the derivatives of the output.
+    """
+    if isinstance(primals, (tuple, list)) != isinstance(series, (tuple, list)):
+        raise TypeError("For 'F.jet', the 'primals' and `series` must be both Tensor or tuple.")
+    inputs, curves = _row(primals), _row(series)
+    _check_tensors((*inputs, *curves))
+    if len(inputs) != len(curves):
+        raise ValueError("In series, there must be one element for each of the primals.")
+    if any(tuple(c.shape[1:]) != tuple(x.shape) or c.ndim == 0 for x, c in zip(inputs, curves)):
+        raise ValueError("In series, the shape of each element must be the same as the primals.")
+    orders = {curve.shape[0] for curve in curves}
+    if len(orders) != 1 or orders == {0}:
+        raise ValueError("In series, every element must give as many derivatives, at least one.")
+    return Taylor(fn, len(inputs), orders.pop())(*inputs, *curves)
+
+
+@takes_functions
+def jacfwd(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Jacobian:
+    """The Jacobian of ``fn`` by tangents, one for each element of an input: for few inputs.
+
+    Its shape is that of the output and then that of the input. Several outputs give a tuple, and
+    several positions a tuple of these in each.
+    """
+    return Jacobian(fn, grad_position, "forward", has_aux)
+
+
+@takes_functions
+def jacrev(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Jacobian:
+    """The Jacobian of ``fn`` by cotangents, one for each element of an output: for few outputs."""
+    return Jacobian(fn, grad_position, "reverse", has_aux)
+
+
+@takes_functions
+def jacobian(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Jacobian:
+    """The Jacobian of ``fn``, as ``jacfwd`` or ``jacrev`` give it: whichever takes fewer sweeps."""
+    return Jacobian(fn, grad_position, "shape", has_aux)
+
+
+@takes_functions
+def hessian(fn: Any, grad_position: int | tuple[int, ...] = 0) -> Jacobian:
+    """The second derivatives of ``fn``, the tangents of its gradient: for a 0-d output of the shape
+    of the input twice."""
+    return Jacobian(Jacobian(fn, grad_position, "reverse"), grad_position, "forward")
+
+
+class Taylor(Transformed):
+    """Derivatives of ``fn`` along a curve. Called with the inputs it gives the value, and the
+    derivative of this order where every input moves at speed one; called with the inputs and with
+    the derivatives of their curves, the value and all derivatives, first to last."""
+
+    suffix, phrase = "taylor", "Taylor series of"
+    takes_its_arguments = False
+
+    def __init__(self, fn: Any, inputs: int, order: int):
+        self.fn, self.inputs, self.order = unwrapped(fn), inputs, order
+        self.double = PRECISION.double
+
+    @property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """What, besides ``fn`` and the arguments, decides the code."""
+        return self.inputs, self.order, self.double
+
+    def build(self, *args: Any) -> Any:
+        primals, curves = [*map(_floating, args[: self.inputs])], args[self.inputs :]
+        if not curves:
+            speeds = [ones_like(x) for x in primals]
+            value, *found = Prolonged(self.fn, self.inputs, self.order, False)(*primals, *speeds)
+            return value, found[-1]
+        rows = [index(curve, index=(k,)) for k in range(self.order) for curve in curves]
+        value, *found = Prolonged(self.fn, self.inputs, self.order, True)(*primals, *rows)
+        if isinstance(value, (tuple, list)):
+            return value, tuple(stack(*parts, axis=0) for parts in zip(*found))
+        return value, stack(*found, axis=0)
+
+
+class Prolonged(Transformed):
+    """The value of ``fn`` and its derivatives up to an order, as a function of the inputs and the
+    derivatives of their curves, those of order one first: the tangent, over and over, where every
+    derivative of a curve moves along the next. Without ``curved`` there are but the first."""
+
+    suffix, phrase = "prolonged", "derivatives of"
+    takes_its_arguments = False
+
+    def __init__(self, fn: Any, inputs: int, order: int, curved: bool):
+        self.fn, self.inputs, self.order, self.curved = fn, inputs, order, curved
+
+    @property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """What, besides ``fn`` and the arguments, decides the code."""
+        return self.inputs, self.order, self.curved
+
+    def names(self, inner: Sequence[str]) -> list[str]:
+        names, rows = inner[: self.inputs], range(1, self.order + 1)
+        dots = [f"dot{k if k > 1 else ''}_{name}" for k in rows for name in names]
+        return [*names, *dots]
+
+    def build(self, *args: Any) -> tuple:
+        if self.order == 0:
+            return (apply(self.fn, args, {}),)
+        inner = Prolonged(self.fn, self.inputs, self.order - 1, self.curved)
+        rows = self.order if self.curved else min(self.order, 2)
+        count = rows * self.inputs
+        moving = range(count if self.curved else self.inputs)
+        dots = args[self.inputs : self.inputs + len(moving)]
+        value, found = TangentFunction(inner, count, moving)(*args[:count], *dots)
+        return (value[0], *found)
+
+
+def _row(things: Any) -> tuple:
+    return tuple(things) if isinstance(things, (tuple, list)) else (things,)
+
+
+def _kept(primals: Sequence) -> tuple:
+    """The inputs as they are now, whatever is written to them later."""
+    return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
+
+
+def _check_tensors(things: Sequence) -> None:
+    """Refuses what is no tensor; of plain arrays and floats, what is neither."""
+    numbers = () if any(isinstance(x, Tensor) for x in things) else (float, np.ndarray, np.floating)
+    if not all(isinstance(x, (Tensor, Value, *numbers)) for x in things):
+        raise TypeError("The inputs type must be Tensor.")
+
+
+def _floating(x: Any) -> Any:
+    type_ = type_of(x)
+    return x if is_floating(type_) else cast(x, dtype="float32")
+
+
+__all__ = [
+    "derivative", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jet", "jvp", "linearize",
+    "vjp",
+]  # fmt: skip

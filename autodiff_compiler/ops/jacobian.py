@@ -1,0 +1,185 @@
+"""``Jacobian``: all partial derivatives at once, by a batch of tangents or of cotangents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from autodiff_compiler.errors import CallError, ShapeError
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import PRECISION
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.creation import eye
+from autodiff_compiler.operators.declare import shape_of_type
+from autodiff_compiler.operators.structure import full, ones_like, reshape, transpose, zeros_like
+from autodiff_compiler.ops.batched import BatchedFunction
+from autodiff_compiler.ops.gradient import GradientFunction, check_flags, checked_position
+from autodiff_compiler.ops.tangent import TangentFunction
+from autodiff_compiler.ops.transform import Transformed, apply, unwrapped
+
+
+class Jacobian(Transformed):
+    """All partial derivatives of ``fn``; ``mode`` is 'forward', 'reverse', or 'shape', which takes
+    whichever needs fewer sweeps."""
+
+    suffix, phrase = "jacobian", "Jacobian of"
+
+    def __init__(self, fn: Any, grad_position: Any, mode: str, has_aux: bool = False):
+        if grad_position is None:
+            raise TypeError("For 'F.grad', the 'grad_position' must be int or tuple.")
+        check_flags("Jacobian", has_aux=has_aux)
+        self.fn, self.mode, self.has_aux = unwrapped(fn), mode, has_aux
+        self.position = checked_position(grad_position)
+        self.double = PRECISION.double
+
+    @property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """What, besides ``fn`` and the arguments, decides the code."""
+        return self.position, self.mode, self.has_aux, self.double
+
+    def build(self, *args: Any) -> Any:
+        places = self.position if isinstance(self.position, tuple) else (self.position,)
+        if any(place >= len(args) for place in places):  # type: ignore[operator]
+            raise ValueError("The element in grad_position must belong to [0, args_num).")
+        for place in places:
+            if not isinstance(args[place], Value):  # type: ignore[index]
+                raise CallError(f"argument {place} holds no tensor", "pass a tensor")
+        value = apply(self.fn, args, {})
+        if self.has_aux and not (isinstance(value, tuple) and len(value) > 1):
+            raise ValueError("When has_aux is True, origin fn requires more than one outputs.")
+        output = value[0] if self.has_aux else value
+        bare = not isinstance(output, (tuple, list))
+        outputs = (output,) if bare else tuple(output)
+        fill = self._by_tangents if self._is_forward(args, places, outputs) else self._by_cotangents
+        table = fill(args, places, outputs, bare)
+        rows = tuple(row if len(places) > 1 else row[0] for row in table)
+        found = rows[0] if bare else rows
+        return (found, tuple(value[1:])) if self.has_aux else found
+
+    def _is_forward(self, args: Sequence, places: Sequence, outputs: Sequence) -> bool:
+        if self.mode != "shape":
+            return self.mode == "forward"
+        inputs, results = [_count(args[place]) for place in places], [*map(_count, outputs)]
+        if None in inputs or None in results:
+            return None not in inputs
+        return sum(inputs) <= sum(results)  # type: ignore[arg-type]
+
+    def _by_tangents(
+        self, args: Sequence, places: Sequence, outputs: Sequence, bare: bool
+    ) -> Sequence[tuple]:
+        """For each output a row with an entry for each place."""
+        columns = []
+        for place in places:
+            x = args[place]
+            found = _each(Push(self.fn, len(args), place, self.has_aux), args, x)
+            parts = (found,) if bare else found
+            columns.append([_columns(part, out, x) for part, out in zip(parts, outputs)])
+        return [*zip(*columns)]
+
+    def _by_cotangents(
+        self, args: Sequence, places: Sequence, outputs: Sequence, bare: bool
+    ) -> Sequence[tuple]:
+        """As by tangents."""
+        table = []
+        for number, output in enumerate(outputs):
+            pull = Pull(self.fn, tuple(places), None if bare else number, self.has_aux)
+            found = _each(pull, args, output)
+            table.append(tuple(_rows(part, output, args[p]) for part, p in zip(found, places)))
+        return table
+
+
+class Push(Transformed):
+    """The tangent alone, of one input's: called with the inputs and that."""
+
+    suffix, phrase = "push", "tangent of"
+    takes_its_arguments = False
+
+    def __init__(self, fn: Any, inputs: int, place: int, has_aux: bool):
+        self.fn, self.inputs, self.place, self.has_aux = fn, inputs, place, has_aux
+
+    def names(self, inner: Sequence[str]) -> list[str]:
+        return [*inner[: self.inputs], f"dot_{inner[self.place]}"]
+
+    def build(self, *args: Any) -> Any:
+        return TangentFunction(self.fn, self.inputs, (self.place,), has_aux=self.has_aux)(*args)[1]
+
+
+class Pull(Transformed):
+    """The cotangents of some inputs, always a tuple: called with the inputs and the cotangent of
+    the output, or of the one numbered ``output`` of several."""
+
+    suffix, phrase = "pull", "cotangents of"
+    takes_its_arguments = False
+
+    def __init__(self, fn: Any, places: tuple[int, ...], output: int | None, has_aux: bool):
+        self.fn, self.places, self.output, self.has_aux = fn, places, output, has_aux
+
+    def names(self, inner: Sequence[str]) -> list[str]:
+        return [*inner[:-1], "d_out"]
+
+    def build(self, *args: Any) -> tuple:
+        inputs, sens = args[:-1], args[-1]
+        if self.output is not None:
+            value = apply(self.fn, inputs, {})
+            several = value[0] if self.has_aux else value
+            rest = [zeros_like(other) for other in several]
+            sens = (*rest[: self.output], sens, *rest[self.output + 1 :])
+        gradient = GradientFunction(
+            self.fn, position=self.places, sens_param=True, has_aux=self.has_aux, numpy=True
+        )
+        found = gradient(*inputs, sens)
+        found = found[0] if self.has_aux else found
+        return found if len(self.places) > 1 else (found,)
+
+
+def _count(x: Any) -> int | None:
+    """How many elements there are, if that is known."""
+    shape = shape_of_type(type_of(x))
+    known = shape is not None and all(isinstance(dim, int) for dim in shape)
+    return math.prod(shape) if known else None  # type: ignore[arg-type]
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    if _count(x) is None:
+        raise ShapeError(
+            f"a Jacobian has a row or column for each element, and how many a {type_of(x)} has is "
+            "not known",
+            "give shapes in numbers",
+        )
+    return shape_of_type(type_of(x))  # type: ignore[return-value]
+
+
+def _each(function: Transformed, args: Sequence, like: Any) -> Any:
+    """``function(*args, e)`` for every basis vector ``e`` of the space of ``like``; a single one
+    does without an axis for them."""
+    shape, type_ = _shape(like), type_of(like)
+    count = math.prod(shape)
+    if count == 1:
+        return function(*args, ones_like(like))
+    dtype = type_.dtype if isinstance(type_, ArrayType) else "float64"
+    basis = reshape(eye(rows=count, columns=count, dtype=dtype), shape=(count, *shape))
+    return BatchedFunction(function, (*([None] * len(args)), 0))(*args, basis)
+
+
+def _columns(part: Value, output: Value, x: Value) -> Any:
+    """Tangents of ``output``, one for each element of ``x`` along the first axis, as a Jacobian."""
+    rows, columns = _shape(output), _shape(x)
+    if math.prod(columns) != 1:
+        rank = len(rows)
+        part = transpose(part, perm=(*range(1, rank + 1), 0))
+    return _as(part, (*rows, *columns))
+
+
+def _rows(part: Value, output: Value, x: Value) -> Any:
+    """Cotangents of ``x``, one for each element of ``output`` along the first axis."""
+    return _as(part, (*_shape(output), *_shape(x)))
+
+
+def _as(part: Value, shape: tuple[int, ...]) -> Any:
+    if not isinstance(part, Value) or not isinstance(part.type, ArrayType):
+        return part if shape == () else full(shape=shape, dtype="float64", value=part)
+    return part if part.type.shape == shape else reshape(part, shape=shape)
+
+
+__all__ = ["Jacobian"]

@@ -1,0 +1,88 @@
+"""``Transformed``: a function made of another one, called and compiled like any function.
+
+Called on tensors it runs compiled. Called on the values of a text that is being compiled it becomes
+a part of that text: so every way to differentiate can be written in terms of the others, in Python,
+once for both worlds.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from autodiff_compiler.common.engine import engine
+from autodiff_compiler.ir.opdef import BUILDING
+
+Maker = TypeVar("Maker")
+
+
+class Transformed:
+    """What a transformation makes of ``fn``.
+
+    key      what, besides ``fn`` and the arguments, decides the code.
+    suffix   what its source is called after ``fn``; ``phrase`` stands before the title of ``fn``.
+    """
+
+    suffix, phrase = "", ""
+    #: Whether it takes the arguments that ``fn`` takes.
+    takes_its_arguments = True
+    fn: Any
+    key: Hashable = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if caller() is None:
+            check_callable(self.fn)
+        return apply(self, args, kwargs)
+
+    def build(self, *args: Any, **kwargs: Any) -> Any:
+        """The outcome for the arguments of a call, written in terms of other functions."""
+        raise NotImplementedError
+
+    def names(self, inner: Sequence[str]) -> list[str]:
+        """What its arguments are called, where those of ``fn`` are called ``inner``."""
+        return [*inner]
+
+    def kept(self) -> Sequence[Any]:
+        """The objects, besides ``fn``, whose ids stand in ``key``."""
+        return ()
+
+    def __repr__(self) -> str:
+        name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
+        return f"<{self.phrase} {name}>"
+
+
+def apply(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """``fn(*args, **kwargs)``, compiled; or inside the text that is being compiled."""
+    call = caller()
+    return engine().run_cell(fn, tuple(args), kwargs) if call is None else call(fn, args, kwargs)
+
+
+def caller() -> Any:
+    """What calls a function inside the text that is being compiled; None where there is none."""
+    return BUILDING.stack[-1].inside if BUILDING.stack else None
+
+
+def check_callable(fn: Any) -> None:
+    """Refuses what cannot be differentiated because it cannot be called."""
+    if not callable(fn):
+        raise TypeError(f"The fn should be callable, but got {type(fn).__name__}")
+
+
+def takes_functions(maker: Maker) -> Maker:
+    """Marks what the front end runs at once, on what its arguments are rather than on values."""
+    maker.takes_functions = True  # type: ignore[attr-defined]
+    return maker
+
+
+def unwrapped(fn: Any) -> Any:
+    """The function below ``jit`` and ``differentiable``, which only change how it is run."""
+    while getattr(fn, "_compiled_forward", False) is True and hasattr(fn, "__wrapped__"):
+        inner = fn.__wrapped__
+        fn = types.MethodType(inner, fn.__self__) if isinstance(fn, types.MethodType) else inner
+    return fn
+
+
+__all__ = [
+    "Transformed", "apply", "caller", "check_callable", "takes_functions", "unwrapped",
+]  # fmt: skip

@@ -1,0 +1,311 @@
+"""A loaded unit: its functions, with all that calling them needs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.mutable import Mutable
+from autodiff_compiler.common.tensor import Tensor, wrap
+from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.plan import Compiled, Request, TupleType
+from autodiff_compiler.runtime.guards import compile_guard
+from autodiff_compiler.runtime.load import load
+from autodiff_compiler.runtime.quick import Quick
+from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
+from autodiff_compiler.runtime.slots import compile_reader, holds_tensor, known_by_identity
+from autodiff_compiler.runtime.workspace import Workspace
+
+_new = Tensor.__new__
+
+
+class Unit:
+    """A loaded pair with all that calling it needs."""
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        request: Request,
+        slots: Sequence[Any],
+        reason: str,
+        title: str,
+    ):
+        self.compiled, self.request, self.reason, self.title = compiled, request, reason, title
+        loaded = self.loaded = load(compiled, title)
+        self.forward, self.backward = loaded.forward, loaded.backward
+        self.workspace = Workspace(compiled.work, compiled.lent)
+        self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
+        sources = [item.source for item in compiled.hoisted]
+        self.read = compile_reader(slots, compiled.dynamic_slots, sources)
+        self.wraps = not request.numpy and (
+            holds_tensor([*slots, *sources])
+            or not any(isinstance(slot, np.ndarray) for slot in slots)
+        )
+        self.used = self.calls = 0
+        self.has_value = request.returns_value
+        output = compiled.output
+        if request.aux and isinstance(output, TupleType):
+            output = output.items[0]
+        self.sens = output if request.sens == "given" else None
+        self.inputs = _places(request.positions, compiled.positions, 0, lambda slot: slot)
+        wanted = compiled.weights if request.weights is None else request.weights
+        self.weights = _places(wanted, compiled.weights, len(compiled.positions), id)
+        self.lists = [
+            (number, _lists_in(slots[slot]))
+            for number, slot in enumerate(request.positions)
+            if isinstance(slots[slot], Mutable)
+        ]
+        self.exact = not _is_partial(self.inputs, self.weights)
+        # An id in the signature speaks of an object only as long as that lives.
+        self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
+        self.quick: Quick | None = None
+        self.quick_users: weakref.WeakSet[GradientFunction] = weakref.WeakSet()
+
+    def retire(self) -> None:
+        """Nobody calls this unit any more but those who find it in the cache."""
+        for gradient in [*self.quick_users]:
+            if gradient.quick is self.quick:
+                gradient.quick = None
+
+    def run_forward(self, slots: Sequence[Any]) -> Any:
+        """The value of a forward-only unit."""
+        arrays = self.read(slots)
+        lent = self.workspace.borrow()
+        try:
+            out = self.forward(*arrays, *filter(None, lent))
+        except Exception as error:
+            self.loaded.explain(error)
+            raise
+        self.workspace.give_back(lent)
+        if self.compiled.writes:
+            out, *written = out
+            self.write(written, arrays)
+        (value,) = self.results((out,), arrays)
+        return _relisted(value, self.compiled.structure)
+
+    def run_pair(self, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
+        """The value (None where it is not wanted) and the gradients, inputs then weights."""
+        arrays = self.read(slots)
+        given = () if self.sens is None else (self.sensitivity(sens),)
+        lent = forward_work, backward_work = self.workspace.borrow()
+        try:
+            value, residuals = self.halfway(arrays, forward_work)
+            work = [backward_work] if backward_work else []
+            found = self.backward(residuals, *given, *work)  # type: ignore[misc]
+        except Exception as error:
+            self.loaded.explain(error)
+            raise
+        inputs = len(self.inputs)
+        gradients = self.gradients(found, slots, arrays)
+        self.workspace.give_back(lent)
+        if not self.request.value:
+            return None, gradients[:inputs], gradients[inputs:]
+        # Unlike backward, forward may return an argument, a view of one, or a residual.
+        return self.wrapped(value, arrays), gradients[:inputs], gradients[inputs:]
+
+    def gradients(self, found: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list:
+        """What backward returned, as it is answered: inputs, then weights."""
+        if not self.exact or len(self.inputs) + len(self.weights) < 2:
+            found = self._spread(found, slots)
+        made = self.results(found, arrays)
+        for number, structure in self.lists:
+            made[number] = _relisted(made[number], structure)
+        return made
+
+    def sensitivity(self, sens: Any) -> Any:
+        """The sensitivity given by the caller, as arrays."""
+        assert self.sens is not None
+        return sensitivity_arrays(_tensors(sens) if self.request.numpy else sens, self.sens)
+
+    def halfway(self, arrays: Sequence[Any], work: Sequence[Any]) -> tuple[Any, Any]:
+        """The value (None where it is not wanted) and the residuals; what forward writes is
+        written."""
+        out = self.forward(*arrays, *([work] if work else []))
+        if not self.compiled.writes:
+            return out if self.has_value else (None, out)
+        *out, residuals = out
+        self.write(out[self.has_value :], arrays)
+        return out[0] if self.has_value else None, residuals
+
+    def wrapped(self, value: Any, arrays: Sequence[Any]) -> Any:
+        """The value as it is answered."""
+        (value,) = self.results((own_apart(value, arrays),), arrays)
+        return _relisted(value, self.compiled.structure)
+
+    def run_pullback(self, slots: Sequence[Any]) -> tuple[Any, Callable[[Any], tuple[list, list]]]:
+        """The value, and the function from a sensitivity to the gradients, inputs then weights.
+
+        What is written to the arguments later does not reach it. Nothing is lent, for residuals
+        that live on must be in memory of their own."""
+        arrays = self.read(slots)
+        forward_work, backward_work = self.workspace.nothing()
+        work = [backward_work] if backward_work else []
+        try:
+            value, residuals = self.halfway(arrays, forward_work)
+        except Exception as error:
+            self.loaded.explain(error)
+            raise
+        answer, residuals = self.wrapped(value, arrays), _own(residuals, _memory((*arrays, value)))
+
+        def back(sens: Any) -> tuple[list, list]:
+            try:
+                found = self.backward(residuals, self.sensitivity(sens), *work)  # type: ignore[misc]
+            except Exception as error:
+                self.loaded.explain(error)
+                raise
+            gradients = self.gradients(found, slots, ())
+            return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
+
+        return answer, back
+
+    def run_tangent(self, slots: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
+        """The value and its tangent, of a unit in forward mode."""
+        arrays = self.read(slots)
+        along = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
+        places = [place for _, place in (*self.inputs, *self.weights)]
+        lent = self.workspace.borrow()
+        given = {place: directions(dot, x) for dot, x, place in zip(dots, along, places)}
+        try:
+            ordered = [given[n] for n in range(len(given))]
+            out, *written, dot = self.forward(*arrays, *ordered, *filter(None, lent))
+        except Exception as error:
+            self.loaded.explain(error)
+            raise
+        self.workspace.give_back(lent)
+        self.write(written, arrays)
+        found = self.results(_own((out, dot), _memory((arrays, dots))), arrays)
+        structure = self.compiled.structure
+        first = structure[0] if self.request.aux and structure is not None else structure
+        return _relisted(found[0], structure), _relisted(found[1], first)
+
+    def write(self, values: Sequence[Any], arrays: Sequence[Any]) -> None:
+        """Puts what the text writes in place, in memory of its own."""
+        held = _memory(arrays)
+        for write, value in zip(self.compiled.writes, values):
+            value = _own(value, held)
+            if write.name is None:
+                write.target._data = np.asarray(value)
+            else:
+                setattr(write.target, write.name, wrap(value))
+
+    def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
+        """What generated code returned, as tensors. Arrays own their memory already; inside a
+        container one may be an argument, and writing to a result must not change that."""
+        made: list[Any] = []
+        for item in found:
+            if type(item) is np.ndarray and self.wraps:
+                tensor = _new(Tensor)
+                tensor._data = item
+                made.append(tensor)
+            else:
+                if type(item) in (tuple, list, dict):
+                    item = _own(item, _memory((*arrays, *found[: len(made)])))
+                made.append(wrap(item) if self.wraps else item)
+        return made
+
+    def _spread(self, found: Any, slots: Sequence[Any]) -> list:
+        """The gradients in the order wanted, with zeros for what takes no part."""
+        if len(self.compiled.positions) + len(self.compiled.weights) == 1:
+            found = (found,)
+        things = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
+        places = [place for _, place in (*self.inputs, *self.weights)]
+        return [
+            _zeros(thing) if place is None else found[place] for thing, place in zip(things, places)
+        ]
+
+
+def _places(
+    wanted: Sequence[Any], given: Sequence[Any], first: int, name: Callable[[Any], Any]
+) -> list[tuple[Any, int | None]]:
+    """For everything wanted, where its gradient stands in what backward returns, if it does."""
+    found = {name(thing): first + place for place, thing in enumerate(given)}
+    return [(thing, found.get(name(thing))) for thing in wanted]
+
+
+def _is_partial(inputs: list, weights: list) -> bool:
+    places = [place for _, place in (*inputs, *weights)]
+    return places != list(range(len(places)))
+
+
+def _zeros(thing: Any) -> Any:
+    """The gradient of what takes no part."""
+    if isinstance(thing, Tensor):
+        return np.zeros_like(thing._data)
+    if isinstance(thing, dict):
+        return {key: _zeros(item) for key, item in thing.items()}
+    if isinstance(thing, (tuple, list)):
+        return tuple(map(_zeros, thing))
+    return 0.0 if isinstance(thing, float) else 0
+
+
+def _memory(arrays: Sequence[Any]) -> set[int]:
+    """Names of the memory that belongs to the caller."""
+    held: set[int] = set()
+    for array in arrays:
+        _hold(array, held)
+    return held
+
+
+def _hold(value: Any, held: set[int]) -> None:
+    if isinstance(value, np.ndarray):
+        base = value.base
+        held.add(id(value if base is None else base))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            _hold(item, held)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _hold(item, held)
+
+
+def _own(value: Any, held: set[int]) -> Any:
+    """``value`` in memory that neither the caller nor another result holds: writing to a result
+    must change nothing else."""
+    if isinstance(value, np.ndarray):
+        base = value.base
+        memory = id(value if base is None else base)
+        if memory in held or not value.flags.writeable:
+            return value.copy()
+        held.add(memory)
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(_own(item, held) for item in value)
+    if type(value) is dict:
+        return {key: _own(item, held) for key, item in value.items()}
+    return value
+
+
+def own_apart(value: Any, arrays: Sequence[Any]) -> Any:
+    """``value`` in memory that none of ``arrays`` holds."""
+    return _own(value, _memory(arrays))
+
+
+def _tensors(value: Any) -> Any:
+    """``value`` with a Tensor for every array."""
+    if type(value) in (tuple, list):
+        return type(value)(map(_tensors, value))
+    return wrap(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _relisted(value: Any, structure: Any) -> Any:
+    """``value`` with lists where the user returned lists (see ``Compiled.structure``)."""
+    if structure is None:
+        return value
+    if isinstance(structure, dict):
+        return {key: _relisted(value[key], tree) for key, tree in structure.items()}
+    return type(structure)(_relisted(item, tree) for item, tree in zip(value, structure))
+
+
+def _lists_in(value: Any) -> Any:
+    """Where ``value`` has lists, as ``_relisted`` wants it told."""
+    if isinstance(value, dict):
+        return {key: _lists_in(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return (list if isinstance(value, list) else tuple)(map(_lists_in, value))
+    return None
+
+
+__all__ = ["Unit", "own_apart"]
