@@ -1,7 +1,8 @@
 """``python -m tests.fuzz N [first seed]``: runs N random programs, and prints what goes wrong.
 
 The work is shared by as many processes as there are cores. Second derivatives are taken of one
-program in three: they cost more than all the rest.
+program in three: they cost more than all the rest. Every other batch reuses even the smallest
+buffers.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from autodiff_compiler import compile_info, pipeline
+from autodiff_compiler.passes import reuse
 from tests.fuzz.checks import outcome, programs
 from tests.fuzz.programs import Writer
 
 BATCH = 20
+LARGE = reuse.LARGE
 
 
 def batch(first: int, count: int) -> tuple[Counter[str], Counter[str], list[str]]:
     """How the seeds ended, the kinds of nodes in their texts, and what went wrong."""
     pipeline.VERIFY = True
+    reuse.LARGE = 1 if first // BATCH % 2 else LARGE
     ends: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     wrong = []
