@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import gast
+import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnknownAttribute
 from autodiff_compiler.frontend.comparisons import Comparisons
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
+from autodiff_compiler.frontend.resolve import MISSING, suggested
 from autodiff_compiler.frontend.values import (
     Above,
     BoundToValue,
@@ -155,6 +157,8 @@ class Access(Comparisons):
             return self.shape(owner)
         if isinstance(owner.type, TupleType):
             return getattr((), name)
+        if self.world.numpy:
+            return self._array_attribute(owner, name)
         if name in PROPERTIES:
             return PROPERTIES[name](owner)
         if name == "register_hook":
@@ -171,6 +175,21 @@ class Access(Comparisons):
             f"the Tensor method '{name}' cannot be compiled",
             "use a differentiable operator of ops instead",
         )
+
+    def _array_attribute(self, owner: Value, name: str) -> Any:
+        """An attribute of an array in plain NumPy code."""
+        if name in ARRAY_PROPERTIES:
+            return ARRAY_PROPERTIES[name](owner)
+        if name in ARRAY_METHODS:
+            return BoundToValue(owner, ARRAY_METHODS[name])
+        exists = hasattr(np.ndarray, name)
+        raise self.fail(
+            UnknownAttribute,
+            f"the array attribute '{name}' cannot be compiled"
+            if exists else f"an array has no attribute '{name}'",
+            suggested(name, [*ARRAY_METHODS, *ARRAY_PROPERTIES, "shape"])
+            or "use a function of NumPy that returns a new array",
+        )  # fmt: skip
 
     def shape(self, value: Value) -> Any:
         """``value.shape``: ints where they are known."""

@@ -15,6 +15,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.access import Access
+from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.values import (
     HeapMethod,
     Iteration,
@@ -91,6 +92,8 @@ def _barrier(kind: str) -> Callable[..., Any]:
     def convert(low: Access, value: Any = 0) -> Any:
         if not isinstance(value, Value):
             return plain(value)
+        if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
+            return ARRAY_METHODS["item"](value)
         return numbers.to_number(value, kind=kind)
 
     return convert

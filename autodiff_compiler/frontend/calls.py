@@ -51,7 +51,7 @@ from autodiff_compiler.ops.primitive import Primitive
 from autodiff_compiler.ops.transform import Transformed, unwrapped
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
-MACROS = ("ops", "operators", "common")
+MACROS = ("ops", "operators", "common", "numpy")
 #: Methods that change the container they belong to.
 CHANGES = frozenset(
     ("append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
+from tests.frontend.numpy_programs import PROGRAMS
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(3, 3)) + 2.0
@@ -93,3 +94,19 @@ def unknown(x):
 def test_a_callable_outside_the_table_is_refused_by_name():
     with pytest.raises(ms.errors.UnsupportedSyntax, match="'partition' cannot be called"):
         ms.grad(unknown)(V)
+
+
+@pytest.mark.parametrize("title", PROGRAMS)
+def test_value_and_gradient_of_numpy_names(title):
+    fn, x = PROGRAMS[title]
+    value, gradient = ms.value_and_grad(fn)(x)
+    expected = fn(x)
+    assert isinstance(value, (np.ndarray, np.float64)) and type(gradient) is np.ndarray
+    assert value.dtype == expected.dtype == gradient.dtype
+    np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-13)
+    weights = np.cos(np.arange(expected.size)).reshape(expected.shape)
+    weighted = ms.grad(lambda v: (fn(v) * weights).sum())(x)
+    np.testing.assert_allclose(
+        weighted, numeric(lambda v: np.sum(fn(v) * weights), x), rtol=1e-6, atol=1e-7
+    )
+    np.testing.assert_allclose(gradient, numeric(lambda v: np.sum(fn(v)), x), rtol=1e-6, atol=1e-7)

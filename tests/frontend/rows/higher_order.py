@@ -1,5 +1,6 @@
 """MindSpore's own helpers: functions of functions, constants, order."""
 
+import autodiff_compiler.numpy as mnp
 import autodiff_compiler.ops.composite as C
 import autodiff_compiler.ops.functional as F
 import autodiff_compiler.ops.operations as P
@@ -99,3 +100,9 @@ def made_at_once(shape):
 @row("constexpr fn")
 def constexpr_of_a_tensor(x):
     return x * made_at_once(x.shape) * x
+
+
+@row("ms.numpy call")
+def calls_mindspore_numpy(x):
+    y = mnp.concatenate((x, mnp.ones((2,)), mnp.array([x[0], 2.0])))
+    return mnp.sum(y * mnp.arange(6), axis=0) * mnp.linalg.norm(x) + mnp.split(y, 3)[0] * mnp.pi

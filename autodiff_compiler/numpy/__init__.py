@@ -1,0 +1,18 @@
+"""NumPy's functions by NumPy's names and arguments, on tensors and in compiled text.
+
+``import autodiff_compiler.numpy as mnp`` is MindSpore's ``mindspore.numpy``; a plain function that
+calls ``np.sin`` is compiled to what stands here under the same name.
+"""
+
+from math import e, inf, nan, pi
+
+from autodiff_compiler.numpy import linalg
+from autodiff_compiler.numpy.elementwise import *  # noqa: F403
+from autodiff_compiler.numpy.making import *  # noqa: F403
+from autodiff_compiler.numpy.products import *  # noqa: F403
+from autodiff_compiler.numpy.reductions import *  # noqa: F403
+from autodiff_compiler.numpy.shapes import *  # noqa: F403
+
+newaxis = None
+
+__all__ = ["e", "inf", "linalg", "nan", "newaxis", "pi"]

@@ -1,0 +1,105 @@
+"""Products of vectors and matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.operators import structure
+from autodiff_compiler.ops._shapes import known_rank, known_sizes, rank_of
+from autodiff_compiler.ops.parts import item_at
+
+matmul, kron = ops.matmul, ops.kron
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The product over the last axis of ``a`` and the last but one of ``b``."""
+    if 0 in (rank_of(a), rank_of(b)):
+        return a * b
+    return ops.matmul(a, b) if known_rank(b, "dot") <= 2 else tensordot(a, b, ((-1,), (-2,)))
+
+
+def vdot(a: Any, b: Any) -> Any:
+    """The sum of the products of all elements."""
+    return structure.sum_(ops.reshape(a, (-1,)) * ops.reshape(b, (-1,)), axes=None, keepdims=False)
+
+
+def inner(a: Any, b: Any) -> Any:
+    """The product over the last axes."""
+    if 0 in (rank_of(a), rank_of(b)):
+        return a * b
+    return tensordot(a, b, ((-1,), (-1,)))
+
+
+def outer(a: Any, b: Any) -> Any:
+    """Every element of ``a`` times every one of ``b``."""
+    return ops.reshape(a, (-1, 1)) * ops.reshape(b, (1, -1))
+
+
+def cross(a: Any, b: Any, axis: int = -1) -> Any:
+    """The vector that stands upright on two others."""
+    if known_sizes(a, "cross")[axis] == 3:
+        return ops.cross(a, b, axis)
+    a, b = ops.moveaxis(a, axis, -1), ops.moveaxis(b, axis, -1)
+    return item_at(a, (..., 0)) * item_at(b, (..., 1)) - item_at(a, (..., 1)) * item_at(b, (..., 0))
+
+
+def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Any:
+    """The sum of products that the subscripts say."""
+    return ops.einsum(subscripts, *operands)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """The sum of products over pairs of axes, or over the last ones of ``a``, first of ``b``."""
+    rank_a, rank_b = known_rank(a, "tensordot"), known_rank(b, "tensordot")
+    if isinstance(axes, int):
+        over_a, over_b = list(range(rank_a - axes, rank_a)), list(range(axes))
+    else:
+        over_a, over_b = _axes(axes[0], rank_a), _axes(axes[1], rank_b)
+    left = [axis for axis in range(rank_a) if axis not in over_a]
+    right = [axis for axis in range(rank_b) if axis not in over_b]
+    sizes_a, sizes_b = known_sizes(a, "tensordot"), known_sizes(b, "tensordot")
+    count = 1
+    for axis in over_a:
+        count *= sizes_a[axis]
+    rows = ops.reshape(ops.transpose(a, (*left, *over_a)), (-1, count))
+    columns = ops.reshape(ops.transpose(b, (*over_b, *right)), (count, -1))
+    shape = [sizes_a[axis] for axis in left] + [sizes_b[axis] for axis in right]
+    return ops.reshape(ops.matmul(rows, columns), tuple(shape))
+
+
+def _axes(given: Any, rank: int) -> list[int]:
+    return [axis % rank for axis in ((given,) if isinstance(given, int) else given)]
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """The discrete convolution of two rows."""
+    (long,), (short,) = known_sizes(a, "convolve"), known_sizes(v, "convolve")
+    if long < short:
+        return convolve(v, a, mode)
+    rows = [_shifted(a, place, short - 1) * item_at(v, place) for place in range(short)]
+    whole = sum(rows[1:], rows[0])
+    cut = {"full": 0, "same": (short - 1) // 2, "valid": short - 1}[mode]
+    size = {"full": long + short - 1, "same": long, "valid": long - short + 1}[mode]
+    return item_at(whole, slice(cut, cut + size))
+
+
+def _shifted(a: Any, before: int, whole: int) -> Any:
+    """``a`` with ``before`` zeros in front and ``whole`` zeros in all."""
+    zero = ops.zeros_like(item_at(a, slice(0, 1)))
+    return ops.concat([zero] * before + [a] + [zero] * (whole - before))
+
+
+def multi_dot(arrays: Sequence[Any]) -> Any:
+    """The product of several matrices, from the left."""
+    product = arrays[0]
+    for array in arrays[1:]:
+        product = ops.matmul(product, array)
+    return product
+
+
+__all__ = [
+    "convolve", "cross", "dot", "einsum", "inner", "kron", "matmul", "multi_dot", "outer",
+    "tensordot", "vdot",
+]  # fmt: skip
