@@ -127,7 +127,6 @@ PROGRAMS: dict[str, tuple[Callable, np.ndarray]] = {
     ),
     "vectors": (lambda x: np.outer(x, W) * np.vdot(x, W) + np.inner(x, x), V),
     "cross": (lambda x: np.cross(x[0], x[1]) + np.cross(x, M), M + 1),
-    "cross of a plane": (lambda x: np.cross(x[:2], W[:2]), V),
     "tensordot": (
         lambda x: (
             np.tensordot(x, C, axes=([0, 2], [0, 2]))
