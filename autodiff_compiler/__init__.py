@@ -41,6 +41,7 @@ from autodiff_compiler.common import (
     tensor,
 )
 from autodiff_compiler.common.dtype import (
+    bfloat16,
     bool_,
     complex64,
     complex128,
@@ -90,6 +91,7 @@ __all__ = [
     "Parameter",
     "ParameterTuple",
     "Tensor",
+    "bfloat16",
     "bool_",
     "check_grads",
     "common",

@@ -45,10 +45,10 @@ def to_array(data: Any, dtype: mstype.Type | None = None) -> np.ndarray:
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
         raise _unsupported(data)
     mstype.of_name(array.dtype.name)
-    return array if dtype is None else cast(array, dtype.name)
+    return array if dtype is None else cast(array, mstype.to_numpy_name(dtype))
 
 
 def cast(array: np.ndarray, name: str) -> np.ndarray:

@@ -9,6 +9,7 @@ Float32 mindspore.float32 float32
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class Type:
 int8, int16, int32, int64 = (Type(f"Int{bits}", f"int{bits}") for bits in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (Type(f"UInt{bits}", f"uint{bits}") for bits in (8, 16, 32, 64))
 float16, float32, float64 = (Type(f"Float{bits}", f"float{bits}") for bits in (16, 32, 64))
+bfloat16 = Type("BFloat16", "bfloat16")
 complex64, complex128 = (Type(f"Complex{bits}", f"complex{bits}") for bits in (64, 128))
 bool_ = Type("Bool", "bool", "bool_")
 
@@ -65,7 +67,7 @@ float_type = (float16, float32, float64)
 complex_type = (complex64, complex128)
 number_type = int_type + uint_type + float_type + complex_type
 
-_BY_NAME = {type_.name: type_ for type_ in (*number_type, bool_)}
+_BY_NAME = {type_.name: type_ for type_ in (*number_type, bfloat16, bool_)}
 _OF_PYTHON = {bool: bool_, int: int64, float: float32, complex: complex128}
 
 
@@ -82,6 +84,8 @@ def to_numpy_name(anything: Any) -> str:
     >>> [to_numpy_name(x) for x in (float32, np.float64, "int8", bool, "Float16")]
     ['float32', 'float64', 'int8', 'bool', 'float16']
     """
+    if anything is bfloat16 or isinstance(anything, str) and anything.lower() == "bfloat16":
+        return _with_bfloat16()
     if isinstance(anything, Type):
         return anything.name
     if isinstance(anything, type) and anything in _OF_PYTHON:
@@ -97,9 +101,20 @@ def to_numpy_name(anything: Any) -> str:
     return name
 
 
+def _with_bfloat16() -> str:
+    """The name of bfloat16, once NumPy knows it: another package brings it."""
+    try:
+        importlib.import_module("ml_dtypes")
+    except ImportError:
+        raise TypeError(
+            "bfloat16 needs the package ml_dtypes: pip install autodiff-compiler[bfloat16]"
+        ) from None
+    return "bfloat16"
+
+
 def dtype_to_nptype(type_: Type) -> type[np.generic]:
     """The NumPy scalar class of a dtype."""
-    return np.dtype(type_.name).type
+    return np.dtype(to_numpy_name(type_)).type
 
 
 def dtype_to_pytype(type_: Type) -> type:

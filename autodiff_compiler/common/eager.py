@@ -6,6 +6,7 @@ fails the same, whether it is compiled or not.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,14 @@ import numpy as np
 
 from autodiff_compiler.common.convert import cast, to_array
 from autodiff_compiler.ir.opdef import PRECISION, OpDef, value_type
-from autodiff_compiler.ir.types import SHAPE, ArrayType, DictType, TupleType, Type
+from autodiff_compiler.ir.types import (
+    SHAPE,
+    ArrayType,
+    DictType,
+    TupleType,
+    Type,
+    rounds_to_bfloat16,
+)
 
 #: The only operator between a tensor and a list; MindSpore refuses the others.
 _CONVERTS_SEQUENCES = ("add",)
@@ -26,6 +34,29 @@ def apply(opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> An
     if any(isinstance(operand, np.ndarray) for operand in operands):
         raise _refused(opdef, operands)
     plain = [_unwrap(operand) for operand in operands]
+    if "ml_dtypes" in sys.modules and opdef.rounds(types := tuple(map(operand_type, plain))):
+        return _in_single(opdef, plain, types, attrs)
+    return _computed(opdef, plain, attrs)
+
+
+def _in_single(opdef: OpDef, plain: list, types: Sequence[Type], attrs: Mapping[str, Any]) -> Any:
+    """bfloat16 is computed with in float32, and the results are rounded."""
+    wide = [
+        value.astype(np.float32) if getattr(type_, "dtype", None) == "bfloat16" else value
+        for value, type_ in zip(plain, types)
+    ]
+    found = _computed(opdef, wide, attrs)
+
+    def narrow(result: Any) -> Any:
+        single = getattr(result, "dtype", None) == np.float32
+        return result.astype("bfloat16") if single else result
+
+    if not rounds_to_bfloat16(types):
+        return found
+    return tuple(map(narrow, found)) if isinstance(found, tuple) else narrow(found)
+
+
+def _computed(opdef: OpDef, plain: list, attrs: Mapping[str, Any]) -> Any:
     if opdef.promote is not None:
         wanted = opdef.promote(tuple(map(operand_type, plain)), **attrs)
         plain = [_promoted(value, name) for value, name in zip(plain, wanted, strict=True)]

@@ -86,6 +86,8 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
         for line in (quotes + lines[0], *lines[1:], *([] if len(lines) == 1 else [quotes])):
             document.text(line if len(lines) > 1 else line + quotes)
         document.blank()
+    if any("ml_dtypes" in texts(block) for block, _ in bodies):
+        document.add("import ml_dtypes")
     document.add("import numpy as np")
     if any("unbroadcast" in texts(block) for block, _ in bodies):
         document.blank(2)
@@ -116,7 +118,7 @@ def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, st
         composer = Composer(function, into_moves)
         block = composer.compose()
         variables = share(function, block, composer.alias)
-    return block, choose(function, block, variables, {*reserved, "np"})
+    return block, choose(function, block, variables, {*reserved, "np", "ml_dtypes"})
 
 
 class _Writer:

@@ -21,7 +21,15 @@ from autodiff_compiler.ir.nodes import (
     type_of,
 )
 from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
-from autodiff_compiler.ir.types import INT, UNDEFINED, ArrayType, ListType, Type, join
+from autodiff_compiler.ir.types import (
+    INT,
+    UNDEFINED,
+    ArrayType,
+    ListType,
+    Type,
+    join,
+    rounds_to_bfloat16,
+)
 from autodiff_compiler.span import NOWHERE, Span
 
 LABEL_LIMIT = 24
@@ -103,6 +111,8 @@ class Builder:
     def make(self, opdef: OpDef, given: Sequence[AnyOperand], attrs: Mapping[str, Any]) -> Any:
         """As ``apply``, for operands that are values or literals, and with no computing now."""
         given = tuple(given)
+        if opdef.rounds(tuple(map(type_of, given))):
+            return self._in_single(opdef, given, attrs)
         if opdef.promote is not None:
             wanted = opdef.promote(tuple(type_of(o) for o in given), **attrs)
             given = tuple(self._cast(o, dtype) for o, dtype in zip(given, wanted, strict=True))
@@ -119,6 +129,23 @@ class Builder:
             results[0].name = label(opdef, given)
         self.add(Op(opdef, given, dict(attrs), results, self.span, self.about))
         return results if several else results[0]
+
+    def _in_single(self, opdef: OpDef, given: tuple, attrs: Mapping[str, Any]) -> Any:
+        """bfloat16 is computed with in float32, and the results are rounded."""
+        types = tuple(map(type_of, given))
+        wide = (
+            self._cast(o, "float32" if getattr(t, "dtype", None) == "bfloat16" else None)
+            for o, t in zip(given, types)
+        )
+        found = self.make(opdef, tuple(wide), attrs)
+
+        def narrow(result: Any) -> Any:
+            single = isinstance(result, Value) and result.dtype_name == "float32"
+            return self._cast(result, "bfloat16") if single else result
+
+        if not rounds_to_bfloat16(types):
+            return found
+        return tuple(map(narrow, found)) if isinstance(found, tuple) else narrow(found)
 
     def add(self, op: Op) -> Op:
         """Adds a finished operation."""

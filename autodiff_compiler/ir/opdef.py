@@ -7,6 +7,7 @@ method ``__apply_operator__``, so this floor knows neither.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,11 +20,15 @@ import numpy as np
 
 from autodiff_compiler.ir.types import (
     GENERATOR,
+    ArrayType,
     Type,
     in_double,
     type_of_array,
     type_of_literal,
 )
+
+#: Operators that take bfloat16 as it is stored, besides those that hand on views.
+_AS_STORED = ("cast", "copy", "shape_of", "dim", "size_of")
 
 #: Every operator by name; filled by the constructors in ``operators/declare.py``.
 OPERATORS: dict[str, OpDef] = {}
@@ -133,7 +138,15 @@ class OpDef:
 
     def template(self, types: Sequence[Type], attrs: Mapping[str, Any]) -> str:
         """The emission text, with slots for operands and attributes."""
-        return self.numpy if isinstance(self.numpy, str) else self.numpy(tuple(types), **attrs)
+        if isinstance(self.numpy, str):
+            return self.numpy
+        return self.numpy(tuple(types), **attrs).replace("np.bfloat16", "ml_dtypes.bfloat16")
+
+    def rounds(self, types: Sequence[Type]) -> bool:
+        """Whether this is computed in float32 and rounded: NumPy has no arithmetic of bfloat16."""
+        if self.views or self.kind in ("container", "control", "effect") or self.name in _AS_STORED:
+            return False
+        return any(isinstance(type_, ArrayType) and type_.dtype == "bfloat16" for type_ in types)
 
     def evaluate(self, *arrays: Any, types: Sequence[Type] | None = None, **attrs: Any) -> Any:
         """Runs the emission on NumPy arrays or numbers: generated code and eager code agree
@@ -194,6 +207,8 @@ def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> 
     else:
         source = f"def function({arguments}):\n    return {text}"
     scope: dict[str, Any] = {"np": np}
+    if "ml_dtypes" in source:
+        scope["ml_dtypes"] = importlib.import_module("ml_dtypes")
     exec(compile(source, f"<operator {template}>", "exec"), scope)
     return scope["function"]
 

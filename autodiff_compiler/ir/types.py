@@ -7,7 +7,7 @@ as a whole, and so may a dtype; that is how source is made without a signature.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -173,6 +173,21 @@ def is_floating(type_: Type) -> bool:
     if isinstance(type_, ArrayType):
         return type_.dtype is None or "float" in type_.dtype or "complex" in type_.dtype
     return type_ in (FLOAT, COMPLEX)
+
+
+def item_size(dtype: str) -> int:
+    """How many bytes an element takes; NumPy need not know bfloat16."""
+    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+
+
+def rounds_to_bfloat16(types: Iterable[Type]) -> bool:
+    """Whether a float32 result of these operands is meant to be bfloat16: no other float is wider.
+
+    >>> rounds_to_bfloat16([array("bfloat16"), array("int32"), FLOAT])
+    True
+    """
+    dtypes = {type_.dtype for type_ in types if isinstance(type_, ArrayType)}
+    return not any(dtype != "bfloat16" and is_floating(ArrayType(dtype)) for dtype in dtypes)
 
 
 def carries_cotangent(type_: Type) -> bool:

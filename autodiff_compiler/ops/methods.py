@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autodiff_compiler.common.dtype import bool_ as bool_type
 from autodiff_compiler.common.dtype import (
+    bfloat16,
     float16,
     float32,
     float64,
@@ -20,6 +20,7 @@ from autodiff_compiler.common.dtype import (
     of_name,
     uint8,
 )
+from autodiff_compiler.common.dtype import bool_ as bool_type
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import reduce, structure
 from autodiff_compiler.ops import arrays, creation, draws, elementwise, reductions
@@ -191,6 +192,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         new_ones=lambda self, size, dtype=None: creation.ones(size, dtype or dtype_of(self)),
         float=_to(float32), half=_to(float16), double=_to(float64), int=_to(int32),
         long=_to(int64), short=_to(int16), byte=_to(uint8), bool=_to(bool_type),
+        bfloat16=_to(bfloat16),
     ),
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ import numpy as np
 from autodiff_compiler.ir.memory import Cells, cells
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import uses_of
-from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type, item_size
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import into, lent
 from autodiff_compiler.passes.sweep import with_body
@@ -218,7 +218,7 @@ def _pieces(op: Op) -> list[_Piece]:
 def _bytes(type_: Type) -> int:
     if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
         return 0  # what is 0-d is a NumPy scalar, and no memory to write to
-    return math.prod(type_.shape) * np.dtype(type_.dtype).itemsize  # type: ignore[arg-type]
+    return math.prod(type_.shape) * item_size(type_.dtype)  # type: ignore[arg-type]
 
 
 def _result(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:

@@ -160,7 +160,8 @@ class _Reader:
     def other(self, tree: ast.Call) -> None:
         """A function that is no ufunc, called on operands, with ``out`` for a parameter."""
         name = _numpy_name(tree)
-        operands = sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - {"np"})
+        named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        operands = sorted(named - {"np", "ml_dtypes"})
         places = [int(operand[1:]) for operand in operands]
         if name is None or any(isinstance(n, ast.Call) and n is not tree for n in ast.walk(tree)):
             raise Unfit(name)

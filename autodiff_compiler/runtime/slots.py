@@ -89,7 +89,7 @@ def check_numpy_positions(slots: Sequence[Any], positions: Sequence[int]) -> Non
     for place in positions:
         slot = slots[place]
         whole = isinstance(slot, (int, np.integer)) or (
-            isinstance(slot, np.ndarray) and slot.dtype.kind not in "fc"
+            isinstance(slot, np.ndarray) and slot.dtype.kind in "biu"
         )
         if whole:
             raise CallError(
