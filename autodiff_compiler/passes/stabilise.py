@@ -45,6 +45,7 @@ from autodiff_compiler.operators.reduce import logsumexp, norm, std
 from autodiff_compiler.operators.special import logaddexp
 from autodiff_compiler.passes.rows import Row, View, apply_rows
 from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.span import NOWHERE
 
 #: Operators that pick elements: the logarithm of what they pick is picked from the logarithm.
 PICKS = ("index", "take_along", "reshape", "squeeze", "expand_dims", "transpose")
@@ -276,7 +277,8 @@ def stabilise(function: Function) -> Function:
     told: dict[tuple[str, int], list[str]] = {}
 
     def hit(row: Row, op: Op) -> None:
-        told.setdefault((op.span.file, op.span.line), []).append(row.name)
+        if op.span != NOWHERE:
+            told.setdefault((op.span.file, op.span.line), []).append(row.name)
 
     rewritten = apply_rows(function, ROWS, hit)
 
