@@ -206,6 +206,7 @@ def gradient_source(
     get_by_list: bool = False,
     sens_param: bool = False,
     weights: Any = None,
+    mode: str = "reverse",
     stage: str = "source",
     opt_level: int = 1,
     stabilise: bool | None = None,
@@ -215,6 +216,8 @@ def gradient_source(
     inputs      tensors, arrays, numbers, or texts of types: ``"f32[2,3]"``, ``"f32[b,3]"``,
                 ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
     get_all, get_by_list, sens_param, weights   as for ``GradOperation``.
+    mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
+                the tangents of what is differentiated and returns that of the value, too.
     stage       ``ir``, ``typed``, ``adjoint``, ``optimized`` or ``source``.
     stabilise   whether formulas that overflow or cancel are replaced by operators that do not
                 (None: as ``set_context`` says, which is yes if it says nothing).
@@ -227,6 +230,12 @@ def gradient_source(
     numpy = FLOAT in floats and (FLOAT in slots or is_numpy_call(target, inputs))
     active = [isinstance(slot, ArrayType) or numpy and slot == FLOAT for slot in slots]
     request = replace(gradient.request(active), numpy=numpy, opt_level=opt_level)
+    if mode not in ("reverse", "forward"):
+        raise CallError(f"there is no mode '{mode}'", "use 'reverse' or 'forward'")
+    if mode == "forward":
+        if sens_param:
+            raise CallError("a tangent takes no sensitivity", "leave out sens_param")
+        request = replace(request, sens="none", value=True, tangent=True)
     if stabilise is not None:
         request = replace(request, stabilise=stabilise)
 
@@ -322,12 +331,12 @@ def compile_info() -> CompileInfo:
 
 
 def _asked(request: Request) -> str:
-    if not request.differentiates:
+    if not request.differentiates and not request.tangent:
         return "forward"
     parts: Sequence[str] = [f"inputs {list(request.positions)}"]
     weights = "all" if request.weights is None else [w.name for w in request.weights]
     text = ", ".join([*parts, f"weights {weights}"] if weights else parts)
-    return text + (", sens given" if request.sens == "given" else "")
+    return text + (", sens given" if request.sens == "given" else ", tangent" * request.tangent)
 
 
 __all__ = [

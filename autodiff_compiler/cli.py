@@ -96,6 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     dump.add_argument(
         "--no-stabilise", action="store_true", help="leave formulas that overflow as they stand"
     )
+    dump.add_argument(
+        "--mode", choices=("reverse", "forward"), default="reverse",
+        help="cotangents backward, or tangents forward",
+    )  # fmt: skip
     dump.add_argument("--stage", choices=pipeline.STAGES, default="source", help="what to print")
     dump.add_argument("--out", metavar="FILE", help="write to a file instead")
     dump.set_defaults(run=_dump)
@@ -118,6 +122,7 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
         get_all=arguments.get_all,
         get_by_list=arguments.get_by_list,
         sens_param=arguments.sens_param,
+        mode=arguments.mode,
         stage=arguments.stage,
         stabilise=False if arguments.no_stabilise else None,
     )

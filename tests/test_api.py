@@ -206,9 +206,10 @@ def test_graph_mode_compiles_cells():
         def construct(self, x):
             return x * 2
 
+    plain = Plain()  # what is compiled of it goes with it
     ms.set_context(mode=ms.GRAPH_MODE)
     try:
-        assert Plain()(X).tolist() == [2, 4]
+        assert plain(X).tolist() == [2, 4]
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
     assert [unit.request for unit in ms.compile_info().units] == ["forward"]

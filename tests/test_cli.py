@@ -83,6 +83,15 @@ def test_dump(file, capsys, name, inputs):
     assert d_x.tolist() == [5, 5] and d_y.tolist() == [3, 3]
 
 
+def test_dump_forward_mode(file, capsys):
+    assert main(["dump", f"{file}:Net", *X, *Y, "--mode", "forward", "--get-all"]) == 0
+    text = capsys.readouterr().out
+    assert "Tangent of Net.construct" in text and ", dot_x, dot_y):" in text
+    assert "d_x" not in text.replace("dot_x", "")
+    assert main(["dump", f"{file}:Net", *X, *Y, "--mode", "forward", "--sens-param"]) == 1
+    assert "a tangent takes no sensitivity" in capsys.readouterr().err
+
+
 def test_dump_flags_and_stage(file, capsys):
     assert main(["dump", f"{file}:Net", *X, *Y, "--get-by-list", "--sens-param"]) == 0
     text = capsys.readouterr().out

@@ -23,23 +23,9 @@ from autodiff_compiler.common.seed import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
+from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import unwrapped
-
-#: Inputs with no more elements than this are probed at each of them.
-EACH_ELEMENT = 6
-
-
-@dataclass(frozen=True)
-class Row:
-    """One comparison: of which order, in what, along which direction, and both numbers."""
-
-    order: int
-    name: str
-    probe: str
-    expected: float
-    got: float
-    error: float
-    good: bool
+from autodiff_compiler.testing.probes import Row, compared, difference, directions_in, probe
 
 
 @dataclass(frozen=True)
@@ -49,12 +35,16 @@ class Report:
     rows: tuple[Row, ...] = field(default=())
 
     def __str__(self) -> str:
-        head = f"{'order':5}  {'of':16}  {'along':14}  {'expected':>18}  {'got':>18}  {'error':>9}"
+        head = (
+            f"{'order':5}  {'what':13}  {'of':16}  {'along':14}  "
+            f"{'expected':>18}  {'got':>18}  {'error':>9}"
+        )
         return "\n".join(
             [head]
             + [
-                f"{row.order:5}  {row.name:16}  {row.probe:14}  {row.expected:18.10g}  "
-                f"{row.got:18.10g}  {row.error:9.1e}" + ("" if row.good else "  WRONG")
+                f"{row.order:5}  {row.what:13}  {row.name:16}  {row.probe:14}  "
+                f"{row.expected:18.10g}  {row.got:18.10g}  {row.error:9.1e}"
+                + ("" if row.good else "  WRONG")
                 for row in self.rows
             ]
         )
@@ -78,12 +68,14 @@ def check_grads(
     inputs      tensors, arrays and numbers; floating ones are taken to float64 and checked,
                 others are passed as they are.
     weights     the Parameters to check; a Cell's trainable ones by default.
+    modes       how the derivatives are taken: 'reverse', 'forward', each over itself up to
+                ``order``; or a way of its own such as 'forward-over-reverse', whatever its order.
+                Where both are checked, tangents and cotangents must agree to rounding.
     rtol        the error allowed, relative to the largest term of what is compared.
 
     Raises AssertionError where they disagree. Parameters get their values back in any case.
     """
-    if set(modes) != {"reverse"}:
-        raise ValueError(f"the only mode is 'reverse', but modes is {tuple(modes)}")
+    ways = [_way(mode, order) for mode in modes]
     target = unwrapped(fn)
     if weights is None:
         weights = target.trainable_params() if isinstance(target, Cell) else ()
@@ -92,129 +84,181 @@ def check_grads(
     rng = np.random.default_rng(seed)
     limits = (rtol, atol, step, directions)
     with _doubled(target, weights):
-        rows = _check(target, given, weights, order, 1, rng, limits)
+        rows = _check(target, given, weights, ways, 1, rng, limits)
     report = Report(tuple(rows))
     wrong = [row for row in rows if not row.good]
     if wrong:
         first = wrong[0]
         raise AssertionError(
-            f"the gradient of order {first.order} in '{first.name}' is wrong along {first.probe}: "
+            f"the {first.what} of order {first.order} in '{first.name}' is wrong "
+            f"along {first.probe}: "
             f"expected {first.expected:.10g}, got {first.got:.10g} "
             f"(relative error {first.error:.1e})\n{report}"
         )
     return report
 
 
+def _way(mode: str, order: int) -> tuple[str, ...]:
+    """The modes of a way to differentiate, the innermost first."""
+    parts = tuple(reversed(mode.split("-over-")))
+    if not all(part in ("reverse", "forward") for part in parts):
+        raise ValueError(
+            f"there is no mode '{mode}'; there are 'reverse' and 'forward', and one over another, "
+            "such as 'forward-over-reverse'"
+        )
+    return parts * order if len(parts) == 1 else parts
+
+
 def _check(
     fn: Any,
     inputs: list[Any],
     weights: list[Parameter],
-    order: int,
+    ways: Sequence[tuple[str, ...]],
     now: int,
     rng: np.random.Generator,
     limits: tuple,
 ) -> list[Row]:
     """The rows of this order and of those above it."""
-    out = _run(fn, inputs, weights)
-    sens = _like(out, rng)
-    gradient = GradOperation(get_all=True, get_by_list=True, sens_param=True)(fn, weights)
-    with _kept(fn, weights), replayed():
-        in_inputs, in_weights = gradient(*inputs, sens)
-    tensors = [(place, x) for place, x in enumerate(inputs) if isinstance(x, Tensor)]
-    names = _names(fn, len(inputs))
+    sens = _like(_run(fn, inputs, weights), rng)
+    places = [n for n, x in enumerate(inputs) if isinstance(x, Tensor) and _is_float(x)]
+    level = _Level(fn, inputs, weights, places, sens, now, limits)
+    modes = list(dict.fromkeys(way[0] for way in ways))
     rows: list[Row] = []
-    for (place, x), found in zip(tensors, in_inputs):
-        if x._data.dtype.kind == "f":
-
-            def moved(array: np.ndarray, place: int = place) -> float:
-                shifted = [*inputs[:place], wrap(array), *inputs[place + 1 :]]
-                return _dot(_run(fn, shifted, weights), sens)
-
-            rows += _probe(now, names[place], moved, x._data, found, rng, limits)
-    for weight, found in zip(weights, in_weights):
-        value = weight._data
-
-        def moved_weight(array: np.ndarray, weight: Parameter = weight) -> float:
-            kept = weight._data
-            weight._data = array
-            try:
-                return _dot(_run(fn, inputs, weights), sens)
-            finally:
-                weight._data = kept
-
-        rows += _probe(now, weight.name, moved_weight, value, found, rng, limits)
-    if now < order and tensors and all(row.good for row in rows):
-        first = GradOperation(get_all=True, sens_param=True)(fn)
-        along = tuple(_random(x, rng) for _, x in tensors)
-        rows += _check(
-            _derivative(first, sens, along), inputs, weights, order, now + 1, rng, limits
-        )
+    for mode in modes:
+        rows += level.reverse(rng) if mode == "reverse" else level.forward(rng)
+    if len(modes) == 2:
+        rows.append(level.inner_product(rng))
+    for mode in modes if places and all(row.good for row in rows) else ():
+        further = [way[1:] for way in ways if way[0] == mode and way[1:]]
+        if further:
+            along = tuple(_random(inputs[place], rng) for place in places)
+            make = _derivative if mode == "reverse" else _pushed
+            inner = make(fn, len(inputs), tuple(places), sens, along)
+            rows += _check(inner, inputs, weights, further, now + 1, rng, limits)
     return rows
 
 
-def _derivative(gradient: GradientFunction, sens: Any, along: tuple[Tensor, ...]) -> Any:
+class _Level:
+    """One function and its derivatives of one order."""
+
+    def __init__(
+        self,
+        fn: Any,
+        inputs: list[Any],
+        weights: list[Parameter],
+        places: list[int],
+        sens: Any,
+        order: int,
+        limits: tuple,
+    ):
+        self.fn, self.inputs, self.weights, self.places = fn, inputs, weights, places
+        self.sens, self.order, self.limits = sens, order, limits
+        names = _names(fn, len(inputs))
+        #: What is moved: its name, its array, and the function of that array.
+        self.moved = [(names[n], inputs[n]._data, self._of_input(n)) for n in places]
+        self.moved += [(w.name, w._data, self._of_weight(w)) for w in weights]
+
+    def _of_input(self, place: int) -> Callable[[np.ndarray], float]:
+        def moved(array: np.ndarray) -> float:
+            shifted = [*self.inputs[:place], wrap(array), *self.inputs[place + 1 :]]
+            return _dot(_run(self.fn, shifted, self.weights), self.sens)
+
+        return moved
+
+    def _of_weight(self, weight: Parameter) -> Callable[[np.ndarray], float]:
+        def moved(array: np.ndarray) -> float:
+            kept = weight._data
+            weight._data = array
+            try:
+                return _dot(_run(self.fn, self.inputs, self.weights), self.sens)
+            finally:
+                weight._data = kept
+
+        return moved
+
+    def cotangents(self) -> list[Tensor]:
+        """The compiled gradients in all that is moved."""
+        gradient = GradOperation(get_all=True, get_by_list=True, sens_param=True)
+        with _kept(self.fn, self.weights), replayed():
+            found, in_weights = gradient(self.fn, self.weights)(*self.inputs, self.sens)
+        tensors = [n for n, x in enumerate(self.inputs) if isinstance(x, Tensor)]
+        by_place = dict(zip(tensors, found))
+        return [*(by_place[n] for n in self.places), *in_weights]
+
+    def tangent(self, dots: Sequence[np.ndarray]) -> float:
+        """The compiled tangent along ``dots``, for all that is moved, held against ``sens``."""
+        function = TangentFunction(self.fn, len(self.inputs), self.places, self.weights)
+        with _kept(self.fn, self.weights), replayed():
+            return _dot(function(*self.inputs, *map(wrap, dots))[1], self.sens)
+
+    def reverse(self, rng: np.random.Generator) -> Iterator[Row]:
+        for (name, at, moved), found in zip(self.moved, self.cotangents()):
+            yield from probe(self.order, name, moved, at, found, rng, self.limits)
+
+    def forward(self, rng: np.random.Generator) -> Iterator[Row]:
+        none = [np.zeros(at.shape) for _, at, _ in self.moved]
+        for number, (name, at, moved) in enumerate(self.moved):
+            for along, direction in directions_in(at, self.limits[3], rng):
+                got = self.tangent([*none[:number], direction, *none[number + 1 :]])
+                expected = difference(moved, at, direction, self.limits[2])
+                yield compared(self.order, name, along, expected, got, 0.0, self.limits, "tangent")
+
+    def inner_product(self, rng: np.random.Generator) -> Row:
+        """The tangent along a direction, and the cotangents held against it: one number."""
+        along = [_random(wrap(at), rng)._data for _, at, _ in self.moved]
+        terms = [float(np.sum(ct._data * dot)) for ct, dot in zip(self.cotangents(), along)]
+        scale = max(map(abs, terms), default=0.0)
+        got, exactly = self.tangent(along), (1e-10, 1e-12)
+        return compared(
+            self.order, "all", "both ways", sum(terms), got, scale, exactly, "inner product"
+        )
+
+
+def _is_float(x: Tensor) -> bool:
+    return x._data.dtype.kind == "f"
+
+
+def _derivative(
+    fn: Any, count: int, places: tuple[int, ...], sens: Any, along: tuple[Tensor, ...]
+) -> Any:
     """The function from inputs to the derivative along ``along``: itself to be differentiated."""
+    gradient = GradientFunction(fn, position=places, sens_param=True)
+    single = len(places) == 1
 
     def derivative(*inputs: Any) -> Any:
+        found = gradient(*inputs, sens)
         total = 0.0
-        for part, direction in zip(gradient(*inputs, sens), along):
+        for part, direction in zip((found,) if single else found, along):
             total = total + (part * direction).sum()
         return total
 
     return derivative
 
 
-def _probe(
-    order: int,
-    name: str,
-    function: Callable[[np.ndarray], float],
-    at: np.ndarray,
-    gradient: Tensor,
-    rng: np.random.Generator,
-    limits: tuple,
-) -> Iterator[Row]:
-    rtol, atol, step, directions = limits
-    found = gradient.asnumpy()
-    if found.shape != at.shape:
-        raise AssertionError(
-            f"the gradient of order {order} in '{name}' has the shape {found.shape}, "
-            f"but '{name}' has {at.shape}"
-        )
-    for probe, direction in _directions(at, directions, rng):
-        terms = found * direction
-        got = float(terms.sum())
-        expected = _difference(function, at, direction, step)
-        scale = max(abs(expected), float(np.abs(terms).max(initial=0.0)))
-        distance = abs(got - expected)
-        good = bool(distance <= atol + rtol * scale)
-        yield Row(order, name, probe, expected, got, distance / max(scale, atol), good)
+def _pushed(
+    fn: Any, count: int, places: tuple[int, ...], sens: Any, along: tuple[Tensor, ...]
+) -> Any:
+    """As ``_derivative``, by the tangent."""
+    tangent = TangentFunction(fn, count, places)
+
+    def pushed(*inputs: Any) -> Any:
+        return contracted(tangent(*inputs, *along)[1], sens)
+
+    return pushed
 
 
-def _directions(
-    at: np.ndarray, count: int, rng: np.random.Generator
-) -> Iterator[tuple[str, np.ndarray]]:
-    for number in range(count if at.size > 1 else 0):
-        yield (
-            f"direction {number + 1}",
-            rng.choice([-1.0, 1.0], at.shape) * (0.5 + rng.random(at.shape)),
-        )
-    few = min(at.size, EACH_ELEMENT)
-    for flat in sorted(rng.choice(at.size, few, replace=False)) if few else ():
-        place = np.unravel_index(flat, at.shape)
-        unit = np.zeros(at.shape)
-        unit[place] = 1.0
-        yield f"element {[int(k) for k in place]}", unit
-
-
-def _difference(
-    function: Callable[[np.ndarray], float], at: np.ndarray, direction: np.ndarray, step: float
-) -> float:
-    """The derivative along ``direction``: Richardson's formula on two central differences."""
-
-    def central(h: float) -> float:
-        return (function(at + h * direction) - function(at - h * direction)) / (2.0 * h)
-
-    return (4.0 * central(step / 2.0) - central(step)) / 3.0
+def contracted(out: Any, sens: Any) -> Any:
+    """The inner product of two values of one structure."""
+    if isinstance(sens, Tensor):
+        return (out * sens).sum()
+    total = 0.0
+    if isinstance(sens, dict):
+        for key in sens:
+            total = total + contracted(out[key], sens[key])
+    if isinstance(sens, (tuple, list)):
+        for part, other in zip(out, sens):
+            total = total + contracted(part, other)
+    return total
 
 
 def _run(fn: Any, inputs: Sequence[Any], weights: Sequence[Parameter]) -> Any:

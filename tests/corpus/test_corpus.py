@@ -89,6 +89,15 @@ def test_derivatives_of_order_one_and_two(case: Case) -> None:
 
 
 @every_case
+def test_forward_mode_and_both_modes_over_each_other(case: Case) -> None:
+    modes = ("reverse", "forward", "forward-over-reverse", "reverse-over-forward")
+    report = check_grads(case.make(), case.inputs, modes=modes, order=1, directions=1)
+    assert {(row.order, row.what) for row in report.rows} == {
+        (order, what) for order in (1, 2) for what in ("gradient", "tangent", "inner product")
+    } - {(2, "inner product")}
+
+
+@every_case
 def test_optimising_changes_no_gradient(case: Case) -> None:
     assert_alike(all_gradients(case, 0), all_gradients(case, 1), 1e-5)
 

@@ -8,6 +8,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.testing import numeric
 from autodiff_compiler.testing.numeric import check_grads
 
@@ -130,9 +131,58 @@ def test_float32_is_doubled_wherever_a_program_says_it():
     assert out.dtype == ms.float32
 
 
-def test_only_reverse():
-    with pytest.raises(ValueError, match="the only mode is 'reverse'"):
-        check_grads(lambda x: x, [X], modes=("forward",))
+ALL_MODES = (
+    "reverse", "forward", "forward-over-reverse", "reverse-over-forward", "forward-over-forward",
+)  # fmt: skip
+
+
+def test_every_mode_and_both_together():
+    report = check_grads(Net(), [X, 1], modes=ALL_MODES)
+    kinds = {(row.order, row.what) for row in report.rows}
+    whats = ("gradient", "tangent", "inner product")
+    assert kinds == {(order, what) for order in (1, 2) for what in whats}
+    assert {row.name for row in report.rows if row.what == "tangent"} >= {"w"}
+    third = check_grads(lambda x: x * x * x, [X], modes=("forward-over-reverse-over-forward",))
+    assert {(row.order, row.what) for row in third.rows} == {
+        (1, "tangent"), (2, "gradient"), (3, "tangent"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["backward", "forward-over-", "reverse over forward", ""])
+def test_a_mode_that_is_none(mode):
+    with pytest.raises(ValueError, match=f"there is no mode '{mode}'"):
+        check_grads(lambda x: x * x, [X], modes=("reverse", mode))
+
+
+def square(x):
+    return x * x
+
+
+@pytest.mark.parametrize("factor", [-1.0, 1.00001])
+def test_a_wrong_tangent_is_caught(monkeypatch, factor):
+    right = TangentFunction.__call__
+
+    def wrong(self, *args, **kwargs):
+        value, dot = right(self, *args, **kwargs)
+        return value, dot * factor
+
+    monkeypatch.setattr(numeric.TangentFunction, "__call__", wrong)
+    with pytest.raises(AssertionError, match="the tangent of order 1 in 'x' is wrong"):
+        check_grads(square, [X], modes=("forward",), order=1)
+
+
+def test_ways_that_disagree_by_little_are_caught(monkeypatch):
+    """Less than a difference can tell."""
+    right = TangentFunction.__call__
+
+    def wrong(self, *args, **kwargs):
+        value, dot = right(self, *args, **kwargs)
+        return value, dot * (1.0 + 1e-9)
+
+    monkeypatch.setattr(numeric.TangentFunction, "__call__", wrong)
+    check_grads(square, [X], modes=("forward",), order=1)
+    with pytest.raises(AssertionError, match="the inner product of order 1"):
+        check_grads(square, [X], modes=("reverse", "forward"), order=1)
 
 
 def test_state_is_put_back():
