@@ -11,6 +11,7 @@ memory it may lie in was given to another result. It does not ask how the writes
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -19,6 +20,8 @@ from autodiff_compiler.ir.types import ArrayType, ScalarType
 
 Cells: TypeAlias = frozenset[Value]
 NONE: Cells = frozenset()
+#: What one iteration spoils the next may read, or the one after.
+ITERATIONS = 3
 
 
 def writes_to(op: Op) -> Value | None:
@@ -90,21 +93,22 @@ class _Cells:
 
     def plain(self, op: Op) -> None:
         target = writes_to(op)
-        if target is not None:
-            self.add(op.result, self.of(target))
-            return
-        known = all(isinstance(type_of(value), (ArrayType, ScalarType))
-                    for value in (*op.operands, *op.results))  # fmt: skip
-        if op.opdef.views:
-            seen = [operand for place, operand in enumerate(op.operands)
-                    if op.opdef.operand_name(place) in op.opdef.views]  # fmt: skip
-            shared = self.all(seen)
-        elif op.name == "lent" or known and op.opdef.kind not in ("container", "control"):
-            shared = NONE
-        else:
-            shared = self.all(op.operands)
+        shared = self.all(shares(op))
         for result in op.results:
-            self.add(result, shared | (frozenset() if op.opdef.views else frozenset([result])))
+            self.add(result, shared if target or op.opdef.views else shared | {result})
+
+
+def shares(op: Op) -> list[AnyOperand]:
+    """The operands of a plain operation in whose memory a result may lie."""
+    if writes_to(op) is not None:
+        return [op.operands[-1]]
+    if op.opdef.views:
+        return [operand for place, operand in enumerate(op.operands)
+                if op.opdef.operand_name(place) in op.opdef.views]  # fmt: skip
+    known = all(isinstance(type_of(value), (ArrayType, ScalarType))
+                for value in (*op.operands, *op.results))  # fmt: skip
+    computes = known and op.opdef.kind not in ("container", "control")
+    return [] if computes or op.name == "lent" else list(op.operands)
 
 
 def check_writes(function: Function, demand: Callable[[bool, str], None]) -> None:
@@ -114,43 +118,114 @@ def check_writes(function: Function, demand: Callable[[bool, str], None]) -> Non
 
 
 class _Writes:
+    """Runs a function with pieces of memory for values: every loop for a few iterations, both
+    branches of an ``if``. ``where`` are the pieces that a value may lie in now, ``stale`` the
+    values that lie where another result was put since."""
+
     def __init__(self, function: Function, demand: Callable[[bool, str], None]):
         self.function, self.demand = function, demand
-        self.lies = cells(function.body)
+        self.pieces = itertools.count()
+        self.where: dict[Value, frozenset[int]] = {}
         self.stale: set[Value] = set()
-        self.lent = {op.result for op in function.body.ops if op.name == "lent"}
+        self.lent: frozenset[int] = frozenset()
 
     def check(self) -> None:
         body = self.function.body
+        for param in body.params:
+            self.define(param, self.new())
+        self.foreign = self.all(body.params)
         self.region(body)
         for value in body.yields:
             if isinstance(value, Value) and value.name != "residuals":
-                kept = self.lies.get(value, NONE) & self.lent
+                kept = self.where[value] & self.lent
                 self.demand(not kept, f"{value} is returned in memory that is only lent")
 
+    def new(self) -> frozenset[int]:
+        return frozenset([next(self.pieces)])
+
+    def all(self, operands: Iterable[AnyOperand]) -> frozenset[int]:
+        found = (self.where[operand] for operand in operands if isinstance(operand, Value))
+        return frozenset().union(*found)
+
+    def define(self, value: Value, pieces: frozenset[int]) -> None:
+        self.where[value] = pieces
+        self.stale.discard(value)
+
     def region(self, region: Region) -> None:
-        self.stale.difference_update(region.params)
         for op in region.ops:
-            self.read(op.operands)
-            for _ in range(2):  # what an iteration spoils, the next one may read
-                for inner in op.regions:
-                    self.region(inner)
-            target = writes_to(op)
-            if target is not None:
-                self.write(op, target)
-            self.stale.difference_update(op.results)
+            if op.name == "if":
+                self.read(op.operands)
+                self.branches(op)
+            elif op.regions:
+                self.read(op.operands)
+                self.loop(Loop(op))
+            else:
+                self.plain(op)
         self.read(region.yields)
+
+    def plain(self, op: Op) -> None:
+        target = writes_to(op)
+        self.read(op.operands if target is None else op.operands[:-1])
+        pieces = self.all(shares(op))
+        if target is not None:
+            self.write(op, target)
+        for result in op.results:
+            own = target is None and not op.opdef.views
+            self.define(result, pieces | self.new() if own else pieces)
+        if op.name == "lent":
+            self.lent |= self.where[op.result]
+
+    def branches(self, op: Op) -> None:
+        """One of them runs, after which what any of them spoils is spoilt."""
+        before, spoilt = self.stale, set(self.stale)
+        for inner in op.regions:
+            self.stale = set(before)
+            self.region(inner)
+            spoilt |= self.stale
+        self.stale = spoilt
+        for result, *yields in zip(op.results, *(inner.yields for inner in op.regions)):
+            self.define(result, self.all(yields))
+
+    def loop(self, loop: Loop) -> None:
+        now = [self.all([init]) for init in loop.inits]
+        ever = list(now)
+        for stacked in loop.stacked:
+            self.define(stacked, frozenset())
+        for _ in range(ITERATIONS):
+            for region in loop.op.regions:
+                params = loop.carry_params if region is loop.body else region.params
+                for param, pieces in zip(params, now):
+                    self.define(param, pieces)
+                if region is loop.body:
+                    self.enter(loop)
+                self.region(region)
+            now = [self.all([value]) for value in loop.carry_yields]
+            ever = [a | b for a, b in zip(ever, now)]
+            for stacked, item in zip(loop.stacked, loop.stack_yields):
+                self.where[stacked] |= self.all([item])
+        for result, pieces in zip(loop.carried, ever):
+            self.define(result, pieces)
+        self.define(loop.count, frozenset())
+
+    def enter(self, loop: Loop) -> None:
+        for lead in (loop.position, loop.index):
+            if lead is not None:
+                self.define(lead, frozenset())
+        for param, source in zip(loop.read_params, loop.reads):
+            self.read([source])
+            self.define(param, self.all([source]))
 
     def read(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
             if isinstance(operand, Value):
-                self.demand(
-                    operand not in self.stale, f"{operand} is read after it was overwritten"
-                )
+                fresh = operand not in self.stale
+                self.demand(fresh, f"{operand} is read after it was overwritten")
 
     def write(self, op: Op, target: Value) -> None:
-        lies = self.lies.get(target, NONE)
-        foreign = lies & set(self.function.params)
-        self.demand(not foreign, f"{op.result} is written over {target}, which is the caller's")
+        pieces = self.where[target]
+        self.demand(
+            not pieces & self.foreign,
+            f"{op.result} is written over {target}, which is the caller's",
+        )
         self.demand(target.type == op.result.type, f"{op.result} does not fit over {target}")
-        self.stale.update(value for value, where in self.lies.items() if where & lies)
+        self.stale.update(value for value, lies in self.where.items() if lies & pieces)

@@ -6,8 +6,8 @@ the memory of any array that is dead, else into one of the work arrays that a ca
 (``work``, which is None for each where nobody lends any). What a caller receives is never in lent
 memory, except for residuals, which live until backward has run. The law is ``ir/memory.py``'s.
 
-This is the last pass: nothing is differentiated after it. Only whole functions are looked at, not
-the insides of loops and branches; only results of known size, from ``LARGE`` bytes on.
+This is the last pass: nothing is differentiated after it. It looks at results of known size, from
+``LARGE`` bytes on. What an iteration or a branch hands on is left in memory of its own.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -33,7 +33,7 @@ func @f(%x: f32[99999], %work: (f32[99999], f32[99999])) -> (f32[99999]) {
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,7 +41,7 @@ import numpy as np
 
 from autodiff_compiler.ir.memory import Cells, cells
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import uses_of
+from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type, item_size
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import into, lent
@@ -67,21 +67,22 @@ class Reused:
 
 def reuse(function: Function, lends: bool = True) -> Reused:
     """``function`` with large results in memory that is there; a called one is lent nothing."""
-    if not any(_bytes(value.type) >= LARGE for op in function.body.ops for value in op.results):
+    body = function.body
+    if not any(_bytes(value.type) >= LARGE for op in body.walk() for value in op.results):
         return Reused(function)
-    plan = _Plan(function, lends)
-    ops = [made for place, op in enumerate(function.body.ops) for made in plan.visit(place, op)]
-    work = tuple(value.type for value in plan.buffers)
-    if not plan.changed:
+    memory = _Memory(cells(body), lends)
+    residuals = [v for v in function.returns if isinstance(v, Value) and v.name == "residuals"]
+    plan = _Plan(memory, body, residuals if lends else ())
+    body = plan.rewritten()
+    work = tuple(value.type for value in memory.buffers)
+    if body is function.body:
         return Reused(function)
-    params = function.params
     if work:
         given = Value(TupleType(work), "work")
-        params = (*params, given)
-        ops[:0] = [Op(lent, (given,), {"key": key}, (value,), NOWHERE, "primal")
-                   for key, value in enumerate(plan.buffers)]  # fmt: skip
-    body = Region(params, tuple(ops), function.returns)
-    return Reused(with_body(function, body), work, frozenset(plan.slots.values()))
+        opened = [Op(lent, (given,), {"key": key}, (value,), NOWHERE, "primal")
+                  for key, value in enumerate(memory.buffers)]  # fmt: skip
+        body = Region((*body.params, given), (*opened, *body.ops), body.yields)
+    return Reused(with_body(function, body), work, frozenset(memory.slots.values()))
 
 
 @dataclass(frozen=True)
@@ -94,55 +95,110 @@ class _Piece:
     elementwise: bool
 
 
-class _Plan:
-    """Goes through a function, knowing at each place which memory is dead."""
+class _Memory:
+    """What is known of memory wherever control is: the lent arrays, and what is in them."""
 
-    def __init__(self, function: Function, lends: bool):
-        self.lends, self.changed = lends, False
-        self.lies = cells(function.body)
-        self.made = {value for op in function.body.ops for value in op.results}
-        self.last: dict[Value, int] = {}
-        for place, op in enumerate(function.body.ops):
-            inner = [v for region in op.regions for each in region.walk() for v in uses_of(each)]
-            self.note([*uses_of(op), *inner], place)
-        residuals = [v for v in function.returns if isinstance(v, Value) and v.name == "residuals"]
-        self.note(residuals if lends else (), len(function.body.ops))
-        escaping = [v for v in function.returns if not lends or v not in residuals]
-        #: Cells that outlive the call in the caller's hands.
-        self.escaping: set[Value] = set().union(*map(self.cells, escaping))
+    def __init__(self, lies: Mapping[Value, Cells], lends: bool):
+        self.lies, self.lends = lies, lends
         self.buffers: list[Value] = []
         self.free: dict[Type, list[int]] = {}
         #: The lent array that a cell is in, and the value that was put there last.
         self.slots: dict[Value, int] = {}
         self.holders: dict[int, Value] = {}
 
-    def note(self, values: Sequence[Value], place: int) -> None:
-        for value in values:
-            for cell in self.cells(value):
-                self.last[cell] = place
-
     def cells(self, value: AnyOperand) -> Cells:
         return self.lies.get(value, frozenset()) if isinstance(value, Value) else frozenset()
 
+    def release(self, cell: Value) -> None:
+        slot = self.slots.pop(cell)
+        self.free.setdefault(self.buffers[slot].type, []).append(slot)
+
+    def take(self, result: Value) -> Value:
+        """A lent array for ``result``: one that is free, else one more."""
+        free = self.free.get(result.type)
+        if free:
+            slot = free.pop()
+        else:
+            slot = len(self.buffers)
+            self.buffers.append(Value(result.type, "buffer"))
+        target = self.holders.get(slot, self.buffers[slot])
+        self.slots[result], self.holders[slot] = slot, result
+        return target
+
+    def hand_on(self, argument: Value, result: Value) -> None:
+        """``result`` is where ``argument`` was."""
+        slot = self.slots.pop(argument, None)
+        if slot is not None:
+            self.slots[result], self.holders[slot] = slot, result
+
+
+class _Plan:
+    """Goes through a region, knowing at each place what is dead. What it yields is not, but for
+    ``residuals``, which may lie in lent memory."""
+
+    def __init__(self, memory: _Memory, region: Region, residuals: Sequence[Value] = ()):
+        self.memory, self.region = memory, region
+        self.made = {value for op in region.ops for value in op.results}
+        self.last: dict[Value, int] = {}
+        for place, op in enumerate(region.ops):
+            inner = [v for region in op.regions for each in region.walk() for v in uses_of(each)]
+            self.note([*uses_of(op), *inner], place)
+        self.note(residuals, len(region.ops))
+        #: Cells that outlive the region in somebody's hands.
+        self.escaping: set[Value] = set()
+        for value in region.yields:
+            if value not in residuals:
+                self.escaping |= memory.cells(value)
+
+    def note(self, values: Sequence[Value], place: int) -> None:
+        for value in values:
+            for cell in self.memory.cells(value):
+                self.last[cell] = place
+
+    def rewritten(self) -> Region:
+        """The region with writes to memory; the same object where there are none."""
+        ops: list[Op] = []
+        for place, op in enumerate(self.region.ops):
+            self.release(place)
+            ops += self.visit(place, map_regions(op, self.inside))
+        self.release(len(self.region.ops))
+        if all(a is b for a, b in zip(ops, self.region.ops)):
+            return self.region
+        return Region(self.region.params, tuple(ops), self.region.yields)
+
+    def release(self, place: int) -> None:
+        """Frees the lent arrays of what was made here and is not read from ``place`` on."""
+        for cell in [*self.memory.slots]:
+            if cell in self.made and self.last.get(cell, place) < place:
+                self.memory.release(cell)
+
+    def inside(self, region: Region) -> Region:
+        """A region within, whose values are seen in it alone."""
+        holders, taken = dict(self.memory.holders), set(self.memory.slots)
+        found = _Plan(self.memory, region).rewritten()
+        for cell in set(self.memory.slots) - taken:
+            self.memory.release(cell)
+        self.memory.holders = holders
+        return found
+
     def visit(self, place: int, op: Op) -> Sequence[Op]:
         """What stands for ``op``."""
-        for cell in [cell for cell in self.slots if self.last.get(cell, -1) < place]:
-            slot = self.slots.pop(cell)
-            self.free.setdefault(self.buffers[slot].type, []).append(slot)
-        pieces = _pieces(op)
+        pieces, lends = _pieces(op), self.memory.lends
         escapes = not pieces or op.result in self.escaping
-        if not pieces or len(pieces) > 1 and (escapes or not self.lends):
+        if not pieces or len(pieces) > 1 and (escapes or not lends):
             return (op,)
         targets: list[Value] = []
         for number, piece in enumerate(pieces):
             later = {v for after in pieces[number + 1 :] for v in after.arguments}
             target = self.in_place(piece, place, later, escapes)
-            if target is None and self.lends and not escapes:
-                target = self.take(piece.result)
+            if target is None and lends and not escapes:
+                target = self.memory.take(piece.result)
             if target is None:
                 return (op,)
+            if piece.result is not op.result:
+                self.made.add(piece.result)  # a temporary
+                self.last[piece.result] = place
             targets.append(target)
-        self.changed = True
         return [
             replace(op, opdef=into, operands=(*piece.arguments, target), attrs={"text": piece.text},
                     results=(piece.result,))
@@ -155,37 +211,19 @@ class _Plan:
             if not isinstance(argument, Value) or argument.type != piece.result.type:
                 continue
             # The very array that an operation made: a view may be stretched, and read-only.
-            (cell, *others) = self.cells(argument) or (argument,)
+            (cell, *others) = self.memory.cells(argument) or (argument,)
             owned = cell is argument and not others and cell in self.made
             owned = owned and cell not in self.escaping
             dead = self.last.get(cell, place) <= place and not any(
-                cell == v or cell in self.cells(v) for v in later
+                cell == v or cell in self.memory.cells(v) for v in later
             )
-            temporary = argument not in self.lies and argument not in later
-            is_lent = cell in self.slots
+            temporary = argument not in self.memory.lies and argument not in later
+            is_lent = cell in self.memory.slots
             if not (owned and dead or temporary) or escapes and is_lent:
                 continue
-            if is_lent:
-                self.slots[piece.result] = slot = self.slots.pop(cell)
-                self.holders[slot] = piece.result
-            if piece.result not in self.lies:
-                self.last[piece.result] = place
+            self.memory.hand_on(argument, piece.result)
             return argument
         return None
-
-    def take(self, result: Value) -> Value:
-        """A lent array for ``result``: one that is free, else one more."""
-        free = self.free.get(result.type)
-        if free:
-            slot = free.pop()
-        else:
-            slot = len(self.buffers)
-            self.buffers.append(Value(result.type, "buffer"))
-        target = self.holders.get(slot, self.buffers[slot])
-        self.slots[result], self.holders[slot] = slot, result
-        if result not in self.lies:
-            self.last[result] = -1  # a temporary: free when the operation is done
-        return target
 
 
 def _pieces(op: Op) -> list[_Piece]:

@@ -56,6 +56,18 @@ def test_a_view_keeps_its_memory_alive():
     assert "%v: f32[200,200] = into %u, %buffer.1" in text
 
 
+def test_what_lives_in_one_iteration_is_put_in_memory_too():
+    text = reused(function(
+        f"%x: {BIG}, %w: {BIG}", BIG, f"%k: {BIG} = sin %w",
+        f"%y: {BIG}, %n: int = for %p, %i in (0, 3, 1) carry (%c: {BIG} = %x) {{",
+        f"%u: {BIG} = mul %c, %k", f"%v: {BIG} = exp %u", f"%s: {BIG} = add %v, %c",
+        "yield carry %s", "}", f"%z: {BIG} = mul %y, %k", "return %z"))  # fmt: skip
+    assert "%k: f32[20000] = into %w, %buffer " in text  # captured: not over in an iteration
+    assert "%u: f32[20000] = into %c, %k, %buffer.1" in text
+    assert "%v: f32[20000] = into %u, %u" in text
+    assert "%s: f32[20000] = add %v, %c" in text  # handed on
+
+
 def test_what_is_small_or_of_unknown_size_is_left_alone():
     for type_ in ("f32[100]", "f32[b,20000]", "f32[?,20000]"):
         text = function(f"%x: {type_}", type_, f"%u: {type_} = sin %x", f"%v: {type_} = exp %u",
