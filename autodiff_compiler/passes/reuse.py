@@ -233,6 +233,8 @@ def _pieces(op: Op) -> list[_Piece]:
         return []
     if _bytes(op.result.type) < LARGE or op.opdef.views:
         return []
+    if any(getattr(type_, "dtype", None) == "bfloat16" for type_ in (*op.types, op.result.type)):
+        return []  # computed with in float32, and rounded: more than NumPy's own call
     names = tuple(op.opdef.operand_name(place) for place in range(len(op.operands)))
     power = op.operands[1] if len(op.operands) == 2 else None
     plan = steps(op.opdef.template(op.types, op.attrs), names,
