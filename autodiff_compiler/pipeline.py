@@ -26,10 +26,11 @@ from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
+from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.reuse import Reused, reuse
-from autodiff_compiler.passes.runner import run
+from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.plan import Compiled, Request, Slot
 from autodiff_compiler.span import NOWHERE
 
@@ -147,6 +148,8 @@ def _build(
         _verify(half, "differentiated: split")
     finished = [run(half, ("unrule", *passes)) for half in halves]
     finished[-1] = own_results(finished[-1])
+    if request.opt_level:
+        finished = [everywhere(half, in_place) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:

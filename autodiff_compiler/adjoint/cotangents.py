@@ -37,6 +37,7 @@ from autodiff_compiler.operators.containers import (
     make_dict,
     make_tuple,
 )
+from autodiff_compiler.operators.lists import list_add_at
 from autodiff_compiler.operators.structure import cast, full, full_like, shape_argument
 from autodiff_compiler.operators.tapes import list_ones, zeros_if_set
 
@@ -268,6 +269,12 @@ class Cotangents:
             known = self.so_far((target, path))
             total = ct if known is None else add_cotangents(known, ct)
             self.entries[target, path] = self.names.give(total, target, path)
+
+    def add_at(self, target: AnyOperand, ct: AnyOperand, at: AnyOperand) -> None:
+        """Adds ``ct`` to the cotangent of the item ``at`` of the list ``target``."""
+        if isinstance(target, Value) and target in self.varied:
+            total = list_add_at(self.leaf((target, ())), ct, at)
+            self.entries[target, ()] = self.names.give(total, target)
 
 
 class LoopCotangents(Cotangents):

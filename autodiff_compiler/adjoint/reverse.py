@@ -259,7 +259,7 @@ def _sens(names: Names, function: Function, position: int, type_: Type) -> Value
     return names.fresh(type_, Value(type_, "out"))
 
 
-def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
+def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents, last_first: bool = False) -> Op:
     """An operation that its record knows the derivative of."""
     wanted = [k for k, x in enumerate(op.operands) if isinstance(x, Value) and x in sweep.varied]
     if op.opdef.kind == "zero" or not wanted or not any(map(scope.has, op.results)):
@@ -268,7 +268,7 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
     facts = facts_of(op.opdef, op.operands, op.attrs, op.results if several else op.result)
     cotangents = tuple(scope.whole(result) for result in op.results)
     facts["ct"] = cotangents if several else cotangents[0]
-    for position in wanted:
+    for position in reversed(wanted) if last_first else wanted:
         name = op.opdef.operand_name(position)
         rule = op.opdef.rule(op.opdef.adjoint, name)
         if rule is None:
@@ -306,6 +306,19 @@ def reverse_list(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
     return op
 
 
+def reverse_change(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
+    """A change of a list: what goes to the item is read before its place is given up."""
+    return reverse_plain(sweep, op, scope, last_first=True)
+
+
+def reverse_list_item(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
+    """An item's cotangent is added to that of its list, in its place: a sum of whole lists for
+    each item that is read would take too long."""
+    if scope.has(op.result):
+        scope.add_at(op.operands[0], scope.whole(op.result), op.operands[1])
+    return op
+
+
 RULES: dict[str, Rule | Callable[..., Op]] = {
     "if": reverse_if,
     "for": reverse_loop,
@@ -316,4 +329,7 @@ RULES: dict[str, Rule | Callable[..., Op]] = {
     "make_dict": reverse_items,
     "item": reverse_item,
     "make_list": reverse_list,
+    "list_item": reverse_list_item,
+    "list_append": reverse_change,
+    "list_set": reverse_change,
 }

@@ -28,6 +28,7 @@ from autodiff_compiler.emit.statements import (
     localised,
     name_of,
     renamed,
+    value_in,
 )
 from autodiff_compiler.emit.templates import fill, fill_statements
 from autodiff_compiler.emit.unparse import print_expression
@@ -137,6 +138,9 @@ class Composer:
             slots, _ = self.slots(op, template)
             self.emit(Lines(localised(fill_statements(template, slots, ""))), op)
             return
+        if op.attrs.get("in_place"):
+            self.change(op, template)
+            return
         if "{out}" in template:
             slots, _ = self.slots(op, template)
             out = cast(str, self.token(op.result))  # a value where text will be
@@ -148,6 +152,16 @@ class Composer:
             self.waiting[op.result] = Waiting(op, tree, depth + 1)
         else:
             self.emit(Assign(self.targets(op), tree), op)
+
+    def change(self, op: Op, template: str) -> None:
+        """A list that is changed where it stands; what reads lists may not wait any longer."""
+        slots, _ = self.slots(op, template)
+        self.flush()
+        out, before = self.token(op.result), slots[op.opdef.operands[0]]
+        self.emit(Moves(((out, before),), "yield"), op)
+        old = value_in(before)  # by now another name of the list
+        slots = {k: renamed(s, lambda name: out if name is old else name) for k, s in slots.items()}
+        self.emit(Lines(localised(fill_statements(template, slots, cast(str, out)))), op)
 
     def may_wait(self, op: Op, region: Region) -> bool:
         """Whether the result of ``op`` can be written inside its user."""

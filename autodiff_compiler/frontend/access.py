@@ -11,6 +11,7 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnknownAttribute
+from autodiff_compiler.frontend import lists, make
 from autodiff_compiler.frontend.comparisons import Comparisons
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.resolve import MISSING, suggested
@@ -20,6 +21,7 @@ from autodiff_compiler.frontend.values import (
     Closure,
     Frame,
     HeapMethod,
+    NeedStatic,
     Ref,
 )
 from autodiff_compiler.ir.nodes import Value
@@ -28,6 +30,8 @@ from autodiff_compiler.operators import containers, elementwise, indexing, numbe
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
 from autodiff_compiler.vocabulary.missing import no_such
 
+#: What a comprehension goes through, and what it collects, in variables of its own.
+SOURCE, ITEMS = "<source>", "<items>"
 #: The ``!r``, ``!s`` and ``!a`` of an f-string, by the parser's codes.
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
 
@@ -47,6 +51,9 @@ BARRIERS: dict[str, Callable[..., Any]] = {
 
 class Access(Comparisons):
     """Adds containers, attributes and subscripts to ``Comparisons``."""
+
+    #: The indices of the loops around this point that are short enough to be written out.
+    countable: frozenset[Value] = frozenset()
 
     # ---- containers
 
@@ -81,40 +88,71 @@ class Access(Comparisons):
         return frozenset(self.static(item, "a set's item") for item in self._items(node.elts))
 
     def eval_ListComp(self, node: Any) -> Any:
-        return self.new_list(self._comprehended(node.generators, [node.elt]))
+        found = self._comprehended(node, [node.elt])
+        return found if isinstance(found, Ref) else self.new_list(found)
 
     def eval_GeneratorExp(self, node: Any) -> Any:
-        return tuple(self._comprehended(node.generators, [node.elt]))
+        found = self._comprehended(node, [node.elt])
+        return found if isinstance(found, Ref) else tuple(found)
 
     def eval_SetComp(self, node: Any) -> Any:
-        items = self._comprehended(node.generators, [node.elt])
+        items = self.sequence(self._comprehended(node, [node.elt]))
         return frozenset(self.static(item, "a set's item") for item in items)
 
     def eval_DictComp(self, node: Any) -> Any:
-        pairs = self._comprehended(node.generators, [node.key, node.value])
+        pairs = self.sequence(self._comprehended(node, [node.key, node.value]))
         made = {self.static(key, "a dict's key"): value for key, value in pairs}
         return self.allocate("dict", made)
 
-    def _comprehended(self, generators: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
-        """The items of a comprehension, which is written out; its variables are its own."""
-        around = self.frame
+    def _comprehended(self, node: Any, wanted: Sequence[Any]) -> list[Any] | Ref:
+        """The items of a comprehension, whose variables are its own: written out, or if they are
+        many, or nobody knows how many, the list that a loop makes."""
+        source = self.evaluate(node.generators[0].iter)
         items: list[Any] = []
-        inner = Frame(around.source, around.function, around)
-        with self.inside(inner, {}):
-            self._generate(list(generators), wanted, items)
+        with self.inside(Frame(self.frame.source, self.frame.function, self.frame), {}):
+            before = self.state.fork()
+            try:
+                if len(wanted) == 1 and self.is_loop(source):
+                    return self._collected(node, source)
+                self._generate(list(node.generators), wanted, items, source)
+            except NeedStatic:
+                if len(wanted) > 1 or not any(part.ifs for part in node.generators):
+                    raise
+                self.state.become(before)
+                return self._collected(node, source)
         return items
+
+    def _collected(self, node: Any, source: Any) -> Ref:
+        """The list that a loop makes of a comprehension."""
+        if not hasattr(node, "collecting"):
+            node.collecting = make.collecting(node, SOURCE, ITEMS)
+        self.state.names |= {SOURCE: source, ITEMS: self.new_list(())}
+        self.execute(node.collecting)
+        made: Ref = self.certainly(self.state.names[ITEMS])
+        return made
+
+    def is_loop(self, iterable: Any) -> bool:
+        """Whether a comprehension over ``iterable`` becomes a loop."""
+        raise NotImplementedError
+
+    def execute(self, node: Any) -> Any:
+        """Lowers a statement."""
+        raise NotImplementedError
 
     def inside(self, frame: Frame, names: dict[str, Any]) -> AbstractContextManager[None]:
         """``frame`` is the present one, with these variables, until the end of the block."""
         raise NotImplementedError
 
-    def _generate(self, generators: list[Any], wanted: Sequence[Any], items: list[Any]) -> None:
+    def _generate(
+        self, generators: list[Any], wanted: Sequence[Any], items: list[Any], source: Any = None
+    ) -> None:
         if not generators:
             values = [self.evaluate(node) for node in wanted]
             items.append(values[0] if len(values) == 1 else tuple(values))
             return
         first, *rest = generators
-        for item in self.sequence(self.evaluate(first.iter)):
+        source = self.evaluate(first.iter) if source is None else source
+        for item in self.sequence(source):
             self.assign(first.target, item)
             tests = (self.truth(self.evaluate(test)) for test in first.ifs)
             if all(self.static(test, "a comprehension's condition") for test in tests):
@@ -217,7 +255,15 @@ class Access(Comparisons):
         method = self.special(owner, "__getitem__")
         if method is not None:
             return self.call(method, (key,), {})
-        container = self.contents(owner)
+        container = self.state.heap[owner] if isinstance(owner, Ref) else owner
+        if self._wants_long(container, key):
+            long = lists.as_long(self, map(self.lifted, container))
+            if long is not None:
+                return lists.item(self, long, key)
+        if isinstance(container, Value):
+            if isinstance(key, slice):
+                return self.allocate("list", lists.part(self, container, key))
+            return lists.item(self, container, key)
         if isinstance(key, slice):
             key = slice(*(self.static(part, "a bound") for part in (key.start, key.stop, key.step)))
         key = self.static(key, "an index into a list, tuple or dict")
@@ -229,11 +275,21 @@ class Access(Comparisons):
         except (LookupError, TypeError) as error:
             raise self.translate(error, "this item cannot be read") from None
 
+    def _wants_long(self, container: Any, key: Any) -> bool:
+        """Whether an item of known items is asked for by a position that only a run knows. The
+        index of a short loop is none: such a loop is written out."""
+        known = isinstance(container, (tuple, list)) and isinstance(key, Value)
+        return known and not self.roots(key) <= self.countable
+
+    def roots(self, value: Any) -> set[Value]:
+        """The parameters (of functions and loops) that a value depends on."""
+        raise NotImplementedError
+
     def _value_item(self, owner: Value, key: Any) -> Any:
         if isinstance(owner.type, (TupleType, DictType)):
             return containers.item(owner, key=self.static(key, "an index into a tuple"))
         if isinstance(owner.type, ListType):
-            return containers.list_item(owner, key)
+            return lists.item(self, owner, key)
         if owner.type == SHAPE:
             return numbers.shape_item(owner, at=self.static(key, "an axis"))
         rest, index = self.encode_index(key)

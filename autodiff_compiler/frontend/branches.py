@@ -8,6 +8,7 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.heap import Holders, frozen, thawed
+from autodiff_compiler.frontend.meeting import as_type, common, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
     NUMBERS,
@@ -20,14 +21,13 @@ from autodiff_compiler.frontend.values import (
     State,
     Unreached,
     Unset,
-    as_type,
-    joined_type,
     leaves,
     rebuild,
     same,
+    same_skeleton,
 )
 from autodiff_compiler.frontend.writes import Writes
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.control import undefined
 
@@ -84,11 +84,19 @@ class Merger:
             if all(held.sole(ref) for held, ref in zip(self.holders, (left, right))):
                 inner = [held.state.heap.get(ref)
                          for held, ref in zip(self.holders, (left, right))]  # fmt: skip
-                return Fresh(left.kind, self.merge(inner[0], inner[1], name))
+                return Fresh(left.kind, self.contents(left.kind, inner[0], inner[1], name))
             return self._two_of_them(name, left.kind)
         if isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind == right.kind:
-            return Fresh(left.kind, self.merge(left.contents, right.contents, name))
+            return Fresh(left.kind, self.contents(left.kind, left.contents, right.contents, name))
         return self._apart(name, self._kind(left), self._kind(right))
+
+    def contents(self, kind: str, left: Any, right: Any, name: str) -> Any:
+        """As ``merge`` for the contents of two lists, which may differ in length, or dicts."""
+        if kind == "list" and not same_skeleton(left, right):
+            like = common(left, right, True)
+            if isinstance(like, Value):
+                return self._leaf(shaped(left, like), shaped(right, like), name)
+        return self.merge(left, right, name)
 
     def _kind(self, value: Any) -> str:
         """A compile-time value in the words of a message."""
@@ -107,10 +115,11 @@ class Merger:
             f"copy it, as in {kind}({name}), or set the items of one {kind} on both ways",
         )
 
-    def _leaf(self, left: AnyOperand, right: AnyOperand, name: str) -> Any:
-        type_ = joined_type(type_of(left), type_of(right))
+    def _leaf(self, left: Any, right: Any, name: str) -> Any:
+        types = leaf_type(left), leaf_type(right)
+        type_ = None if None in types else joined_type(*types)  # type: ignore[arg-type]
         if type_ is None:
-            return self._apart(name, str(type_of(left)), str(type_of(right)))
+            return self._apart(name, *map(str, types))
         if isinstance(type_, ArrayType):
             for number, (one, other, *_) in enumerate(self.pairs):
                 if one is left and other is right:  # two names of one tensor stay that
@@ -218,7 +227,7 @@ class Branches(Writes):
         for ref in {**left.heap, **right.heap}:
             if ref in left.heap and ref in right.heap:
                 contents = left.heap.get(ref), right.heap.get(ref)
-                heap[ref] = merger.merge(*contents, _named(ref, left.names))
+                heap[ref] = merger.contents(ref.kind, *contents, named(ref, left.names))
             else:
                 heap[ref] = left.heap.get(ref, right.heap.get(ref))
         results = self._add_if(test, merger, left_ops, right_ops)
@@ -282,6 +291,6 @@ def _flag(held: Any) -> Any:
     return held.flag if isinstance(held, Maybe) else held is not MISSING
 
 
-def _named(ref: Ref, names: Mapping[str, Any]) -> str:
+def named(ref: Ref, names: Mapping[str, Any]) -> str:
     """The variable that holds a list or dict, for names and messages."""
     return next((name for name, value in names.items() if value == ref), ref.kind)

@@ -14,6 +14,7 @@ import numpy as np
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.values import (
@@ -48,6 +49,10 @@ def _len(low: Access, value: Any) -> Any:
     method = low.special(value, "__len__")
     if method is not None:
         return low.call(method, (), {})
+    if isinstance(value, Ref):
+        value = low.state.heap[value]
+    elif not isinstance(value, Value):
+        low.world.assume_length(value)
     if isinstance(value, Value):
         if isinstance(value.type, ListType):
             return containers.list_length(value)
@@ -59,9 +64,7 @@ def _len(low: Access, value: Any) -> Any:
         if not shape:
             raise low.fail(DTypeError, "Not support len of a 0-D tensor")
         return shape[0]
-    if not isinstance(value, Ref):
-        low.world.assume_length(value)
-    return len(low.contents(value))
+    return len(value)
 
 
 def _kinds_of(low: Access, value: Value) -> tuple[type, ...]:
@@ -135,6 +138,11 @@ def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -
 
 
 def _sum(low: Access, items: Any, start: Any = 0) -> Any:
+    long = low.state.heap[items] if isinstance(items, Ref) else items
+    if lists.is_long(long):
+        found = lists.total(low, long, start)
+        if found is not None:
+            return found
     total = start
     for position, item in enumerate(low.sequence(items)):
         first = position == 0 and total == 0 and isinstance(total, int)
@@ -185,6 +193,11 @@ def _dict(low: Access, *args: Any, **items: Any) -> Ref:
         source = low.contents(args[0])
         made.update(source if isinstance(source, dict) else low.sequence(args[0]))
     return low.allocate("dict", {**made, **items})
+
+
+def _list(low: Access, items: Any = ()) -> Ref:
+    long = low.state.heap[items] if isinstance(items, Ref) else items
+    return low.allocate("list", long if lists.is_long(long) else tuple(low.sequence(items)))
 
 
 def _map(low: Access, function: Any, *sources: Any) -> tuple[Any, ...]:
@@ -243,7 +256,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     getattr: _getattr,
     hasattr: _hasattr,
     tuple: lambda low, items=(): tuple(low.sequence(items)),
-    list: lambda low, items=(): low.new_list(low.sequence(items)),
+    list: _list,
     dict: _dict,
     enumerate: lambda low, items, start=0: Iteration("enumerate", (items,), start),
     zip: lambda low, *items: Iteration("zip", items),
@@ -284,6 +297,8 @@ def _heap_method(
     if kwargs and method.name != "update":
         raise TypeError(f"{method.name}() takes no keyword arguments")
     contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref
+    if lists.is_long(contents):
+        return lists.method(low, ref, method.name, args)
     takes_any = method.name in ("append", "extend", "update")
     known = [] if takes_any else [low.static(arg, "a position or key") for arg in args[:1]]
     if ref.kind == "list":
@@ -300,7 +315,11 @@ def _heap_method(
             if method.name == "append":
                 items.append(args[0])
             elif method.name == "extend":
-                items.extend(low.sequence(args[0]))
+                added = heap[args[0]] if isinstance(args[0], Ref) else args[0]
+                if lists.is_long(added):
+                    heap[ref] = lists.demanded(low, lists.joined(low, contents, added))
+                    return None
+                items.extend(low.sequence(added))
             else:
                 result = getattr(items, method.name)(*(known + list(args[1:])))
             heap[ref] = tuple(items)

@@ -26,6 +26,7 @@ from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
 from autodiff_compiler.frontend.derivatives import Derivatives
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.hooks import TextHandle
+from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.objects import PACKAGE, is_users
@@ -45,6 +46,7 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
+from autodiff_compiler.ops import arrays
 from autodiff_compiler.ops.gradient import GradOperation
 from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive
@@ -60,6 +62,8 @@ CHANGES = frozenset(
 
 #: Files in these rooms whose functions are texts all the same: they call what the user passes in.
 TEXTS = ("autodiff_compiler.ops.higher_order",)
+#: Macros that take a list of run-time length.
+LISTED = (arrays.stack, arrays.concat)
 
 
 class Calls(Derivatives):
@@ -179,8 +183,9 @@ class Calls(Derivatives):
 
     def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Runs a function of this package now; on values it adds operations."""
-        given = [self.plain(arg) for arg in args]
-        named = {key: self.plain(arg) for key, arg in kwargs.items()}
+        lists_go = getattr(function, "function", function) in LISTED
+        given = [self.plain(arg, lists_go) for arg in args]
+        named = {key: self.plain(arg, lists_go) for key, arg in kwargs.items()}
         try:
             result = function(*given, **named)
         except CompileError:
@@ -190,10 +195,13 @@ class Calls(Derivatives):
             raise self.translate(error, f"{name} fails") from None
         return self.adopted(result)
 
-    def plain(self, arg: Any) -> Any:
-        """A heap list as a list, a heap dict as a dict, arrays as values."""
+    def plain(self, arg: Any, lists_go: bool = False) -> Any:
+        """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
+        run-time length may stay one."""
         if isinstance(arg, Ref):
-            contents = self.state.heap[arg]
+            contents = self.state.heap[arg] if lists_go else self.contents(arg)
+            if is_long(contents):
+                return contents
             if arg.kind == "list":
                 return [self.plain(item) for item in contents]
             return {key: self.plain(item) for key, item in contents.items()}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.frontend.heap import frozen, is_frozen
+from autodiff_compiler.frontend.meeting import common, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.resolve import MISSING
-from autodiff_compiler.frontend.values import Closure, Maybe, State
+from autodiff_compiler.frontend.values import CannotRoll, Closure, Maybe, Ref, State, Unset, leaves
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import Type
@@ -32,10 +33,15 @@ class Walk:
     items: Sequence[Any] | None = None
 
     @property
+    def size(self) -> int | None:
+        """The number of iterations, if it is known."""
+        known = [bound for bound in self.bounds if isinstance(bound, int)]
+        return len(range(*known)) if len(known) == 3 else None
+
+    @property
     def runs(self) -> bool:
         """Whether it certainly makes an iteration."""
-        known = [bound for bound in self.bounds if isinstance(bound, int)]
-        return len(known) == 3 and len(range(*known)) > 0
+        return bool(self.size)
 
 
 @dataclass
@@ -63,7 +69,7 @@ def carried_by(carry: Carried, key: Key, state: State) -> Any:
     """What ``carry`` takes from a state, in the structure that it shows."""
     value = get(state, key)
     value = value.value if isinstance(value, Maybe) else value
-    return frozen(value, state) if is_frozen(carry.like) else value
+    return shaped(frozen(value, state) if is_frozen(carry.like) else value, carry.like)
 
 
 def is_constant(value: Any) -> bool:
@@ -75,3 +81,25 @@ def is_constant(value: Any) -> bool:
 
 def name_of(key: Key) -> str:
     return key if isinstance(key, str) else f"this {key.kind}"
+
+
+def common_structure(key: Key, before: Any, after: Any) -> Any:
+    """A value with the structure that a variable has before and after an iteration."""
+    is_list = isinstance(key, Ref) and key.kind == "list"
+    like = None if isinstance(before, Unset) else common(before, after, is_list)
+    if like is None:
+        raise CannotRoll(
+            f"the structure of '{name_of(key)}' changes from one iteration to the next"
+        )
+    return like
+
+
+def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type]:
+    """The types that hold values of these types, and the leaves of ``after``."""
+    types = []
+    for a, b in zip(have, map(leaf_type, leaves(after))):
+        type_ = None if a is None or b is None else joined_type(a, b)
+        if type_ is None:
+            raise CannotRoll(f"'{name_of(key)}' is {a} before an iteration and {b} after it")
+        types.append(type_)
+    return types

@@ -8,6 +8,7 @@ from typing import Any
 from autodiff_compiler.errors import CallError, CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.batches import Batch, is_mapped
 from autodiff_compiler.frontend.hooks import Hooks
+from autodiff_compiler.frontend.lists import sensitivity
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
@@ -85,7 +86,9 @@ class Derivatives(Hooks):
         }  # fmt: skip
         if request.aux or made.writes:
             attrs["outputs"] = (int(request.aux),)
-        operands = [*made.operands, *([self.packed(self.lifted(sens))] if attrs["sens"] else [])]
+        operands = list(made.operands)
+        if attrs["sens"]:
+            operands.append(sensitivity(self, self.lifted(sens), type_of(made.returned)))
         params = made.function.params
         values = self._returned(made) if attrs["value"] else []
         results = [Value(params[place].type, f"d_{params[place].name}") for place in wrt]

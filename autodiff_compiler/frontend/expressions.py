@@ -17,7 +17,9 @@ from autodiff_compiler.errors import (
     UnknownName,
     UnsupportedSyntax,
 )
+from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.naming import NAMELESS, variables
 from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
 from autodiff_compiler.frontend.source import Source
@@ -25,6 +27,7 @@ from autodiff_compiler.frontend.values import (
     NUMBERS,
     Frame,
     Maybe,
+    NeedItems,
     NeedStatic,
     Poisoned,
     PoisonTouched,
@@ -234,11 +237,23 @@ class Expressions:
             method = self.special(thing, f"__{side}{name}__")
             if method is not None:
                 return self.call(method, (other,), {})
-        contents = [self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right)]
-        if sign == "Add" and all(isinstance(c, tuple) for c in contents):
-            return self.new_list(contents[0] + contents[1])
-        if sign == "Mult" and any(isinstance(c, int) for c in contents):
-            return self.new_list(contents[0] * contents[1])
+        one, two = (self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right))
+        if sign == "Add" and isinstance(one, tuple) and isinstance(two, tuple):
+            return self.new_list(one + two)
+        if sign == "Add" and all(is_long(side) or isinstance(side, tuple) for side in (one, two)):
+            joined = lists.joined(self, one, two)
+            if joined is not None:
+                return self.allocate("list", joined)
+        if sign == "Mult" and isinstance(one, int):
+            one, two = two, one
+        if sign == "Mult" and isinstance(one, tuple) and isinstance(two, int):
+            long = lists.repeated(self, one, two) if len(one) * two > lists.LONGEST else None
+            return self.allocate("list", one * two if long is None else long)
+        if sign == "Mult" and (is_long(one) or isinstance(one, tuple)):
+            long = lists.repeated(self, one, two)
+            if long is not None:
+                return self.allocate("list", long)
+            self.static(two, "the length of this list")
         raise self.fail(DTypeError, f"a list or dict cannot take part in '{sign}'")
 
     def eval_UnaryOp(self, node: Any) -> Any:
@@ -256,7 +271,7 @@ class Expressions:
                 method = self.special(value, name)
                 if method is not None:
                     return self.truth(self.call(method, (), {}))
-            return bool(self.state.heap[value])
+            value = self.state.heap[value]
         if not isinstance(value, Value):
             return bool(value)
         type_ = value.type
@@ -334,7 +349,9 @@ class Expressions:
                     f"an object '{name}' cannot be taken apart",
                     "read its attributes one by one",
                 )
-            return self.state.heap[value]
+            value = self.state.heap[value]
+            if is_long(value):
+                raise NeedItems(self.builder.span)
         return value
 
     def static(self, value: Any, purpose: str) -> Any:

@@ -18,6 +18,8 @@ import gast
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.carried import Carried, Key, Walk
+from autodiff_compiler.frontend.lists import GROWING, is_long, kept, reversed_list, told
+from autodiff_compiler.frontend.meeting import list_type
 from autodiff_compiler.frontend.rolling import Rollable, Trial
 from autodiff_compiler.frontend.values import (
     CannotRoll,
@@ -29,9 +31,11 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, ListType
-from autodiff_compiler.operators import containers, indexing, numbers
+from autodiff_compiler.operators import containers, indexing, numbers, tapes
 
 TRIALS = 24
+#: A comprehension of no more items is written out.
+WRITTEN_OUT = 8
 UNROLL_LIMIT = 20_000
 
 
@@ -45,7 +49,8 @@ class Loops(Rollable):
         if isinstance(walk, list):
             self._unroll(node, self._live(iterable))
             return
-        reason = self._try_to_roll(node, walk)
+        written_out = node in self.world.unrolled
+        reason = CannotRoll() if written_out else self._try_to_roll(node, walk)
         if reason is not None:
             items = walk.items
             if items is None and walk.reads and walk.runs:
@@ -55,13 +60,35 @@ class Loops(Rollable):
             self._unroll(node, iter(items))
 
     def _try_to_roll(self, node: Any, walk: Walk | None) -> Exception | None:
-        """Rolls a loop, or says why it cannot be; then nothing has changed."""
+        """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
+        they grew are first taken for lists of run-time length."""
+        grown = self._grown(node)
+        reason = self._try(node, walk, grown)
+        return self._try(node, walk, {}) if reason is not None and grown else reason
+
+    def _grown(self, node: Any) -> dict[Key, Carried]:
+        """The lists whose length the body changes, as far as its text tells."""
+        found: dict[Key, Carried] = {}
+        for part in gast.walk(node):
+            name = ""
+            if isinstance(part, gast.Attribute) and part.attr in GROWING:
+                name = getattr(part.value, "id", "")
+            elif isinstance(part, gast.BinOp) and getattr(part, "augmented", False):
+                name = getattr(part.left, "id", "")
+            ref = self.state.names.get(name)
+            if isinstance(ref, Ref) and ref.kind == "list":
+                type_ = list_type(self.state.heap[ref])
+                if type_ is not None:
+                    found[ref] = Carried(Value(type_), [type_], False)
+        return found
+
+    def _try(self, node: Any, walk: Walk | None, grown: dict[Key, Carried]) -> Exception | None:
         base, told = self.state.fork(), len(self.world.problems)
-        around, awaited = set(self.loop_params), self.frame.awaited
+        around, awaited, countable = set(self.loop_params), self.frame.awaited, self.countable
         self.frame.awaited |= set(self._stored(node))
         try:
             with self.builder.at(self.source.span(node)), self.builder.block() as ops:
-                self._roll(node, walk)
+                self._roll(node, walk, grown)
         except (NeedStatic, CannotRoll) as reason:
             del self.world.problems[told:]
             self.state = base
@@ -70,7 +97,7 @@ class Loops(Rollable):
                 raise
             return reason
         finally:
-            self.loop_params, self.frame.awaited = around, awaited
+            self.loop_params, self.frame.awaited, self.countable = around, awaited, countable
         self.builder.ops.extend(ops)
         return None
 
@@ -114,10 +141,24 @@ class Loops(Rollable):
             return Walk(bounds, [], lambda index, reads: index)
         if isinstance(iterable, Value) and isinstance(iterable.type, (ArrayType, ListType)):
             size = self._length(iterable)
-            return Walk((0, size, 1), [iterable], lambda index, reads: reads[0])
+            return Walk(
+                (0, size, 1), [iterable], lambda index, reads: told(self, reads[0], iterable)
+            )
         if isinstance(iterable, Iteration) and iterable.kind in ("enumerate", "zip"):
             return self._combined(iterable)
+        if isinstance(iterable, Iteration) and self._is_long(iterable.sources[0]):
+            return self.walk(reversed_list(self, self.state.heap[iterable.sources[0]]))
+        if self._is_long(iterable):
+            return self.walk(self.state.heap[iterable])
         return self.sequence(iterable)
+
+    def is_loop(self, iterable: Any) -> bool:
+        with self.builder.block():  # what it computes is thrown away
+            walk = self.walk(iterable)
+        return isinstance(walk, Walk) and (walk.size is None or walk.size > WRITTEN_OUT)
+
+    def _is_long(self, value: Any) -> bool:
+        return isinstance(value, Ref) and is_long(self.state.heap[value])
 
     def _length(self, value: Value) -> AnyOperand:
         if isinstance(value.type, ListType):
@@ -137,7 +178,7 @@ class Loops(Rollable):
         first: Walk = walks[0]  # type: ignore[assignment]
         reads = [read for walk in walks for read in walk.reads]  # type: ignore[union-attr]
         if any(not same(walk.bounds, first.bounds) for walk in walks):  # type: ignore[union-attr]
-            return self.sequence(iterable)
+            return self._of_one_length(walks) or self.sequence(iterable)
         counts = [len(walk.reads) for walk in walks]  # type: ignore[union-attr]
 
         def item(index: Value, values: Sequence[Value]) -> Any:
@@ -154,6 +195,20 @@ class Loops(Rollable):
             return self.sequence(iterable)
         items = None if any(w.items is None for w in walks) else self.sequence(iterable)  # type: ignore
         return Walk(first.bounds, reads, item, items)
+
+    def _of_one_length(self, walks: Sequence[Any]) -> Walk | list[Any] | None:
+        """``zip`` of lists of run-time length, each cut to the length of the others; None for what
+        is no list."""
+        sources: list[Any] = [walk.reads[0] if len(walk.reads) == 1 else None for walk in walks]
+        if not all(isinstance(s, Value) and isinstance(s.type, ListType) for s in sources):
+            return None
+        for other in sources[1:]:
+            sources[0] = kept(self, tapes.list_trim(sources[0], other), sources[0])
+
+        def item(index: Value, values: Sequence[Value]) -> Any:
+            return tuple(told(self, value, source) for value, source in zip(values, sources))
+
+        return Walk((0, containers.list_length(sources[0]), 1), sources, item)
 
     def sequence(self, value: Any) -> list[Any]:
         """Everything an iterable yields, where that is known while compiling."""
@@ -248,9 +303,9 @@ class Loops(Rollable):
 
     # ---- rolled
 
-    def _roll(self, node: Any, walk: Walk | None) -> None:
+    def _roll(self, node: Any, walk: Walk | None, grown: dict[Key, Carried]) -> None:
         base = self.state
-        carried: dict[Key, Carried] = {}
+        carried = dict(grown)
         for target in self._stored(node):
             value = base.names.get(target)
             if isinstance(value, Value):

@@ -25,6 +25,7 @@ from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.statements import Statements
 from autodiff_compiler.frontend.values import (
     Frame,
+    NeedItems,
     NeedStatic,
     PoisonTouched,
     Ref,
@@ -81,7 +82,7 @@ class Lowering(Statements):
 
     def parameter_of(self, name: str, value: Any) -> Any:
         """``value`` of the caller as this function sees it: a parameter, where it is not known."""
-        contents = self.contents(value)
+        contents = self.state.heap[value] if isinstance(value, Ref) else value
         if not any(isinstance(leaf, Value) for leaf in leaves(contents)):
             return value
         with self.parent.builder if self.parent else self.builder:
@@ -247,16 +248,26 @@ def lower(
     known that ``slots`` gives as a type.
     """
     written: dict[Any, Write] = {}
+    unrolled: frozenset[Any] = frozenset()
     while True:
+        world = World(
+            numpy=request.numpy,
+            differentiates=request.differentiates or request.tangent,
+            written=written,
+            unrolled=unrolled,
+        )
         try:
-            world = World(
-                numpy=request.numpy,
-                written=written,
-                differentiates=request.differentiates or request.tangent,
-            )
             return _lower(world, fn, request, slots, keywords)
         except BeginAgain as new:
             written = {**written, new.key: new.write}
+        except NeedItems as need:
+            if world.growing <= unrolled:
+                raise DTypeError(
+                    "the items of this list must be known while compiling, but it grows in a loop",
+                    "read them by their positions, or in a loop",
+                    need.span,
+                ) from None
+            unrolled |= world.growing
 
 
 def _lower(

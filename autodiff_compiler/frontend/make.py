@@ -37,6 +37,19 @@ def flag(target: str, value: bool, at: gast.AST) -> gast.Assign:
     return assign(target, constant(value, at), at)
 
 
+def collecting(node: gast.AST, source: str, items: str) -> gast.stmt:
+    """The loop that appends what a comprehension over ``source`` makes to the list ``items``."""
+    append = placed(node, gast.Attribute(name(items, node), "append", gast.Load()))
+    made = placed(node, gast.Expr(placed(node, gast.Call(append, [node.elt], []))))
+    for generator in reversed(node.generators):
+        for test in reversed(generator.ifs):
+            made = placed(test, gast.If(test, [made], []))
+        first = generator is node.generators[0]
+        through = name(source, generator.iter) if first else generator.iter
+        made = placed(node, gast.For(generator.target, through, [made], [], None))
+    return made
+
+
 def none_of(flags: list[str], at: gast.AST) -> gast.AST:
     """``not flag``, or ``not (one or other)``."""
     names = [name(text, at) for text in flags]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from autodiff_compiler.frontend.values import Heap, Unset
+from autodiff_compiler.frontend.values import Heap, Listed, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import ArrayType, ListType
 
 Place = TypeVar("Place", bound=Hashable)
 
@@ -25,8 +25,12 @@ class Memory:
         self.table: dict[Value, frozenset[Hashable]] = {}
 
     def of(self, value: Any) -> frozenset[Hashable]:
-        """What ``value`` may be."""
-        if not isinstance(value, Value) or not isinstance(value.type, ArrayType):
+        """What ``value`` may be; for a list or tuple, what its items may be."""
+        if isinstance(value, Listed):
+            return self.of_all(leaves(value.items))
+        if isinstance(value, tuple):
+            return self.of_all(leaves(value))
+        if not isinstance(value, Value) or not isinstance(value.type, (ArrayType, ListType)):
             return frozenset()
         return self.table.get(value, frozenset((value,)))
 
@@ -36,7 +40,7 @@ class Memory:
 
     def may_be(self, value: Any, others: Iterable[Hashable]) -> None:
         """From now on ``value`` is itself or one of ``others``."""
-        if isinstance(value, Value) and isinstance(value.type, ArrayType):
+        if isinstance(value, Value) and isinstance(value.type, (ArrayType, ListType)):
             self.table[value] = frozenset((value, *others))
 
     def across(

@@ -69,6 +69,9 @@ class World:
     cells: dict[Any, Ref] = field(default_factory=dict)
     #: Texts that cannot be functions of their own, known from the first try.
     written_out: set[Any] = field(default_factory=set)
+    #: The loops in which lists grow and that could be written out, and those that must be.
+    growing: set[Any] = field(default_factory=set)
+    unrolled: frozenset[Any] = frozenset()
     memory: Memory = field(default_factory=Memory)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)

@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.branches import Branches
+from autodiff_compiler.frontend.branches import Branches, named
 from autodiff_compiler.frontend.carried import (
     Carried,
     Key,
     Walk,
     carried_by,
+    common_structure,
     get,
     is_constant,
+    joined_types,
     name_of,
 )
 from autodiff_compiler.frontend.heap import Holders, frozen, holds_refs, is_frozen, thawed
+from autodiff_compiler.frontend.meeting import as_type, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
     CannotRoll,
@@ -25,8 +28,6 @@ from autodiff_compiler.frontend.values import (
     Ref,
     State,
     Unset,
-    as_type,
-    joined_type,
     leaves,
     rebuild,
     same,
@@ -34,11 +35,14 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import FLOAT, INT, ArrayType
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType
 from autodiff_compiler.operators import compare
 from autodiff_compiler.operators.control import undefined
 from autodiff_compiler.operators.declare import promote_scalar
 from autodiff_compiler.operators.structure import full
+
+#: A loop of no more iterations is written out where a position in known items depends on it.
+SHORT = 32
 
 
 class Rollable(Branches):
@@ -81,7 +85,7 @@ class Trial:
     def _fresh_params(self) -> dict[Key, list[Value]]:
         made: dict[Key, list[Value]] = {}
         for key, carry in self.carried.items():
-            name = key if isinstance(key, str) else key.kind
+            name = key if isinstance(key, str) else named(key, self.base.names)
             single = len(carry.types) == 1
             made[key] = [
                 Value(type_, name if single else f"{name}_{n}", True)
@@ -128,6 +132,8 @@ class Trial:
             target = getattr(self.node.target, "id", "")
             self.index = Value(INT, target if not self.walk.reads else "i", True)
             lead.append(self.index)
+            if self.walk.size is not None and self.walk.size <= SHORT:
+                low.countable |= {self.index}
             reads = [Value(read_type(read.type), "item") for read in self.walk.reads]
         self.reads = reads
         low.loop_params |= {*lead, *reads, *(v for vs in self.params.values() for v in vs)}
@@ -257,7 +263,8 @@ class Trial:
         if holds_refs(bare) and self.at_end.sole(bare):
             bare = frozen(bare, self.left)
         if any(True for _ in leaves(bare)):
-            self.carried[key] = Carried(bare, [type_of(leaf) for leaf in leaves(bare)], True)
+            types = [type_ for leaf in leaves(bare) if (type_ := leaf_type(leaf)) is not None]
+            self.carried[key] = Carried(bare, types, True)
             return False
         constant = is_constant(bare) and not isinstance(get(self.left, key), Maybe)
         if constant and not self.certain():
@@ -266,24 +273,14 @@ class Trial:
         return True
 
     def _start(self, key: Key, before: Any, after: Any) -> None:
-        if not same_skeleton(before, after) or isinstance(before, Unset):
-            raise CannotRoll(
-                f"the structure of '{name_of(key)}' changes from one iteration to the next"
-            )
+        like = common_structure(key, before, after)
         if self._may_be_sum(before, after):
             self.carried[key] = Carried(before, [type_of(after)], False, summed=True)
             return
         maybe = isinstance(get(self.base, key), Maybe)
-        types = []
-        for a, b in zip(leaves(before), leaves(after)):
-            type_ = joined_type(type_of(a), type_of(b))
-            if type_ is None:
-                raise CannotRoll(
-                    f"'{name_of(key)}' is {type_of(a)} before an iteration "
-                    f"and {type_of(b)} after it"
-                )
-            types.append(type_)
-        self.carried[key] = Carried(before, types, maybe)
+        before, after = shaped(before, like), shaped(after, like)
+        types = joined_types(key, map(leaf_type, leaves(before)), after)
+        self.carried[key] = Carried(like, types, maybe)
 
     def _may_be_sum(self, before: Any, after: Any) -> bool:
         kind = INT if isinstance(before, int) else FLOAT
@@ -305,22 +302,19 @@ class Trial:
         return not yielded and all(op.name in ("add", "sub") for op in uses)
 
     def _widen(self, key: Key, carry: Carried, after: Any) -> bool:
+        after = shaped(after, carry.like)
         if not same_skeleton(carry.like, after):
-            raise CannotRoll(
-                f"the structure of '{name_of(key)}' changes from one iteration to the next"
-            )
-        types = []
+            like = common_structure(key, carry.like, after)
+            before = shaped(carried_by(carry, key, self.base), like)
+            first = leaves(before) if any(True for _ in leaves(before)) else leaves(after)
+            carry.like, after = like, shaped(after, like)
+            carry.types = joined_types(key, map(leaf_type, first), after)
+            return False
         if carry.summed and not self._only_added_to(self.params[key][0]):
             carry.summed = False
             carry.types = [joined_type(type_of(carry.like), carry.types[0]) or carry.types[0]]
             return False
-        for have, leaf in zip(carry.types, leaves(after)):
-            type_ = joined_type(have, type_of(leaf))
-            if type_ is None:
-                raise CannotRoll(
-                    f"'{name_of(key)}' is {have} before an iteration and {type_of(leaf)} after it"
-                )
-            types.append(type_)
+        types = joined_types(key, carry.types, after)
         stable = types == carry.types
         carry.types = types
         return stable
@@ -329,6 +323,8 @@ class Trial:
         """Adds the loop and sets the state after it."""
         if self.skipped:
             return
+        if self.walk is not None and self.walk.size is not None and self._grows():
+            self.low.world.growing.add(self.node)
         low, builder, base = self.low, self.low.builder, self.base
         inits: list[AnyOperand] = []
         for key, carry in self.carried.items():
@@ -381,6 +377,11 @@ class Trial:
             sure = self.certain() and not isinstance(get(self.left, key), Maybe)
             self._put(after_loop, key, rebuild(carry.like, results), carry.fresh and not sure)
         low.state = after_loop
+
+    def _grows(self) -> bool:
+        """Whether a list of run-time length is carried."""
+        types = [type_ for carry in self.carried.values() for type_ in carry.types]
+        return any(isinstance(type_, ListType) for type_ in types)
 
     def certain(self) -> bool:
         """Whether the body runs at least once."""

@@ -10,6 +10,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.loops import Loops
 from autodiff_compiler.frontend.memory import written
@@ -91,6 +92,10 @@ class Statements(Loops):
                 "delete items of a list or dict that this text made",
             )
         contents = self.state.heap[owner]
+        if lists.is_long(contents) and not isinstance(key, slice):
+            self.state.heap[owner] = lists.remaining(self, contents, key)
+            return
+        contents = self.contents(owner)
         changed = dict(contents) if isinstance(contents, dict) else list(contents)
         try:
             del changed[self.static(key, "the key of a deleted item")]
@@ -195,9 +200,13 @@ class Statements(Loops):
                 self.store_attribute(self.evaluate(target.value), target.attr, value)
 
     def _unpack(self, target: Any, value: Any) -> None:
-        items = self.sequence(value)
         stars = [k for k, part in enumerate(target.elts) if isinstance(part, gast.Starred)]
         want = len(target.elts)
+        contents = self.state.heap[value] if isinstance(value, Ref) else value
+        if lists.is_long(contents) and not stars:
+            items = lists.unpacked_to(self, contents, want)
+        else:
+            items = self.sequence(value)
         if len(items) != want if not stars else len(items) < want - 1:
             raise self.fail(
                 DTypeError,
@@ -213,6 +222,8 @@ class Statements(Loops):
 
     def store(self, owner: Any, key: Any, value: Any) -> None:
         """``owner[key] = value``."""
+        if isinstance(owner, Ref) and self._store_in_long(owner, key, value):
+            return
         if isinstance(owner, Ref):
             if isinstance(key, slice):
                 ends = (key.start, key.stop, key.step)
@@ -231,6 +242,17 @@ class Statements(Loops):
             self._store_in_tensor(owner, key, value)
         else:
             raise self.fail(DTypeError, f"the items of a {self.described(owner)} cannot be set")
+
+    def _store_in_long(self, owner: Ref, key: Any, value: Any) -> bool:
+        """Sets an item of a list of run-time length, or at a run-time position; whether it did."""
+        contents = self.state.heap[owner]
+        if self._wants_long(contents, key):
+            contents = lists.as_long(self, contents)
+        if not lists.is_long(contents) or isinstance(key, slice):
+            self.contents(owner)
+            return False
+        self.state.heap[owner] = lists.set_item(self, contents, key, value)
+        return True
 
     def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
         """A new value takes the place of ``owner`` under every name that holds it."""

@@ -35,7 +35,7 @@ from autodiff_compiler.frontend.values import (
     rebuild,
 )
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
-from autodiff_compiler.ir.types import DictType, TupleType
+from autodiff_compiler.ir.types import DictType, ListType, TupleType
 from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
 from autodiff_compiler.plan import Write
@@ -282,6 +282,8 @@ class Texts(Access):
         inner = like
         if isinstance(like, Ref) and heap is not None:
             inner = heap[like]
+        if isinstance(result, Value) and isinstance(result.type, ListType):
+            return self.allocate("list", result)
         parts = dict(enumerate(inner)) if isinstance(inner, (tuple, list)) else inner
         if not isinstance(result, Value) or not isinstance(result.type, (TupleType, DictType)):
             return result

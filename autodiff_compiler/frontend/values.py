@@ -13,11 +13,8 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.build import current
-from autodiff_compiler.ir.nodes import AnyOperand, Value, type_of
-from autodiff_compiler.ir.types import ArrayType, ScalarType, Type, join
+from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.operators.containers import make_dict, make_tuple
-from autodiff_compiler.operators.declare import arithmetic_dtype
-from autodiff_compiler.operators.structure import cast, full
 from autodiff_compiler.span import Span
 
 NUMBERS = (bool, int, float, complex)
@@ -49,11 +46,22 @@ class Fresh:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """The known items of a list that is about to become one of run-time length: one leaf."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Unset:
     """A variable that is not set on every way to this point; reading it is a problem."""
 
     cause: str
     cure: str
+
+
+#: What a compile-time value consists of, where it differs from way to way.
+LEAVES = (Value, *NUMBERS, Listed)
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,14 @@ class Unreached(Exception):
     """What follows in this block is never run: the text has raised."""
 
 
+class NeedItems(Exception):
+    """The items of a list are needed while compiling, but it grew in a rolled loop."""
+
+    def __init__(self, span: Span):
+        super().__init__("the items of a list")
+        self.span = span
+
+
 class NeedStatic(Exception):
     """A number is needed while compiling but is known at run time only."""
 
@@ -214,8 +230,8 @@ def same(left: Any, right: Any) -> bool:
 
 def leaves(value: Any) -> Iterator[AnyOperand]:
     """The values and numbers in a compile-time value, left to right."""
-    if isinstance(value, (Value, *NUMBERS)):
-        yield value
+    if isinstance(value, LEAVES):
+        yield value  # type: ignore[misc]
     elif isinstance(value, Fresh):
         yield from leaves(value.contents)
     elif isinstance(value, (tuple, dict)):
@@ -225,7 +241,7 @@ def leaves(value: Any) -> Iterator[AnyOperand]:
 
 def rebuild(value: Any, new: Iterator[Any]) -> Any:
     """``value`` with its leaves replaced in order."""
-    if isinstance(value, (Value, *NUMBERS)):
+    if isinstance(value, LEAVES):
         return next(new)
     if isinstance(value, Fresh):
         return Fresh(value.kind, rebuild(value.contents, new))
@@ -239,8 +255,8 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
 
 def same_skeleton(left: Any, right: Any) -> bool:
     """Whether two compile-time values differ in their leaves only."""
-    if isinstance(left, (Value, *NUMBERS)):
-        return isinstance(right, (Value, *NUMBERS))
+    if isinstance(left, LEAVES):
+        return isinstance(right, LEAVES)
     if isinstance(left, Fresh) and isinstance(right, Fresh):
         return left.kind == right.kind and same_skeleton(left.contents, right.contents)
     if isinstance(left, tuple) and isinstance(right, tuple):
@@ -248,32 +264,6 @@ def same_skeleton(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return list(left) == list(right) and all(same_skeleton(left[k], right[k]) for k in left)
     return same(left, right)
-
-
-def joined_type(left: Type, right: Type) -> Type | None:
-    """As ``types.join``, and dtypes join as in arithmetic: a number becomes an array if it meets
-    one. What is read after two ways meet has one dtype, whichever was taken."""
-    arrays = [type_ for type_ in (left, right) if isinstance(type_, ArrayType)]
-    if not arrays or not all(isinstance(t, (ArrayType, ScalarType)) for t in (left, right)):
-        return join(left, right)
-    dtype = arithmetic_dtype((left, right))
-    shapes = [getattr(type_, "shape", ()) for type_ in (left, right)]
-    return join(*(ArrayType(dtype, shape) for shape in shapes))
-
-
-def as_type(operand: AnyOperand, type_: Type) -> AnyOperand:
-    """``operand``, made an array of its dtype where ``type_`` is one."""
-    have = type_of(operand)
-    if isinstance(type_, ArrayType) and isinstance(have, ArrayType):
-        if type_.dtype not in (have.dtype, None):
-            return cast(operand, dtype=type_.dtype)
-        return operand
-    if isinstance(type_, ArrayType) and isinstance(have, ScalarType):
-        dtype = type_.dtype or "float64"
-        if isinstance(operand, Value):
-            return cast(operand, dtype=dtype)
-        return full(shape=(), dtype=dtype, value=operand)
-    return operand
 
 
 def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:

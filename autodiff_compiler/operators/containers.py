@@ -7,7 +7,7 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import (
     INT,
     UNDEFINED,
@@ -75,16 +75,16 @@ make_list = OpDef(
 )  # fmt: skip
 
 
-def _item_of(types: Sequence[Type], what: str) -> Type:
+def _item_of(types: Sequence[Type]) -> Type:
     if not isinstance(types[0], ListType):
-        raise DTypeError(f"{what} needs a list, not a {types[0]}")
+        raise DTypeError(f"indexing needs a list, not a {types[0]}")
     return types[0].item
 
 
 list_item = OpDef(
     "list_item", "The item of a list at a run-time position.", ("x", "at"), "{x}[{at}]",
-    lambda types: _item_of(types, "indexing"), kind="general",
-    adjoint={"x": lambda ct, x, at: list_scatter(x, ct, at)}, linear_in=("x",),
+    _item_of, kind="general", linear_in=("x",),
+    adjoint={"x": lambda ct, x, at: OPERATORS["list_add_at"](list_zeros(x), ct, at)},
     label="{x}_item",
 )  # fmt: skip
 
@@ -92,35 +92,15 @@ list_length = zero_gradient(
     "list_length", "How many items a list has.", numpy="len({x})", result=lambda types: INT
 )
 
-list_zeros = zero_gradient(
+list_zeros: OpDef = zero_gradient(
     "list_zeros", "The zero cotangent of a list.",
     numpy=lambda types: zero_text(types[0], "{x}"), result=same_type,
-)  # fmt: skip
-
-list_scatter: OpDef = OpDef(
-    "list_scatter", "Zeros like x, but for v at one position.", ("x", "v", "at"),
-    lambda types: f"{{out}} = {zero_text(types[0], '{x}')}\n{{out}}[{{at}}] = {{v}}", same_type,
-    kind="general", adjoint={"x": lambda: None, "v": lambda ct, at: list_item(ct, at)},
-    linear_in=("v",),
 )  # fmt: skip
 
 list_add = OpDef(
     "list_add", "The item by item sum of two lists of equal length.", ("a", "b"),
     lambda types: add_text(types[0], "{a}", "{b}"), same_type, kind="general",
     adjoint={"a": lambda ct: ct, "b": lambda ct: ct}, linear_in=("a", "b"),
-)  # fmt: skip
-
-list_append = OpDef(
-    "list_append", "The list with one more item at its end.", ("x", "v"), "{x} + [{v}]",
-    lambda types: ListType(join(_item_of(types, "append"), types[1]) or UNDEFINED), kind="general",
-    adjoint={"x": lambda ct: list_head(ct), "v": lambda ct: list_item(ct, -1)},
-    linear_in=("x", "v"), label="{x}",
-)  # fmt: skip
-
-list_head: OpDef = OpDef(
-    "list_head", "The list without its last item.", ("x",), "{x}[:-1]", same_type, kind="general",
-    adjoint={"x": lambda ct, x: list_append(ct, zero_of(list_item(x, -1)))},
-    linear_in=("x",), label="{x}",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, Shape
+from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, ListType, Shape
 from autodiff_compiler.operators.containers import make_tuple
 from autodiff_compiler.operators.declare import normal_axes
 from autodiff_compiler.operators.structure import cast
@@ -40,6 +40,16 @@ def known_rank(x: Any, what: str) -> int:
             "give the shapes of the inputs, for example x=f32[2,3]",
         )
     return rank
+
+
+def is_list(x: Any) -> bool:
+    """Whether ``x`` is a list whose length is known at run time only."""
+    return isinstance(x, Value) and isinstance(x.type, ListType)
+
+
+def item_rank(x: Any, what: str) -> int:
+    """The rank of the items of such a list."""
+    return known_rank(Value(x.type.item), what)
 
 
 def known_sizes(x: Any, what: str) -> tuple[int, ...]:

@@ -8,13 +8,15 @@ from typing import Any
 from autodiff_compiler.common.dtype import of_name
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators import along, indexing, joining, linalg, structure
+from autodiff_compiler.operators import along, indexing, joining, linalg, lists, structure, tapes
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.ops import creation
 from autodiff_compiler.ops._shapes import (
     axes_of,
     axis_of,
     dtype_of,
+    is_list,
+    item_rank,
     known_rank,
     rank_of,
     shape_and_operands,
@@ -98,11 +100,20 @@ def broadcast_to(input: Any, shape: Any) -> Any:
 
 def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
     """One after another along an axis."""
+    if is_list(tensors):
+        return lists.list_concat(tensors, axis=axis_of(axis, item_rank(tensors, "concat")))
     return joining.concat(*tensors, axis=axis_of(axis, rank_of(tensors[0])))
 
 
 def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
     """All of one shape, along a new axis."""
+    if is_list(tensors):
+        rows = tapes.stack_rows(tensors, length=None)
+        if axis == 0:
+            return rows
+        axes = item_rank(tensors, "stack") + 1
+        axis = axis_of(axis, axes)
+        return transpose(rows, (*range(1, axis + 1), 0, *range(axis + 1, axes)))
     rank = rank_of(tensors[0])
     return joining.stack(*tensors, axis=axis_of(axis, None if rank is None else rank + 1))
 

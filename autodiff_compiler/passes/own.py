@@ -22,7 +22,8 @@ from typing import Any
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import ArrayType, ListType
+from autodiff_compiler.operators.lists import list_own
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.span import NOWHERE
 
@@ -50,6 +51,11 @@ def own_results(function: Function) -> Function:
             with builder, builder.at(maker.span):
                 made = builder.make(maker.opdef, items, maker.attrs)
             made.name = operand.name
+            return made
+        if isinstance(operand.type, ListType):
+            with builder, builder.at(maker.span if maker else function.span):
+                made = list_own(operand)
+            made.name, made.given = operand.name, operand.given
             return made
         if not isinstance(operand.type, ArrayType):
             return operand

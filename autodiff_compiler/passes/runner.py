@@ -45,10 +45,14 @@ def run(
 
     ``stats`` gains, for each pass, the number of operations that it took away.
     """
+    return everywhere(function, lambda each: _settle(each, names, limit, stats))
+
+
+def everywhere(function: Function, change: Pass) -> Function:
+    """``function`` and all that it calls, changed once."""
     done: dict[Function, Function] = {}
     for each in (*function.callees(), function):
-        now = with_body(each, map_functions(each.body, lambda callee: done[callee]))
-        done[each] = _settle(now, names, limit, stats)
+        done[each] = change(with_body(each, map_functions(each.body, lambda callee: done[callee])))
     return done[function]
 
 

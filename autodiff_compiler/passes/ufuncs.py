@@ -162,9 +162,11 @@ class _Reader:
         name = _numpy_name(tree)
         named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         operands = sorted(named - {"np", "ml_dtypes"})
-        places = [int(operand[1:]) for operand in operands]
         if name is None or any(isinstance(n, ast.Call) and n is not tree for n in ast.walk(tree)):
             raise Unfit(name)
+        if not all(operand.startswith("_") for operand in operands):
+            raise Unfit(name)
+        places = [int(operand[1:]) for operand in operands]
         if "out" not in _parameters(name) or places != list(range(len(places))):
             raise Unfit(name)
         text = ast.unparse(tree).replace("{", "{{").replace("}", "}}")

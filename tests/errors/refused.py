@@ -219,14 +219,6 @@ class TwoProblems(nn.Cell):
 
 
 @refused(X)
-def list_grown_on_one_way(x):
-    items = [x]
-    if ops.sum(x) > 0:
-        items.append(x * x)
-    return sum(items)
-
-
-@refused(X)
 def list_with_a_second_name(x):
     items = [x, x]
     others = items

@@ -33,9 +33,10 @@ FLOORS = (
     ),
     ("ops:", "numpy:", "nn:"),
     (
-        "frontend: source make looking subset desugar numpy_calls values heap memory naming "
-        "resolve expressions comparisons access texts objects fitting rules hooks batches derivatives "
-        "builtin_calls calls writes branches carried rolling loops statements lower",
+        "frontend: source make looking subset desugar numpy_calls values meeting heap memory "
+        "naming resolve lists expressions comparisons access texts objects fitting rules hooks "
+        "batches derivatives builtin_calls calls writes branches carried rolling loops "
+        "statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),

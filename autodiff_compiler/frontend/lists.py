@@ -1,0 +1,240 @@
+"""Lists of run-time length: what becomes of a list of the heap that grows in a rolled loop.
+
+Such a list is a cell of the heap like others, so that its names and holders have Python's meaning;
+but its contents are one IR value, and what reads or changes it is an operation. A list whose items
+are known becomes one when it meets one, or when it is asked for an item by a run-time position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.meeting import as_type, list_type
+from autodiff_compiler.frontend.values import Listed, Ref, Unreached, leaves, make_container
+from autodiff_compiler.ir.nodes import Region, Value
+from autodiff_compiler.ir.types import INT, UNDEFINED, ArrayType, ListType, TupleType, Type, join
+from autodiff_compiler.operators import compare, containers, effects, lists, numbers
+
+#: The methods that change the length of a list.
+GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
+#: Longer lists than this are not written out where the text repeats one.
+LONGEST = 64
+
+
+def is_long(contents: Any) -> bool:
+    """Whether these contents of a list are known at run time only."""
+    return isinstance(contents, Value) and isinstance(contents.type, ListType)
+
+
+def as_long(low: Any, contents: Any) -> Value | None:
+    """The contents of a list, or a tuple, as one run-time list; None if the items differ in kind
+    or are no values."""
+    if is_long(contents):
+        found: Value = contents
+        return found
+    items = tuple(contents)
+    type_ = list_type(items)
+    if type_ is None:
+        return None
+    return kept(low, as_type(Listed(items), type_), items)
+
+
+def item(low: Any, owner: Value, at: Any) -> Any:
+    """``owner[at]`` for a run-time list."""
+    if lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
+        low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
+        raise Unreached
+    return told(low, containers.list_item(owner, position(low, at)), owner)
+
+
+def told(low: Any, found: Any, owner: Value) -> Any:
+    """An item as a compile-time value; its tensors may be any of the list's."""
+    if isinstance(found.type, TupleType):
+        found = low.unpacked(found)
+    if not isinstance(owner.type, ListType):
+        return found
+    for leaf in leaves(found):
+        low.world.memory.may_be(leaf, low.world.memory.of(owner))
+    if isinstance(found, Value) and isinstance(found.type, ListType):
+        return low.allocate("list", found)
+    return found
+
+
+def position(low: Any, at: Any) -> Any:
+    """A place in a list: an int, also out of a tensor of one element."""
+    if isinstance(at, Value) and isinstance(at.type, ArrayType):
+        return numbers.to_number(at, kind="int")
+    if isinstance(at, Value) and at.type != INT or not isinstance(at, (Value, int)):
+        raise low.fail(DTypeError, f"a {low.described(at)} cannot be an index into a list")
+    return at
+
+
+def part(low: Any, owner: Value, key: slice) -> Value:
+    """``owner[start:stop:step]``."""
+    ends = [None if end is None else position(low, end)
+            for end in (key.start, key.stop, key.step)]  # fmt: skip
+    return kept(low, lists.list_slice(owner, *ends), owner)
+
+
+def reversed_list(low: Any, owner: Value) -> Value:
+    """The items from the last to the first."""
+    return part(low, owner, slice(None, None, -1))
+
+
+def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
+    """The list after ``owner[at] = value``."""
+    packed = _item_value(low, owner, value)
+    return kept(low, lists.list_set(owner, packed, position(low, at)), owner, value)
+
+
+def joined(low: Any, left: Any, right: Any) -> Value | None:
+    """``left + right``, one of which is a run-time list; None where the kinds differ."""
+    if isinstance(right, tuple) and len(right) == 1 and list_type(right) is not None:
+        return append(low, left, right[0])
+    sides = [as_long(low, side) for side in (left, right)]
+    if None in sides:
+        return None
+    a, b = sides
+    if lists.item_of(a.type) == UNDEFINED:  # type: ignore[union-attr]
+        return b
+    if join(a.type, b.type) is None:  # type: ignore[union-attr]
+        return None
+    return kept(low, lists.list_join(a, b), a, b)
+
+
+def repeated(low: Any, contents: Any, count: Any) -> Value | None:
+    """``contents * count``."""
+    made = as_long(low, contents)
+    if made is None:
+        return None
+    return kept(low, lists.list_repeat(made, position(low, count)), made)
+
+
+def kept(low: Any, made: Any, *holders: Any) -> Value:
+    """A new list, which may hold the tensors of ``holders``."""
+    memory = low.world.memory
+    memory.may_be(made, memory.of(tuple(holders)))
+    return made  # type: ignore[no-any-return]
+
+
+def _item_value(low: Any, owner: Value, value: Any) -> Any:
+    """``value`` as an item of ``owner``."""
+    type_ = list_type((value,))
+    if type_ is None:
+        raise low.fail(
+            DTypeError,
+            f"a {low.described(value)} cannot be an item of a list whose length is known at run "
+            "time only",
+            "keep tensors, numbers, and tuples of these in it",
+        )
+    return low.packed(value)
+
+
+def append(low: Any, owner: Value, value: Any) -> Value:
+    """The list after ``owner.append(value)``."""
+    packed = _item_value(low, owner, value)
+    return kept(low, lists.list_append(owner, packed), owner, value)
+
+
+def method(low: Any, ref: Ref, name: str, args: Sequence[Any]) -> Any:
+    """A method of a list of run-time length, which goes on under its name."""
+    owner = low.state.heap[ref]
+    found = _method(low, ref, owner, name, args)
+    changed = low.state.heap[ref]
+    if changed is not owner and isinstance(changed, Value) and not changed.given:
+        changed.name, changed.given = owner.name, owner.given
+    return found
+
+
+def _method(low: Any, ref: Ref, owner: Value, name: str, args: Sequence[Any]) -> Any:
+    heap = low.state.heap
+    if name == "append" and len(args) == 1:
+        heap[ref] = append(low, owner, args[0])
+        return None
+    if name == "extend" and len(args) == 1:
+        source = args[0]
+        contents = heap[source] if isinstance(source, Ref) else source
+        if not is_long(contents):
+            contents = tuple(low.sequence(source))
+        heap[ref] = demanded(low, joined(low, owner, contents))
+        return None
+    if name == "pop" and len(args) <= 1:
+        return _pop(low, ref, owner, args[0] if args else -1)
+    if name == "insert" and len(args) == 2:
+        head, tail = (part(low, owner, cut) for cut in (slice(args[0]), slice(args[0], None)))
+        heap[ref] = joined(low, append(low, head, args[1]), tail)
+        return None
+    if name == "reverse" and not args:
+        heap[ref] = reversed_list(low, owner)
+        return None
+    if name == "clear" and not args:
+        heap[ref] = ()
+        return None
+    if name == "copy" and not args:
+        return low.allocate("list", owner)
+    raise low.fail(
+        UnsupportedSyntax,
+        f"the list method '{name}' cannot be compiled for a list whose length is known at run "
+        "time only",
+        "build the list with indexing and append",
+    )
+
+
+def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
+    found = item(low, owner, at)
+    if isinstance(at, int) and at == -1:
+        rest = kept(low, lists.list_head(owner), owner)
+    else:
+        rest = remaining(low, owner, at)
+    low.state.heap[ref] = rest
+    return found
+
+
+def remaining(low: Any, owner: Value, at: Any) -> Value:
+    """The list after ``del owner[at]``."""
+    at = position(low, at)
+    if isinstance(at, Value) or at < 0:
+        at = at % containers.list_length(owner)
+    tail = part(low, owner, slice(at + 1, None))
+    return demanded(low, joined(low, part(low, owner, slice(at)), tail))
+
+
+def demanded(low: Any, made: Value | None) -> Value:
+    if made is None:
+        raise low.fail(
+            DTypeError,
+            "the items of these lists differ in kind",
+            "keep values of one kind in a list whose length is known at run time only",
+        )
+    return made
+
+
+def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
+    """The items of a list that must be ``count``; forward raises where they are not."""
+    test = compare.not_equal(containers.list_length(owner), count)
+    with low.builder.block() as ops:
+        message = f"{count} values are to be unpacked, and the list has another number of them"
+        low.builder.make(effects.fail, (message,), {"error": "ValueError"})
+    low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
+    return [item(low, owner, at) for at in range(count)]
+
+
+def total(low: Any, owner: Value, start: Any) -> Any:
+    """``sum(owner, start)``, None where items may differ in shape."""
+    type_ = lists.item_of(owner.type)
+    if isinstance(type_, TupleType) or isinstance(type_, ArrayType) and not type_.is_static:
+        return None
+    found = lists.list_sum(owner)
+    return found if isinstance(start, int) and start == 0 else low.binary("Add", found, start)
+
+
+def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
+    """A sensitivity as an operand: a list where the output is one of run-time length."""
+    if isinstance(type_, ListType):
+        long = as_long(low, low.state.heap[sens] if isinstance(sens, Ref) else sens)
+        return low.packed(sens) if long is None else long
+    if isinstance(type_, TupleType) and isinstance(sens, tuple):
+        return make_container([sensitivity(low, *pair) for pair in zip(sens, type_.items)])
+    return low.packed(sens)
