@@ -64,7 +64,7 @@ class Lowering(Statements):
         self, world: World, parent: Lowering | None = None, label: str = "", owner: Any = None
     ):
         self.world, self.parent, self.label, self.owner = world, parent, label, owner
-        self.builder = Builder(self.lift, self.call_inside)
+        self.builder = Builder(self.lift, self.call_inside, self.known)
         if parent:
             self.builder.span = parent.builder.span
         self.state = State()
@@ -128,6 +128,24 @@ class Lowering(Statements):
             value = Value(type_, name or NAMELESS, bool(name))
             self.hoisted[id(thing)] = (thing, value)
         return self.hoisted[id(thing)][1]
+
+    def known(self, value: Value) -> Any:
+        """The array that stands behind a value from outside, assumed to stay as it is; None for
+        what is not known while compiling: a Parameter, or anything that is computed."""
+        if value in self.arguments and self.parent:
+            return self.parent.known(self.arguments[value])
+        found = [thing for thing, its in self.hoisted.values() if its is value]
+        if not found:
+            return self.parent.known(value) if self.parent else None
+        (thing,) = found
+        if type(thing) is not Tensor and not isinstance(thing, np.ndarray):
+            return None
+        path = self.world.path(thing)
+        array = np.array(thing)
+        if path is not None:
+            key = path if isinstance(thing, np.ndarray) else f"{path}._data"
+            self.world.assumptions[key, "equal"] = Assumption(key, "equal", array)
+        return array
 
     def _name_of(self, thing: Any) -> str:
         if isinstance(thing, Generator) and thing.name:

@@ -38,18 +38,22 @@ LABEL_LIMIT = 24
 class Builder:
     """Collects operations, block by block.
 
-    ``lift`` turns a foreign constant (a tensor, an ndarray) into a value, and ``inside`` calls a
-    function inside the text being compiled; the front end gives them.
+    ``lift`` turns a foreign constant (a tensor, an ndarray) into a value, ``inside`` calls a
+    function inside the text being compiled, and ``known`` gives the array that a foreign constant
+    stands for, None for other values; the front end gives them.
     """
 
     def __init__(
-        self, lift: Callable[[Any], Value] | None = None, inside: Callable[..., Any] | None = None
+        self,
+        lift: Callable[[Any], Value] | None = None,
+        inside: Callable[..., Any] | None = None,
+        known: Callable[[Value], Any] = lambda value: None,
     ):
         self.inside = inside
         self.blocks: list[list[Op]] = [[]]
         self.span: Span = NOWHERE
         self.about = "primal"
-        self._lift = lift
+        self._lift, self.known = lift, known
         self._producers: dict[Value, Op] = {}
 
     def __enter__(self) -> Builder:

@@ -282,16 +282,20 @@ bessel_i: OpDef = elementwise(
 )  # fmt: skip
 
 
+#: The first term of the series of gamma_p. Where z is cut off, gamma_p is 1 to the last bit.
+_SERIES_BEGINS = (
+    "z = np.minimum(np.asarray({x}, np.float64), {a} + 12.0 * np.sqrt({a}) + 60.0)\n"
+    "z = np.maximum(z, 1e-300)\n"
+    "term = 1.0 / ({a} + 0.0 * z)\n"
+)
+_SERIES_LOOP = "for n in range(1, 150 + int(25.0 * np.sqrt(np.max(z, initial=1.0)))):\n"
+
+
 def _gamma_p_numpy(types: Sequence[Type]) -> str:
     dtype = next((t.dtype for t in types if isinstance(t, ArrayType) and t.dtype), None)
     last = "np.exp({a} * np.log(z) - z - {log_gamma}) * {out}"
     return (
-        # Where z is cut off, the function is 1 to the last bit.
-        "z = np.minimum(np.asarray({x}, np.float64), {a} + 12.0 * np.sqrt({a}) + 60.0)\n"
-        "z = np.maximum(z, 1e-300)\n"
-        "term = 1.0 / ({a} + 0.0 * z)\n"
-        "{out} = term\n"
-        "for n in range(1, 150 + int(25.0 * np.sqrt(np.max(z, initial=1.0)))):\n"
+        f"{_SERIES_BEGINS}{{out}} = term\n{_SERIES_LOOP}"
         "    term = term * z / ({a} + n)\n"
         "    {out} = {out} + term\n"
         f"{{out}} = np.where({{x}} < 0, np.nan, np.sign({{x}}) * np.minimum({last}, 1.0))\n"
@@ -299,14 +303,41 @@ def _gamma_p_numpy(types: Sequence[Type]) -> str:
     )
 
 
-gamma_p = elementwise(
+def _gamma_p_slope_numpy(types: Sequence[Type]) -> str:
+    dtype = next((t.dtype for t in types if isinstance(t, ArrayType) and t.dtype), None)
+    last = "np.exp({a} * np.log(z) - z - {log_gamma}) * {out}"
+    return (
+        f"{_SERIES_BEGINS}total = np.log(z) - 1.0 / {{a}}\n{{out}} = term * total\n{_SERIES_LOOP}"
+        "    term = term * z / ({a} + n)\n"
+        "    total = total - 1.0 / ({a} + n)\n"
+        "    {out} = {out} + term * total\n"
+        f"{{out}} = np.where({{x}} < 0, np.nan, {last})\n"
+        f"{{out}} = {{out}}.astype({f'np.{dtype}' if dtype else '{x}.dtype'})"
+    )
+
+
+gamma_p: OpDef = elementwise(
     "gamma_p",
     "The regularized lower incomplete gamma function P(a, x) for a > 0 and x >= 0, given "
     "log_gamma = lgamma(a): the series x^a exp(-x) sum(x^n / (a (a + 1) … (a + n))) / gamma(a) "
-    "(NIST DLMF 8.11.4). d_x = ct * exp((a - 1) log(x) - x - log_gamma). A gradient for a is "
-    "refused: it has no closed form.",
+    "(NIST DLMF 8.11.4). d_x = ct * exp((a - 1) log(x) - x - log_gamma), d_log_gamma = -ct * out, "
+    "d_a = ct * gamma_p_slope.",
     numpy=_gamma_p_numpy, dtype=floating, operands=("a", "x", "log_gamma"), label="gamma_p_{x}",
     partials={
+        "a": lambda a, x, log_gamma: gamma_p_slope(a, x, log_gamma),
         "x": lambda a, x, log_gamma: exp(xlogy(a - 1.0, x) - x - log_gamma),
+        "log_gamma": lambda out: -out,
+    },
+)  # fmt: skip
+
+gamma_p_slope: OpDef = elementwise(
+    "gamma_p_slope",
+    "The derivative of gamma_p in a, for the same log_gamma: log(x) gamma_p less the same series "
+    "with each term times 1 / a + 1 / (a + 1) + … + 1 / (a + n). A gradient for a is refused.",
+    numpy=_gamma_p_slope_numpy, dtype=floating, operands=("a", "x", "log_gamma"),
+    label="slope_{x}",
+    partials={
+        "x": lambda a, x, log_gamma: log(x) * exp(xlogy(a - 1.0, x) - x - log_gamma),
+        "log_gamma": lambda out: -out,
     },
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, ListType, Shape
 from autodiff_compiler.operators.containers import make_tuple
 from autodiff_compiler.operators.declare import normal_axes
@@ -96,12 +97,23 @@ def in_dtype(x: Any, dtype: Any) -> Any:
     return cast(x, dtype=to_numpy_name(dtype))
 
 
+def setting(given: Any) -> Any:
+    """A setting as plain numbers and lists of these: it may be given as a tensor.
+
+    While compiling it must be a tensor from outside the text, or made of numbers inside it.
+    """
+    if isinstance(given, Value) and isinstance(given.type, ArrayType):
+        given = BUILDING.stack[-1].known(given)
+        if given is None:
+            raise ShapeError("this must be known while compiling", "use ints, or a tuple of them")
+    return given.tolist() if hasattr(given, "tolist") else given
+
+
 def shape_and_operands(shape: Any) -> tuple[Shape, tuple[Any, ...]]:
     """A shape argument as the records want it: what is known, and a run-time shape if needed."""
     if isinstance(shape, Value) and shape.type == SHAPE:
         return None, (shape,)
-    if hasattr(shape, "tolist"):
-        shape = shape.tolist()
+    shape = setting(shape)
     dims: Sequence[Any] = shape if isinstance(shape, (tuple, list)) else (shape,)
     if not any(isinstance(dim, Value) for dim in dims):
         return tuple(int(dim) for dim in dims), ()

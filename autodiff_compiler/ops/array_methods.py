@@ -27,6 +27,7 @@ from autodiff_compiler.ops import (
 from autodiff_compiler.ops._shapes import (
     axis_of,
     dtype_of,
+    in_dtype,
     known_rank,
     known_sizes,
     one_or_many,
@@ -158,7 +159,7 @@ def sum_to_size(self: Any, *size: Any) -> Any:
 
 def searchsorted(self: Any, v: Any, side: str = "left") -> Any:
     """Where values would stand in this sorted row."""
-    return ordering.searchsorted(self, v, right=side == "right")
+    return in_dtype(ordering.searchsorted(self, v, right=side == "right"), "int32")
 
 
 def fill(self: Any, value: Any) -> Any:

@@ -13,7 +13,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import convolution, indexing, joining, structure
 from autodiff_compiler.operators.convolution import span
 from autodiff_compiler.ops import arrays
-from autodiff_compiler.ops._shapes import known_rank, shape_and_operands, shape_of
+from autodiff_compiler.ops._shapes import known_rank, setting, shape_and_operands, shape_of
 
 Widths = tuple[tuple[int, int], ...]
 
@@ -29,7 +29,7 @@ def each(given: Any, space: int, what: str) -> tuple[int, ...]:
     >>> each(2, 2, "stride"), each((1, 1, 2, 3), 2, "stride")
     ((2, 2), (2, 3))
     """
-    given = given.tolist() if hasattr(given, "tolist") else given
+    given = setting(given)
     if isinstance(given, int):
         return (given,) * space
     sizes = tuple(int(item) for item in given)

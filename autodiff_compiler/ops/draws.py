@@ -24,6 +24,7 @@ from autodiff_compiler.ops._shapes import (
     in_dtype,
     known_rank,
     one_or_many,
+    setting,
     shape_and_operands,
     shape_of,
 )
@@ -220,7 +221,7 @@ def _poisson(shape: Any, rate: Any, seed: Any, name: str) -> Any:
 
 
 def _sizes(shape: Any) -> tuple[Any, ...]:
-    shape = shape.tolist() if hasattr(shape, "tolist") else shape
+    shape = setting(shape)
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
 
 

@@ -20,15 +20,13 @@ from autodiff_compiler.ops._shapes import is_integral, known_rank, shape_of
 
 
 def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
-    """The positions of the largest elements along an axis, and the elements."""
-    value, place = reductions.max(self, axis, keep_dims)
-    return place, value
+    """The largest elements along an axis, and their positions."""
+    return reductions.max(self, axis, keep_dims)
 
 
 def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
-    """The positions of the smallest elements along an axis, and the elements."""
-    value, place = reductions.min(self, axis, keep_dims)
-    return place, value
+    """The smallest elements along an axis, and their positions."""
+    return reductions.min(self, axis, keep_dims)
 
 
 def real(self: Any) -> Any:

@@ -142,7 +142,8 @@ class CumProd(Primitive):
 
 
 class Median(Primitive):
-    """The median along an axis, the lower of two, and its position; or that of all elements."""
+    """The median along an axis, the lower of two, and its position; or that of all elements, and
+    0. NaN is the median of what holds one, or is skipped."""
 
     def __init__(
         self,
@@ -152,14 +153,15 @@ class Median(Primitive):
         ignore_nan: bool = False,
     ):
         super().__init__()
-        if ignore_nan:
-            raise ValueError("Median does not skip NaN; use ops.nan_to_num first")
         self.global_median, self.axis, self.keep_dims = global_median, axis, keep_dims
+        self.ignore_nan = ignore_nan
 
     def __call__(self, x: Any) -> Any:
+        median = running.nanmedian if self.ignore_nan else running.median
         if self.global_median:
-            return running.median(arrays.reshape(x, (-1,)) if rank_of(x) != 1 else x)
-        return running.median(x, self.axis, self.keep_dims)
+            value, place = median(arrays.reshape(x, (-1,)) if rank_of(x) != 1 else x)
+            return value, place * 0
+        return median(x, self.axis, self.keep_dims)
 
 
 __all__ = [

@@ -14,7 +14,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import compare, elementwise, indexing, structure
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.ops import arrays, creation
-from autodiff_compiler.ops._shapes import dtype_of, known_rank, known_sizes
+from autodiff_compiler.ops._shapes import dtype_of, known_rank, known_sizes, setting
 from autodiff_compiler.ops.primitive import Primitive, primitive
 
 
@@ -29,8 +29,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Any:
     With ``align_corners`` -1 and 1 are the centres of the outermost elements, else their outer
     edges.
     """
-    size = size.tolist() if hasattr(size, "tolist") else size
-    space = tuple(int(n) for n in size[2:])
+    space = tuple(int(n) for n in setting(size)[2:])
     count = len(space)
     if count not in (2, 3) or known_rank(theta, "affine_grid") != 3:
         raise ShapeError(

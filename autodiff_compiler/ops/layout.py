@@ -16,13 +16,14 @@ from autodiff_compiler.ops._shapes import (
     known_rank,
     known_sizes,
     rank_of,
+    setting,
     shape_and_operands,
     shape_of,
 )
 
 
 def _ints(given: Any) -> tuple[int, ...]:
-    given = given.tolist() if hasattr(given, "tolist") else given
+    given = setting(given)
     return (int(given),) if isinstance(given, int) else tuple(int(item) for item in given)
 
 
@@ -123,11 +124,7 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
 
 def mirror(x: Any, widths: Any, mode: str) -> Any:
     """Copies of its own elements before and after each axis: a pair for each, in order."""
-    if hasattr(widths, "tolist"):
-        widths = widths.tolist()
-    if hasattr(widths, "__apply_operator__"):
-        raise ShapeError("the widths of a pad must be known while compiling", "use a tuple of ints")
-    return moving.pad_mirrored(x, widths=tuple(map(tuple, widths)), mode=mode)
+    return moving.pad_mirrored(x, widths=tuple(map(tuple, setting(widths))), mode=mode)
 
 
 def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:

@@ -23,7 +23,7 @@ from autodiff_compiler.common.dtype import (
 from autodiff_compiler.common.dtype import bool_ as bool_type
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import reduce, structure
-from autodiff_compiler.ops import arrays, creation, draws, elementwise, reductions
+from autodiff_compiler.ops import arrays, creation, draws, elementwise, reductions, special
 from autodiff_compiler.ops._shapes import (
     axes_of,
     dtype_of,
@@ -39,34 +39,62 @@ from autodiff_compiler.ops.matrix_methods import MATRIX_METHODS
 from autodiff_compiler.vocabulary.missing import no_such
 
 
-def sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """The sum over ``axis``."""
-    return reductions.sum(self, axis, keepdims, dtype=dtype)
+def sum(
+    self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None
+) -> Any:
+    """The sum over ``axis``, begun with ``initial``."""
+    total = reductions.sum(self, axis, keepdims, dtype=dtype)
+    return total if initial is None else total + initial
 
 
-def _extreme(self: Any, axis: Any, keepdims: bool, record: Any) -> Any:
+def _extreme(
+    self: Any, axis: Any, keepdims: bool, initial: Any, where: Any, record: Any, of_two: Any
+) -> Any:
     """A tie over one axis goes to the first winner, over several it is shared."""
+    if where is not True:
+        if initial is None:
+            raise ValueError("with 'where', 'initial' says what an empty choice gives")
+        self = elementwise.where(where, self, initial)
     axes = axes_of(axis, self)
     first = axes is not None and len(axes) == 1
-    return record(self, axes=axes, keepdims=bool(keepdims), first=first)
+    value = record(self, axes=axes, keepdims=bool(keepdims), first=first)
+    return value if initial is None else of_two(value, initial)
 
 
 def max(
-    self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
-) -> Any:
-    """The largest elements; with ``return_indices`` their positions too."""
+    self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None,
+    where: Any = True, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements, and at least ``initial``, of those for which ``where`` holds; with
+    ``return_indices`` their positions too."""
     if return_indices:
         return reductions.max(self, axis, keepdims)
-    return _extreme(self, axis, keepdims, reduce.max)
+    return _extreme(self, axis, keepdims, initial, where, reduce.max, elementwise.maximum)
 
 
 def min(
-    self: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
-) -> Any:
-    """The smallest elements; with ``return_indices`` their positions too."""
+    self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None,
+    where: Any = True, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The smallest elements, and at most ``initial``, of those for which ``where`` holds; with
+    ``return_indices`` their positions too."""
     if return_indices:
         return reductions.min(self, axis, keepdims)
-    return _extreme(self, axis, keepdims, reduce.min)
+    return _extreme(self, axis, keepdims, initial, where, reduce.min, elementwise.minimum)
+
+
+def argmax(
+    self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False
+) -> Any:
+    """The int64 position of the first largest element along an axis (None: of all, flattened)."""
+    return reductions.argmax(self, dim if axis is None else axis, keepdims or keepdim)
+
+
+def argmin(
+    self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False
+) -> Any:
+    """The int32 position of the first smallest element along an axis (None: of all, flattened)."""
+    return reductions.argmin(self, dim if axis is None else axis, keepdims or keepdim)
 
 
 def var(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
@@ -103,6 +131,11 @@ def transpose(self: Any, *axes: Any) -> Any:
 def permute(self: Any, *axis: Any) -> Any:
     """The axes in the order given."""
     return arrays.transpose(self, one_or_many(axis))
+
+
+def flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes from ``start_dim`` to ``end_dim``, here all, joined into one."""
+    return arrays.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
 
 def flip(self: Any, *dims: Any) -> Any:
@@ -174,17 +207,18 @@ METHODS: dict[str, Callable[..., Any]] = {
     ),
     **_of(
         arrays,
-        "bmm chunk dot expand_dims flatten gather gather_elements matmul mm outer ravel split "
+        "bmm chunk dot expand_dims gather gather_elements matmul mm outer ravel split "
         "squeeze swapaxes t unbind unsqueeze",
     ),
     **ARRAY_METHODS,
     **FUNCTION_METHODS,
     **MATRIX_METHODS,
-    **_of(reductions, "all amax amin any argmax argmin log_softmax logsumexp mean prod softmax"),
+    **_of(reductions, "all amax amin any log_softmax logsumexp mean prod softmax"),
     **dict(
-        astype=astype, bernoulli=bernoulli, broadcast_to=broadcast_to,
+        argmax=argmax, argmin=argmin, astype=astype, bernoulli=bernoulli, broadcast_to=broadcast_to,
         copy=elementwise.deepcopy, cumsum=cumsum, multinomial=draws.multinomial,
-        expand=broadcast_to, expand_as=expand_as, flip=flip, max=max, min=min, permute=permute,
+        expand=broadcast_to, expand_as=expand_as, flatten=flatten, flip=flip, max=max, min=min,
+        permute=permute,
         reshape=reshape, std=std, sum=sum, swapdims=arrays.swapaxes, to=astype,
         transpose=transpose, type=astype, type_as=type_as, value=lambda self: self, var=var,
         view=reshape, view_as=view_as, where=where, dim=rank_of, numel=arrays.size,
@@ -208,6 +242,7 @@ def _dtype(self: Any) -> Any:
 
 #: What ``x.name`` means for a value that is being compiled; ``x.shape`` is the front end's own.
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "H": lambda x: _transposed(special.conj(x)),
     "T": _transposed,
     "mT": swap_last_axes,
     "dtype": _dtype,

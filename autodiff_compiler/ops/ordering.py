@@ -107,10 +107,16 @@ def argwhere(input: Any) -> Any:
 
 
 def unique(input: Any) -> Any:
-    """The distinct elements in ascending order, and where each element of the input is there."""
-    values = ordering.unique(input)
-    places = ordering.searchsorted(values, input, side="left")
-    return values, in_dtype(places, int64 if dtype_of(input) == "int64" else int32)
+    """The distinct elements in the order in which they come, and where each element of the input
+    is among them."""
+    rising = ordering.unique(input)
+    first = ordering.first_places(input)  # of each in rising order
+    order = ordering.argsort(first, axis=0, descending=False)
+    values = indexing.index(rising, order, index=(("op", 0),))
+    place = ordering.searchsorted(rising, input, side="left")
+    back = ordering.argsort(order, axis=0, descending=False)
+    rank = indexing.index(back, place, index=(("op", 0),))
+    return values, in_dtype(rank, int64 if dtype_of(input) == "int64" else int32)
 
 
 def intopk(x1: Any, x2: Any, k: int) -> Any:

@@ -20,6 +20,7 @@ from autodiff_compiler.ops._shapes import (
     dtype_of,
     known_rank,
     rank_of,
+    setting,
     shape_and_operands,
     shape_of,
 )
@@ -113,7 +114,7 @@ def slice(input_x: Any, begin: Sequence[Any], size: Sequence[Any]) -> Any:
 
 
 def _numbers(given: Any) -> list[Any]:
-    return list(given.tolist() if hasattr(given, "tolist") else given)
+    return list(setting(given))
 
 
 def strided_slice(

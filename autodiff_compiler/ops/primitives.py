@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autodiff_compiler.common.dtype import int64
+from autodiff_compiler.common.dtype import int32
 from autodiff_compiler.operators import effects, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import in_dtype, rank_of
@@ -105,7 +105,7 @@ class ReduceSum(_Reduction):
 class Argmax(Primitive):
     """The position of the largest element along an axis."""
 
-    def __init__(self, axis: int = -1, output_type: Any = int64):
+    def __init__(self, axis: int = -1, output_type: Any = int32):
         super().__init__()
         self.axis, self.output_type = axis, output_type
 

@@ -38,7 +38,7 @@ def amin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _extreme(value_of: Any, place_of: Any, input: Any, axis: Any, keepdims: bool) -> Any:
     if axis is None or rank_of(input) == 0:
         value = value_of(input, axes=None, keepdims=False, first=False)
-        return value, structure.cast(place_of(input, axis=None, keepdims=False) * 0, dtype="int32")
+        return value, place_of(input, axis=None, keepdims=False) * 0
     axis = axis_of(axis, rank_of(input))
     value = value_of(input, axes=(axis,), keepdims=bool(keepdims), first=True)
     return value, place_of(input, axis=axis, keepdims=bool(keepdims))
@@ -61,9 +61,10 @@ def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The int64 position of the first smallest element along ``axis`` (None: of all)."""
+    """The int32 position of the first smallest element along ``axis`` (None: of all)."""
     axis = None if axis is None else axis_of(axis, rank_of(input))
-    return reduce.argmin(input, axis=axis, keepdims=bool(keepdims) and axis is not None)
+    place = reduce.argmin(input, axis=axis, keepdims=bool(keepdims) and axis is not None)
+    return in_dtype(place, "int32")
 
 
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Any:

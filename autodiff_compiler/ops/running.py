@@ -15,9 +15,10 @@ from autodiff_compiler.operators import (
     joining,
     reduce,
     running,
+    singular,
 )
 from autodiff_compiler.operators.indexing import FULL
-from autodiff_compiler.ops import arrays, ordering, reductions
+from autodiff_compiler.ops import arrays, layout, ordering, reductions
 from autodiff_compiler.ops._shapes import (
     axes_of,
     axis_of,
@@ -59,7 +60,7 @@ def cummin(input: Any, axis: int) -> tuple[Any, Any]:
     """The smallest elements so far along an axis, and their positions: of equals the last."""
     axis = axis_of(axis, rank_of(input))
     place = running.running_argmin(input, axis=axis)
-    return along.take_along(input, place, axis=axis), place
+    return along.take_along(input, place, axis=axis), in_dtype(place, "int32")
 
 
 def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
@@ -75,7 +76,7 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any
 def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
     """The medians of what is not NaN along an axis, the lower of two, and their positions."""
     axis = axis_of(axis, known_rank(input, "nanmedian"))
-    order = ordering.argsort(input, axis)  # NaNs come last
+    order = in_dtype(ordering.argsort(input, axis), "int64")  # NaNs come last
     count = reductions.sum(compare.logical_not(compare.isnan(input)), axis, True)
     rank = elementwise.maximum(count - 1, 0) // 2
     place = along.take_along(order, rank, axis=axis)
@@ -170,15 +171,24 @@ def _matrix_norm(x: Any, ord: Any, axes: Sequence[int], keepdims: bool, dim: Any
     if ord == "fro":
         return _power_norm(x, 2, tuple(axes), keepdims)
     rows, columns = (axis_of(axis, rank_of(x)) for axis in (dim or (0, 1)))
+    if ord in (2, -2, "nuc"):
+        found = _of_singular_values(layout.moveaxis(x, (rows, columns), (-2, -1)), ord)
+        return arrays.expand_dims(found, tuple(sorted((rows, columns)))) if keepdims else found
     if ord not in (1, -1, math.inf, -math.inf):
-        raise ValueError(
-            f"the norm {ord!r} of a matrix needs singular values: take ops.svd and reduce those"
-        )
+        raise ValueError(f"there is no norm {ord!r} of a matrix")
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
     extreme = reduce.max if ord > 0 else reduce.min
     sums = reductions.sum(elementwise.abs(x), inner, True)
     found = extreme(sums, axes=(outer,), keepdims=True, first=True)
     return found if keepdims else joining.squeeze(found, axes=tuple(sorted((rows, columns))))
+
+
+def _of_singular_values(x: Any, ord: Any) -> Any:
+    """The largest (2), the smallest (-2) or the sum ('nuc') of the singular values."""
+    values = singular.singular_values(x)  # the largest first
+    if ord == "nuc":
+        return reductions.sum(values, -1)
+    return indexing.index(values, index=("...", 0 if ord == 2 else -1))
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:

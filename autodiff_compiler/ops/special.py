@@ -93,7 +93,7 @@ def polygamma(n: int, input: Any) -> Any:
 def igamma(input: Any, other: Any) -> Any:
     """The regularized lower incomplete gamma function P(input, other); see ``gamma_p``.
 
-    It is computed in float64. It has a gradient for ``other``; one for ``input`` is refused.
+    It is computed in float64. The second derivative in ``input`` is refused.
     """
     a, x = (in_dtype(v, "float64") if _is_tensor(v) else float(v) for v in (input, other))
     out = special.gamma_p(a, x, special.lgamma(a))

@@ -31,6 +31,7 @@ FUNCTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "bessel_i": (case(_X, n=0), case(_X, n=1), case(real(), n=2)),
     "polygamma": (case(_POSITIVE, n=0), case(_POSITIVE, n=1), case(real() + 4.0, n=2)),
     "gamma_p": (case(2.5, _POSITIVE, 0.2846828704729192), case(1, real() + 1.0, 0.0)),
+    "gamma_p_slope": (case(2.5, _POSITIVE, 0.2846828704729192), case(1, real() + 1.0, 0.0)),
     "lgamma": (case(_POSITIVE), case(real() + 1.0)),
     # activations
     "elu": (case(_X, alpha=1.0), case(_X, alpha=0.5), case(real(), alpha=2.0)),

@@ -146,8 +146,10 @@ def test_igamma_against_closed_forms() -> None:
     assert np.isnan(ops.igamma(1.0, Tensor([-1.0])).asnumpy()).all()
     check_grads(lambda x: ops.igamma(2.5, x), (Tensor([0.3, 2.0, 7.5]),))
     check_grads(lambda x: ops.igamma(1.0, x), (Tensor([0.3, 2.0, 7.5]),))
+    both = Tensor([0.6, 2.0, 7.5, 30.0]), Tensor([0.3, 2.0, 9.0, 25.0])
+    check_grads(ops.igamma, both, order=1)
     with pytest.raises(NoDerivative):
-        grad(lambda a: ops.igamma(a, 2.0))(Tensor(2.0))
+        grad(grad(lambda a: ops.igamma(a, 2.0)))(Tensor(2.0))
 
 
 def test_print_once(capsys: pytest.CaptureFixture[str]) -> None:
