@@ -102,6 +102,7 @@ class _Writer:
         for name, slot in zip(names, self.slots):
             if type(slot) is Tensor:
                 lines += self._array(name, slot._data.dtype, slot._data.shape)
+                lines.append(f"if {name}._hooks is not {self.constant(slot._hooks)}: return False")
             elif type(slot) in (*_NUMBERS, str):
                 kind = self.constant(type(slot))
                 lines.append(f"if {name}.__class__ is not {kind}: return False")
