@@ -78,6 +78,7 @@ from autodiff_compiler.ops.derivatives import (
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.ops.hooks import insert_grad_of
 from autodiff_compiler.ops.primitive import constexpr
+from autodiff_compiler.ops.recompute import checkpointed, recompute
 from autodiff_compiler.testing.numeric import check_grads
 
 __version__ = "0.1.0"
@@ -94,6 +95,7 @@ __all__ = [
     "bfloat16",
     "bool_",
     "check_grads",
+    "checkpointed",
     "common",
     "compile_info",
     "complex64",
@@ -141,6 +143,7 @@ __all__ = [
     "ops",
     "pytype_to_dtype",
     "seed",
+    "recompute",
     "set_context",
     "set_rng_state",
     "set_seed",

@@ -19,7 +19,7 @@ from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
-from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
+from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
@@ -194,8 +194,13 @@ def _work(reused: Sequence[Reused]) -> tuple[tuple[Type, ...], tuple[tuple[int, 
 
 
 def _written_out(function: Function) -> Function:
-    """``function`` with all calls written out that are in no text of the user's."""
-    return inline(function, lambda op: NOWHERE in (op.span, op.attrs["callee"].span))
+    """``function`` with all calls written out that are in no text of the user's, and of which
+    backward may keep what it likes."""
+
+    def should(op: Op) -> bool:
+        return "recompute" not in op.attrs and NOWHERE in (op.span, op.attrs["callee"].span)
+
+    return inline(function, should)
 
 
 def _placed(function: Function, lowered: Function) -> Function:

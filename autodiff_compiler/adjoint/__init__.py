@@ -3,6 +3,8 @@
 cotangents  what is known so far of each value's cotangent, region by region
 residuals   the cut: what a backward region reads of a forward one
 control     the mirror of if, for, while and call
+rules       what the user says a derivative is
+checkpoints the mirror of a loop that keeps few states
 reverse     the sweep over plain operations; gradients and pairs of halves of whole functions
 shares      the tangent of one operation, from its record
 forward     the tangent sweep over whole functions

@@ -43,9 +43,16 @@ class Sweeping(Protocol):
         """Sweeps a region; gives its forward operations, and builds the adjoint ones."""
 
     def halves(
-        self, callee: Function, wrt: tuple[int, ...], seeds: tuple[tuple[int, Type], ...]
+        self,
+        callee: Function,
+        wrt: tuple[int, ...],
+        seeds: tuple[tuple[int, Type], ...],
+        recompute: bool,
     ) -> Halves:
         """The halves of a callee for cotangents, of these types, of some of its returns."""
+
+    def note(self, op: Op, cause: str, cure: str) -> None:
+        """Keeps the problem that an operation has no derivative, to be told with all others."""
 
 
 def reverse_if(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
@@ -144,7 +151,7 @@ def reverse_call(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
         return op
     cotangents = [scope.whole(op.results[k]) for k in wanted]
     seeds = tuple((k, type_of(ct)) for k, ct in zip(wanted, cotangents))
-    halves = sweep.halves(op.attrs["callee"], wrt, seeds)
+    halves = sweep.halves(op.attrs["callee"], wrt, seeds, "recompute" in op.attrs)
     if not halves.reached:
         return op
     residuals = Value(type_of(halves.forward.returns[-1]), "residuals")
@@ -155,4 +162,5 @@ def reverse_call(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
     return replace(op, attrs=attrs, results=(*op.results, residuals))
 
 
-Rule = Callable[[Sweeping, Op, Cotangents], Op]
+#: Builds the adjoint of an operation; gives what stands for it in forward.
+Rule = Callable[[Sweeping, Op, Cotangents], Op | list[Op]]

@@ -37,8 +37,11 @@ LENGTHS = (("list_length", 0), ("dim", 0))
 Port = tuple[int, Path]
 
 
-def reverse_loop(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
-    """Builds the adjoint of a loop; gives the loop that also stacks what that reads."""
+def reverse_loop(
+    sweep: Sweeping, op: Op, scope: Cotangents, mirror: type[Mirror] | None = None
+) -> Op | list[Op]:
+    """Builds the adjoint of a loop; gives the loop that also keeps what that reads. A ``mirror``
+    keeps in another way than stacking it."""
     loop = Loop(op)
     if not any(scope.has(result) for result in op.results):
         return op
@@ -50,15 +53,15 @@ def reverse_loop(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
                 carries[number, path] = common_type(leaf, leaf, type_of(known))
     captured: dict[Key, Type] = {}
     while True:
-        trial = _Trial(sweep, loop, scope, carries, captured)
+        trial = Trial(sweep, loop, scope, carries, captured)
         if not trial.found_more:
             break
     if not (trial.ports or trial.inner.captured or trial.read_cotangents):
         return op
-    return _Mirror(sweep, loop, scope, trial).build()
+    return (mirror or Mirror)(sweep, loop, scope, trial).build()
 
 
-class _Trial:
+class Trial:
     """One sweep of the body, given the carries known to have a cotangent and their types.
 
     Adds to ``carries`` and ``captured`` what it finds missing: then another trial is needed.
@@ -147,10 +150,10 @@ class _Reads:
         return param
 
 
-class _Mirror:
+class Mirror:
     """Makes both loops of a settled trial."""
 
-    def __init__(self, sweep: Sweeping, loop: Loop, scope: Cotangents, trial: _Trial):
+    def __init__(self, sweep: Sweeping, loop: Loop, scope: Cotangents, trial: Trial):
         self.builder, self.sweep = sweep.builder, sweep
         self.loop, self.scope, self.trial = loop, scope, trial
         self.reads = _Reads([], [])
@@ -160,7 +163,7 @@ class _Mirror:
         self.position = fresh(loop.position)
         self.index = fresh(loop.position if loop.index is None else loop.index)
 
-    def build(self) -> Op:
+    def build(self) -> Op | list[Op]:
         """Adds the backward loop, hands out its results, and gives the forward loop."""
         for result, param in self.trial.stacked:
             self.reads.add(self.scope.so_far((result, ())), param)
@@ -237,7 +240,7 @@ class _Mirror:
         scaled = OPERATORS["mul"](self.position, step)
         return OPERATORS["add"](scaled, start)
 
-    def _forward(self, parts: Cut) -> Op:
+    def _forward(self, parts: Cut) -> Op | list[Op]:
         loop, op = self.loop, self.loop.op
         stop = len(loop.body.yields) - loop.has_until
         yields = (

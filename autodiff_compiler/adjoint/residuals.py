@@ -28,15 +28,20 @@ class Cut:
 
 
 def cut(
-    params: Sequence[Value], forward: Sequence[Op], backward: Region, unset: Container[Value] = ()
+    params: Sequence[Value],
+    forward: Sequence[Op],
+    backward: Region,
+    unset: Container[Value] = (),
+    recompute: bool = False,
 ) -> Cut:
     """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read.
 
-    A value that may be ``unset`` is not asked for its shape before backward would.
+    A value that may be ``unset`` is not asked for its shape before backward would. With
+    ``recompute`` backward computes again all that has no effect, and keeps the rest.
     """
     backward = prune(backward)
     forward, backward = _shapes_forward(params, forward, backward, unset)
-    backward = _computed_again(forward, backward)
+    backward = _computed_again(forward, backward, recompute)
     free = free_values(backward)
     kept = [value for value in defined(params, forward) if value in free]
     return Cut(tuple(forward), backward, tuple(kept))
@@ -103,21 +108,35 @@ def _without(region: Region, gone: set[Op]) -> Region:
     return region if list(ops) == list(region.ops) else Region(region.params, ops, region.yields)
 
 
-def _computed_again(forward: Sequence[Op], backward: Region) -> Region:
+def _computed_again(forward: Sequence[Op], backward: Region, every: bool) -> Region:
     """Copies what costs nothing to its beginning: constants, and views of one value, of which that
-    value is kept instead (so that a transpose of a transpose meets the first one)."""
-    needed = free_values(backward)
+    value is kept instead (so that a transpose of a transpose meets the first one). With ``every``
+    also what costs something, unless it has an effect: a draw is a draw once."""
+    needed, effects = free_values(backward), Effects()
     again = []
     for op in reversed(forward):
-        if any(result in needed for result in op.results) and _costs_nothing(op):
+        if not any(result in needed for result in op.results):
+            continue
+        if _costs_nothing(op):
             again.append(replace(op, about="adjoint"))
-            needed |= {operand: None for operand in op.operands if isinstance(operand, Value)}
+            needed |= uses_of(op)
+        elif every and not effects.has(quiet := map_regions(op, silent)):
+            again.append(quiet)
+            needed |= uses_of(quiet)
     if not again:
         return backward
     mapping: dict = {}
     copies = clone_ops(again[::-1], mapping)
     body = substitute(backward, mapping)
     return Region(body.params, (*copies, *body.ops), body.yields)
+
+
+def silent(region: Region) -> Region:
+    """``region`` without what only prints or asserts: forward has done that."""
+    ops = [
+        map_regions(op, silent) for op in region.ops if op.results or not op.opdef.effect
+    ]  # fmt: skip
+    return Region(region.params, tuple(ops), region.yields)
 
 
 def _costs_nothing(op: Op) -> bool:

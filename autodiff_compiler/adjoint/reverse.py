@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from autodiff_compiler.adjoint.checkpoints import reverse_for
 from autodiff_compiler.adjoint.control import Halves, Rule, reverse_call, reverse_if
 from autodiff_compiler.adjoint.cotangents import Cotangents, Names, leaves, one_leaf
 from autodiff_compiler.adjoint.loops import reverse_loop
@@ -71,7 +72,7 @@ class Adjoint:
         self.final = clean is not None
         self.activity = Activity()
         self.problems: list[Problem] = []
-        self._halves: dict[tuple[Function, tuple[int, ...], Seeds], Halves] = {}
+        self._halves: dict[tuple[Function, tuple[int, ...], Seeds, bool], Halves] = {}
         self._names: set[str] = set()
 
     def gradient(
@@ -112,17 +113,21 @@ class Adjoint:
         """Gives no new function the name of one that is there already."""
         self._names.update(each.name for each in (*function.callees(), function))
 
-    def halves(self, callee: Function, wrt: tuple[int, ...], seeds: Seeds) -> Halves:
+    def halves(
+        self, callee: Function, wrt: tuple[int, ...], seeds: Seeds, recompute: bool
+    ) -> Halves:
         """The pair that a call is replaced by: forward returns all that the callee does."""
-        key = (callee, wrt, seeds)
+        key = (callee, wrt, seeds, recompute)
         if key not in self._halves:
             sweep = Sweep(self, callee, wrt, seeds, sens=True, only_reached=True)
-            self._halves[key] = Halves(*self._cut(sweep, callee.returns), sweep.reached)
+            self._halves[key] = Halves(*self._cut(sweep, callee.returns, recompute), sweep.reached)
         return self._halves[key]
 
-    def _cut(self, sweep: Sweep, values: Sequence[AnyOperand]) -> tuple[Function, Function]:
+    def _cut(
+        self, sweep: Sweep, values: Sequence[AnyOperand], recompute: bool = False
+    ) -> tuple[Function, Function]:
         function = sweep.function
-        parts = cut(function.params, sweep.forward, sweep.backward, sweep.unset)
+        parts = cut(function.params, sweep.forward, sweep.backward, sweep.unset, recompute)
         stands = stands_for(parts.forward) if self.final else {}
         known = {stands.get(value, value): fresh(value) for value in parts.kept}
         copies = {value: known[stands.get(value, value)] for value in parts.kept}
@@ -238,16 +243,23 @@ class Sweep:
             for path, leaf in leaves(output.type):
                 scope.add(output, one_leaf(output, path, leaf), path)
 
-    def halves(self, callee: Function, wrt: tuple[int, ...], seeds: Seeds) -> Halves:
+    def halves(
+        self, callee: Function, wrt: tuple[int, ...], seeds: Seeds, recompute: bool
+    ) -> Halves:
         """The pair that a call of ``callee`` is replaced by."""
-        return self.adjoint.halves(callee, wrt, seeds)
+        return self.adjoint.halves(callee, wrt, seeds, recompute)
+
+    def note(self, op: Op, cause: str, cure: str) -> None:
+        """Keeps the problem that an operation has no derivative, to be told with all others."""
+        self.adjoint.note(op, cause, cure)
 
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
         """Builds the adjoint of a region's operations; gives its forward operations."""
         forward = []
         for op in reversed(region.ops):
             with self.builder.at(op.span, "adjoint"):
-                forward.append(RULES.get(op.name, reverse_plain)(self, op, scope))
+                made = RULES.get(op.name, reverse_plain)(self, op, scope)
+                forward += made[::-1] if isinstance(made, list) else [made]
         forward.reverse()
         return forward
 
@@ -321,7 +333,7 @@ def reverse_list_item(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
 
 RULES: dict[str, Rule | Callable[..., Op]] = {
     "if": reverse_if,
-    "for": reverse_loop,
+    "for": reverse_for,
     "while": reverse_loop,
     "call": reverse_call,
     "ruled": reverse_ruled,

@@ -34,6 +34,8 @@ class Cell:
     _compiled_forward = False
 
     _bprop_debug = False
+    #: Whether backward computes what it needs of this Cell again.
+    _recompute = False
     #: What runs before and after ``construct`` and its backward; see ``register_forward_hook``.
     _hooks: tuple[Hook, ...] = ()
 
@@ -71,6 +73,11 @@ class Cell:
                 f"{type(value)}."
             )
         self._bprop_debug = value
+
+    def recompute(self, **options: Any) -> None:
+        """From now on backward keeps the inputs of this Cell, where it is part of another, and
+        computes the rest again. The options are MindSpore's, and change nothing here."""
+        self._recompute = True
 
     # ---- hooks
 
@@ -287,9 +294,6 @@ class Cell:
 
     def set_inputs(self, *inputs: Any, **named: Any) -> None:
         """Accepted for compatibility: the compiler reads types from each call."""
-
-    def recompute(self, **options: Any) -> None:
-        """Accepted for compatibility: what backward keeps is the compiler's choice."""
 
     def apply(self, function: Callable[[Cell], Any]) -> Cell:
         """Calls ``function`` on every child, then on this Cell."""

@@ -23,9 +23,9 @@ from autodiff_compiler.errors import (
     UnsupportedSyntax,
 )
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
-from autodiff_compiler.frontend.derivatives import Derivatives
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.hooks import TextHandle
+from autodiff_compiler.frontend.keeping import Keeping
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_calls import NUMPY
@@ -66,8 +66,8 @@ TEXTS = ("autodiff_compiler.ops.higher_order",)
 LISTED = (arrays.stack, arrays.concat)
 
 
-class Calls(Derivatives):
-    """Adds calls to ``Derivatives``."""
+class Calls(Keeping):
+    """Adds calls to ``Keeping``."""
 
     def eval_Call(self, node: Any) -> Any:
         return self.call_node(self._super(node) or self.evaluate(node.func), node)
@@ -124,7 +124,7 @@ class Calls(Derivatives):
         if isinstance(callee, Transformed):
             return self.call_transformed(callee, args, kwargs)
         if isinstance(callee, Cell):
-            return self._call_text(callee, args, kwargs)
+            return self.call_text(callee, args, kwargs)
         if getattr(callee, "runs_while_compiling", False):
             return self._call_known(callee, args, kwargs)
         if is_users(callee):
@@ -137,6 +137,8 @@ class Calls(Derivatives):
             return self._tensor_of(*args, **kwargs)
         if _is_of_named_tuple(callee):
             return callee(*args, **kwargs)  # its items are compile-time values
+        if self.keeps_less(callee):
+            return self.call_keeping_less(callee, args, kwargs)
         if _is_macro(callee):
             if isinstance(callee, Primitive):
                 for setting in vars(callee):  # read by the macro, so that they are guarded
@@ -145,7 +147,7 @@ class Calls(Derivatives):
         if self._is_known(callee) and callee in NUMPY and self._meets_values(args, kwargs):
             return self.macro(NUMPY[callee], args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not _is_numpy(callee):
-            return self._call_text(callee, args, kwargs)
+            return self.call_text(callee, args, kwargs)
         if isinstance(inspect.getattr_static(type(callee), "__call__", None), types.FunctionType):
             return self.call(self.attribute(callee, "__call__"), args, kwargs)
         return self._call_now(callee, args, kwargs)
@@ -255,8 +257,16 @@ class Calls(Derivatives):
 
     # ---- texts
 
-    def _call_text(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def call_text(
+        self,
+        callee: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        again: bool = False,
+    ) -> Any:
         """Calls a Cell, a method or a function that has a text."""
+        if isinstance(callee, Cell):
+            again |= bool(self.world.attribute(callee, "_recompute", self.builder.span))
         if any(hides_values(value) for value in (*args, *kwargs.values())):
             return self.enter(callee, args, kwargs)
         key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
@@ -269,7 +279,7 @@ class Calls(Derivatives):
         if not isinstance(made.returned, Value):
             return made.outcome  # known altogether: no call is needed
         shared = self.world.share(made.function)
-        (result,) = self.builder.call(shared, made.operands)
+        (result,) = self.builder.call(shared, made.operands, again)
         return self.told(self.unpacked(result, made.outcome, made.heap), made)
 
 

@@ -24,13 +24,15 @@ class Walk:
     """How a ``for`` goes through an iterable.
 
     bounds   the range of its index; reads  what is read item by item; item  the user's item from
-    index and reads; items  all of them, if known while compiling.
+    index and reads; items  all of them, if known while compiling; checkpoint  what backward keeps
+    of the iterations, if not all.
     """
 
     bounds: tuple[AnyOperand, AnyOperand, AnyOperand]
     reads: list[Value]
     item: Callable[[Value, Sequence[Value]], Any]
     items: Sequence[Any] | None = None
+    checkpoint: tuple[str, int] | None = None
 
     @property
     def size(self) -> int | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -23,6 +24,7 @@ from autodiff_compiler.frontend.meeting import list_type
 from autodiff_compiler.frontend.rolling import Rollable, Trial
 from autodiff_compiler.frontend.values import (
     CannotRoll,
+    Checkpointed,
     Iteration,
     NeedStatic,
     Ref,
@@ -144,6 +146,8 @@ class Loops(Rollable):
             return Walk(
                 (0, size, 1), [iterable], lambda index, reads: told(self, reads[0], iterable)
             )
+        if isinstance(iterable, Checkpointed):
+            return self._checkpointed(iterable)
         if isinstance(iterable, Iteration) and iterable.kind in ("enumerate", "zip"):
             return self._combined(iterable)
         if isinstance(iterable, Iteration) and self._is_long(iterable.sources[0]):
@@ -159,6 +163,16 @@ class Loops(Rollable):
 
     def _is_long(self, value: Any) -> bool:
         return isinstance(value, Ref) and is_long(self.state.heap[value])
+
+    def _checkpointed(self, given: Checkpointed) -> Walk:
+        walk = self.walk(given.iterable)
+        if isinstance(walk, list):
+            raise self.fail(
+                DTypeError,
+                "a checkpointed loop goes over a range, a Tensor or a list of run-time length",
+                "leave out checkpointed: this loop is written out",
+            )
+        return replace(walk, items=None, checkpoint=given.checkpoint)
 
     def _length(self, value: Value) -> AnyOperand:
         if isinstance(value.type, ListType):

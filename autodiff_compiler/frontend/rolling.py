@@ -359,6 +359,7 @@ class Trial:
         op = builder.loop(
             None if self.walk is None else self.walk.bounds, inits,
             [] if self.walk is None else self.walk.reads, body, condition, ends,
+            checkpoint=None if self.walk is None else self.walk.checkpoint,
         )  # fmt: skip
         after_loop = base.fork()
         memory = low.world.memory

@@ -151,6 +151,14 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class Checkpointed:
+    """An iterable whose loop keeps states as ``checkpoint`` says; see ``Loop``."""
+
+    iterable: Any
+    checkpoint: tuple[str, int]
+
+
+@dataclass(frozen=True)
 class RunTimeRange:
     """``range`` with a bound that is known at run time only."""
 

@@ -206,6 +206,7 @@ class Builder:
         condition: Region | None = None,
         until: bool = False,
         reverse: bool = False,
+        checkpoint: tuple[str, int] | None = None,
     ) -> Op:
         """Adds a ``for`` (with ``bounds``) or a ``while`` (with ``condition``); see ``Loop``."""
         carries = len(inits)
@@ -217,18 +218,23 @@ class Builder:
             results.append(Value(ListType(type_of(yielded)), name))
         results.append(Value(INT, "count"))
         regions = (body,) if condition is None else (condition, body)
-        attrs = {"carries": carries, "until": until, "reverse": reverse}
+        attrs: dict[str, Any] = {"carries": carries, "until": until, "reverse": reverse}
+        if checkpoint is not None:
+            attrs["checkpoint"] = checkpoint
         opdef = OPERATORS["for" if bounds is not None else "while"]
         operands = (*(bounds or ()), *inits, *reads)
         return self.add(Op(opdef, operands, attrs, tuple(results), self.span, self.about, regions))
 
-    def call(self, callee: Function, operands: Sequence[AnyOperand]) -> tuple[Value, ...]:
-        """Adds a call; one result per value that ``callee`` returns."""
+    def call(
+        self, callee: Function, operands: Sequence[AnyOperand], recompute: bool = False
+    ) -> tuple[Value, ...]:
+        """Adds a call; one result per value that ``callee`` returns. With ``recompute`` its
+        backward computes again what it reads of its forward."""
         results = tuple(
             Value(type_of(value), value.name if isinstance(value, Value) else "")
             for value in callee.returns
         )
-        attrs = {"callee": callee}
+        attrs = {"callee": callee, "recompute": True} if recompute else {"callee": callee}
         op = Op(OPERATORS["call"], tuple(operands), attrs, results, self.span, self.about)
         return self.add(op).results
 

@@ -200,7 +200,8 @@ class Loop:
     are known by the iteration's ``position`` (0, 1, …), also where the loop runs in reverse.
     ``until``, where there is one, is yielded last and ends the loop after its iteration.
     A ``for`` has also ``index``, the user's variable over ``range(start, stop, step)``.
-    ``count`` is the number of iterations that ran.
+    ``count`` is the number of iterations that ran. A ``for`` with the attribute ``checkpoint``,
+    ``("every", k)`` or ``("kept", s)``, keeps states for its backward, and not all that this reads.
     """
 
     op: Op

@@ -26,7 +26,10 @@ for_ = _control(
 while_ = _control(
     "while", "Runs a region as long as a test holds. Ports as in nodes.Loop.", ("*rest",)
 )
-call = _control("call", "Calls the function in the attribute callee.", ("*rest",))
+call = _control(
+    "call", "Calls the function in the attribute callee. With recompute, which is True where it "
+    "stands, backward computes again what it reads of forward.", ("*rest",),
+)  # fmt: skip
 grad = _control(
     "grad",
     "The cotangents of some operands of a call. Attributes: callee; wrt, the positions of those "

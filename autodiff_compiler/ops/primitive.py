@@ -12,12 +12,20 @@ class Primitive:
     """An operator with its settings. Calling it applies it, to tensors or while compiling."""
 
     name = ""
+    _recompute = False
 
     def __init__(self, name: str = ""):
         self.name = name or type(self).__name__
 
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not say what it computes")
+
+    def recompute(self, mode: bool = True) -> Primitive:
+        """Whether backward computes the result again, rather than keep it."""
+        if not isinstance(mode, bool):
+            raise TypeError(f"For 'recompute', the 'mode' should be bool, but got {mode!r}")
+        self._recompute = mode
+        return self
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

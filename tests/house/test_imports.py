@@ -35,7 +35,7 @@ FLOORS = (
     (
         "frontend: source make looking subset desugar numpy_calls values meeting heap memory "
         "naming resolve lists expressions comparisons access texts objects fitting rules hooks "
-        "batches derivatives builtin_calls calls writes branches carried rolling loops "
+        "batches derivatives keeping builtin_calls calls writes branches carried rolling loops "
         "statements lower",
         "analysis:",
     ),

@@ -1,0 +1,54 @@
+"""Keeping less for backward: ``recompute`` for a block, ``checkpointed`` for a loop.
+
+Both change what is kept between forward and backward, and nothing of what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def recompute(
+    block: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool = True,
+    output_recompute: bool = False,
+    early_stop: bool = True,
+    context_fn: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """``block(*args, **kwargs)``; backward keeps its inputs and computes the rest again.
+
+    What is drawn at random is kept, not drawn again. A block that writes to something outside is
+    kept as any other. The options are MindSpore's, and change nothing here.
+    """
+    if not callable(block):
+        raise TypeError(f"recompute needs a Cell or function, but got {type(block).__name__}")
+    return block(*args, **kwargs)
+
+
+def checkpointed(
+    iterable: Iterable[Any], *, checkpoint_every: int | None = None, kept_states: int | None = None
+) -> Iterable[Any]:
+    """``iterable``, for a loop that keeps few states for backward, which runs it again from those.
+
+    checkpoint_every   every k-th state is kept, and then those of the k iterations in between.
+    kept_states        at most so many states are kept, where the binomial schedule wants them.
+
+    ``for i in checkpointed(range(10_000), kept_states=20)`` keeps 20 states, where a plain loop
+    keeps 10,000, and runs each step at most four times more. Where nothing is compiled it is the
+    iterable itself.
+    """
+    given = [
+        (k, n) for k, n in (("every", checkpoint_every), ("kept", kept_states)) if n is not None
+    ]
+    if len(given) != 1:
+        raise TypeError("checkpointed takes one of checkpoint_every and kept_states")
+    ((_, number),) = given
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ValueError(f"the number of checkpointed must be an int of at least 1, not {number!r}")
+    return iterable
+
+
+__all__ = ["checkpointed", "recompute"]
