@@ -109,23 +109,62 @@ def _cofactors_numpy(types: Sequence[Type]) -> str:
     )
 
 
-def _cofactors_slope(ct: Value, x: Value, out: Value) -> Any:
-    """The second derivative of det, a symmetric form: it serves both modes."""
-    transposed = swap_last_axes(inverse(x))
-    turned = matmul(matmul(transposed, swap_last_axes(ct)), out)
-    return _scaled(_total(ct * out, x), x, transposed) - turned
+def _size(types: Sequence[Type]) -> str:
+    x = types[0]
+    size = x.shape[-1] if isinstance(x, ArrayType) and x.shape else None
+    return str(size) if isinstance(size, int) else "{x}.shape[-1]"
 
+
+def _cofactors_slope_numpy(types: Sequence[Type]) -> str:
+    return (
+        "u, s, v = np.linalg.svd({x})\n"
+        f"same = np.eye({_size(types)}, dtype=bool)\n"
+        "others = np.where(same[:, None] | same, 1.0, s[..., None, None, :])\n"
+        "others = np.where(same, 0.0, np.prod(others, axis=-1))\n"
+        "core = np.swapaxes(u, -1, -2) @ {y} @ np.swapaxes(v, -1, -2)\n"
+        "{out} = others @ np.diagonal(core, axis1=-2, axis2=-1)[..., None]\n"
+        "{out} = same * {out} - others * np.swapaxes(core, -1, -2)\n"
+        "{out} = np.linalg.det(u @ v)[..., None, None] * (u @ {out} @ v)"
+    )
+
+
+def _third(x: Value, one: Any, other: Any) -> Any:
+    """The third derivative of det along two matrices, as a matrix; x is regular."""
+    inverted, whole = swap_last_axes(inverse(x)), cofactors(x)
+    turned = matmul(inverted, swap_last_axes(other))
+    back = matmul(matmul(whole, swap_last_axes(one)), inverted)
+    across = matmul(matmul(other, swap_last_axes(inverted)), one)
+    return (
+        _scaled(_total(inverted * other, x), x, cofactors_slope(x, one))
+        - _scaled(_total(one * whole, x), x, matmul(turned, inverted))
+        + matmul(turned, back)
+        - cofactors_slope(x, across)
+    )
+
+
+cofactors_slope: OpDef = OpDef(
+    "cofactors_slope",
+    "The derivative of cofactors along y, which is the second derivative of det and symmetric. "
+    "With x = U S V, core = U.T y V.T, and P[i, j] the product of all singular values but i and "
+    "j (0 where i = j), it is det(U V) U (diag(P diag(core)) - P * core.T) V. Its own derivative "
+    "in x needs a regular x.",
+    ("x", "y"), _cofactors_slope_numpy,
+    lambda types: ArrayType(_wide(types[:1]), _matrices(types[0], "a cofactor").shape),
+    promote=_casts, label="slope_{x}",
+    adjoint={"x": lambda ct, x, y: _third(x, ct, y), "y": lambda ct, x: cofactors_slope(x, ct)},
+    tangent={"x": lambda dot, x, y: _third(x, dot, y),
+             "y": lambda dot, x: cofactors_slope(x, dot)},
+)  # fmt: skip
 
 cofactors: OpDef = of_matrix(
     "cofactors",
     "The signed minors of a square matrix, det(x) * inverse(x).T where x is regular, and the slope "
     "of det everywhere. From x = U S V they are det(U V) U C V, where C holds on its diagonal the "
-    "products of all other singular values. Its own derivative needs a regular x: "
-    "d_x = sum(ct * out) * inverse(x).T - inverse(x).T @ ct.T @ out.",
+    "products of all other singular values. d_x = cofactors_slope(x, ct).",
     "a cofactor",
     numpy=_cofactors_numpy,
-    adjoint={"x": _cofactors_slope},
-    tangent={"x": lambda dot, x, out: _cofactors_slope(dot, x, out)},
+    adjoint={"x": lambda ct, x: cofactors_slope(x, ct)},
+    tangent={"x": lambda dot, x: cofactors_slope(x, dot)},
     label="cofactors_{x}",
 )
 

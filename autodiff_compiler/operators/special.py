@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.compare import equal
 from autodiff_compiler.operators.elementwise import (
     XY,
-    cos,
     exp,
     log,
     sigmoid,
@@ -34,12 +32,45 @@ log10 = real_function(
 )
 
 
-def _sinc_slope(x: Any, out: Any) -> Any:
-    at_zero = equal(x, 0.0)
-    return where(at_zero, 0.0, (cos(math.pi * x) - out) / where(at_zero, 1.0, x))
+def _turned_sine(quarters: int, angle: str) -> str:
+    """The text of sin(angle + quarters * pi / 2)."""
+    wave = f"np.{('sin', 'cos')[quarters % 2]}({angle})"
+    return wave if quarters % 4 < 2 else f"-{wave}"
 
 
-sinc = real_function("sinc", "sin(pi x) / (pi x), and 1 at 0.", "np.sinc({x})", _sinc_slope)
+def _sinc_slope_numpy(types: Sequence[Type], *, n: int) -> str:
+    dtype = next((t.dtype for t in types if isinstance(t, ArrayType) and t.dtype), None)
+    steps = [
+        f"far = ({math.pi**k} * {_turned_sine(k, 'wave')} - {k * math.pi} * far) / wave\n"
+        for k in range(1, n + 1)
+    ]
+    return (
+        "near = np.abs({x}) < 2.0\n"
+        "wave = np.pi * np.where(near, 1.0, {x})\n"
+        "far = np.sin(wave) / wave\n"
+        + "".join(steps)
+        + "t, weight = np.polynomial.legendre.leggauss(24)\n"
+        "t = 0.5 + 0.5 * t\n"
+        "{out} = np.pi * np.expand_dims(np.where(near, {x}, 0.0), -1) * t\n"
+        f"{{out}} = {_turned_sine(n + 1, '{out}')} @ (0.5 * weight * t ** {float(n)})\n"
+        f"{{out}} = np.where(near, {math.pi**n} * {{out}}, far)\n"
+        f"{{out}} = {{out}}.astype({f'np.{dtype}' if dtype else '{x}.dtype'})"
+    )
+
+
+sinc_slope: OpDef = elementwise(
+    "sinc_slope",
+    "The n-th derivative of sinc, n > 0: near 0 the integral of pi^n t^n cos(pi x t + n pi / 2) "
+    "over [0, 1] by Gauss' rule, exact to the last digits; beyond by the recurrence "
+    "x f[n] = pi^(n - 1) sin(pi x + n pi / 2) - n f[n - 1]. d_x = ct * sinc_slope(n + 1).",
+    numpy=_sinc_slope_numpy, dtype=floating, label="slope_{x}",
+    partials={"x": lambda x, n: sinc_slope(x, n=n + 1)},
+)  # fmt: skip
+
+sinc = real_function(
+    "sinc", "sin(pi x) / (pi x), and 1 at 0. d_x = ct * sinc_slope(x, n=1).", "np.sinc({x})",
+    lambda x: sinc_slope(x, n=1),
+)  # fmt: skip
 
 logaddexp = elementwise(
     "logaddexp", "log(exp(x) + exp(y)), stable. Broadcasts.",

@@ -20,6 +20,7 @@ FUNCTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "log2": (case(_POSITIVE), case(real() + 1.0)),
     "log10": (case(_POSITIVE), case(real() + 1.0)),
     "sinc": (case(real(2, 3, low=0.2)), case(real() + 1.0)),
+    "sinc_slope": (case(2.0 * _X, n=1), case(_X, n=2), case(real(), n=3)),
     "hypot": _PAIRS,
     "logaddexp": _PAIRS,
     "xlogy": (case(_X, _POSITIVE), case(_ROW, _POSITIVE), case(0.7, _POSITIVE)),

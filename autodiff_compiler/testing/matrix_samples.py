@@ -13,6 +13,7 @@ _REGULAR = (case(_ONE), case(_MANY), case(_ONE[::-1].copy()))
 
 MATRIX_SAMPLES: dict[str, tuple[Sample, ...]] = {
     **dict.fromkeys(("inverse", "det", "det_sign", "logabsdet", "cofactors"), _REGULAR),
+    "cofactors_slope": (case(_ONE, real(3, 3, seed=2)), case(_MANY, real(2, 2, 2))),
     "solve": (case(_ONE, real(3, 2)), case(_MANY, real(2, 2, 1)), case(_ONE, real(2, 3, 1)),
               case(_MANY, real(2, 3))),
     "cholesky": (case(_POSITIVE), case(_MANY @ _MANY.swapaxes(-1, -2))),

@@ -7,6 +7,7 @@ then the derivative, or torch's subgradient. Sensitivity is ones.
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import Tensor, nn, ops
+from autodiff_compiler import Tensor, grad, nn, ops
 
 inf, nan = np.inf, np.nan
 
@@ -190,3 +191,40 @@ def test_value_and_gradients(text: str, inputs: list, value: list, gradients: li
     for slope, tensor, expected in zip(found, tensors, gradients, strict=True):
         assert slope.shape == tensor.shape and slope.asnumpy().dtype == np.float32
         np.testing.assert_allclose(slope.asnumpy().ravel(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_derivatives_of_sinc_at_0() -> None:
+    """Of sin(pi x) / (pi x) = 1 - (pi x)² / 6 + (pi x)⁴ / 120 - …, also where terms would cancel."""
+    x = Tensor(np.array([0.0, 1e-9, -1e-4, 1e-3]))
+    first = grad(ops.sinc)
+    second = grad(lambda x: first(x))
+    third = grad(lambda x: second(x))
+    p, a = math.pi, x.asnumpy()
+    np.testing.assert_allclose(first(x).asnumpy(), -(p**2) * a / 3 + p**4 * a**3 / 30, rtol=1e-9)
+    np.testing.assert_allclose(
+        second(x).asnumpy(), -(p**2) / 3 + p**4 * a**2 / 10 - p**6 * a**4 / 168, rtol=1e-12
+    )
+    np.testing.assert_allclose(third(x).asnumpy(), p**4 * a / 5 - p**6 * a**3 / 42, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]],
+     [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]], [[1.0, 2.0], [2.0, 4.0 + 1e-12]]],
+)  # fmt: skip
+def test_second_derivative_of_det_of_a_singular_matrix(matrix: list[list[float]]) -> None:
+    """det is a polynomial: its gradient's differences are exact up to rounding."""
+    x = np.array(matrix)
+    weight = np.cos(np.arange(x.size)).reshape(x.shape)
+    slope = grad(ops.det)
+
+    def along(x: Any) -> Any:
+        return (slope(x) * Tensor(weight)).sum()
+
+    expected = np.empty_like(x)
+    for place in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[place] = 0.5
+        difference = slope(Tensor(x + step)).asnumpy() - slope(Tensor(x - step)).asnumpy()
+        expected[place] = (difference * weight).sum()
+    np.testing.assert_allclose(grad(along)(Tensor(x)).asnumpy(), expected, atol=1e-11)
