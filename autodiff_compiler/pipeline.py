@@ -31,8 +31,16 @@ from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import everywhere, run
+from autodiff_compiler.passes.tiles import tiles
 from autodiff_compiler.plan import Compiled, Request, Slot
 from autodiff_compiler.span import NOWHERE
+
+#: What a text with such operations says of itself.
+NOTES = {
+    "into": "Large results are written over arrays that nothing reads any more (out=).",
+    "lent": "Arrays to work in may be lent as work; without them new ones are made.",
+    "part": "Long rows of operations on very large arrays run in tiles, which stay in the cache.",
+}
 
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
@@ -168,10 +176,11 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
     def called(function: Function) -> Function:
         if function not in done:
             inner = replace(function, body=map_functions(function.body, called))
-            done[function] = reuse(inner, lends=False).function
+            done[function] = reuse(tiles(inner), lends=False).function
         return done[function]
 
-    return [reuse(replace(root, body=map_functions(root.body, called))) for root in roots]
+    whole = (replace(root, body=map_functions(root.body, called)) for root in roots)
+    return [reuse(tiles(root)) for root in whole]
 
 
 def _work(reused: Sequence[Reused]) -> tuple[tuple[Type, ...], tuple[tuple[int, ...], ...]]:
@@ -249,7 +258,10 @@ def header(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
         lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", *seeds])
     drawn_from = [name for name, param in zip(names, primal.params) if param.type == GENERATOR]
     draws = [f"    {name} = np.random.default_rng()" for name in drawn_from]
-    return [*lines, "", *draws, *_usage(stages, request, printed)]
+    lines += ["", *draws, *_usage(stages, request, printed)]
+    done = {op.name for each in stages.reused for op in each.function.body.walk()}
+    notes = [note for name, note in NOTES.items() if name in done]
+    return [*lines, "", *notes] if notes else lines
 
 
 def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:

@@ -34,6 +34,7 @@ from autodiff_compiler.emit.templates import fill, fill_statements
 from autodiff_compiler.emit.unparse import print_expression
 from autodiff_compiler.emit.uses import count_uses
 from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.ir.memory import writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
@@ -132,7 +133,7 @@ class Composer:
     def compute(self, op: Op, region: Region) -> None:
         """An operator with a template."""
         template = op.opdef.template(op.types, op.attrs)
-        if op.opdef.effect or op.opdef.kind == "lowered":
+        if op.opdef.effect or writes_to(op) is not None:
             self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)
         if not op.results:
             slots, _ = self.slots(op, template)
@@ -165,7 +166,7 @@ class Composer:
 
     def may_wait(self, op: Op, region: Region) -> bool:
         """Whether the result of ``op`` can be written inside its user."""
-        if op.opdef.effect or op.opdef.kind == "lowered" or len(op.results) != 1:
+        if op.opdef.effect or writes_to(op) is not None or len(op.results) != 1:
             return False
         value = op.result
         if op.name == "undefined":

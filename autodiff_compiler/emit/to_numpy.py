@@ -152,6 +152,8 @@ class _Writer:
         if isinstance(statement, Moves):
             pairs = tuple(p for p in statement.pairs if self.text(p[1]) != self.names[p[0]])
             return replace(statement, pairs=pairs) if pairs else None
+        if isinstance(statement, Assign) and isinstance(statement.value, ast.Name):
+            return None if self.targets(statement) == self.text(statement.value) else statement
         if isinstance(statement, Branch):
             then, orelse = self.tidy(statement.then), self.tidy(statement.orelse)
             if then:

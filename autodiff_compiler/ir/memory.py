@@ -92,10 +92,10 @@ class _Cells:
             self.add(result, self.of(item))
 
     def plain(self, op: Op) -> None:
-        target = writes_to(op)
         shared = self.all(shares(op))
+        owns = writes_to(op) is None and not op.opdef.views
         for result in op.results:
-            self.add(result, shared if target or op.opdef.views else shared | {result})
+            self.add(result, shared | {result} if owns else shared)
 
 
 def shares(op: Op) -> list[AnyOperand]:
@@ -165,7 +165,9 @@ class _Writes:
 
     def plain(self, op: Op) -> None:
         target = writes_to(op)
-        self.read(op.operands if target is None else op.operands[:-1])
+        # What is written to, or was in part, is not read by that.
+        writes = target is not None or op.name == "filled"
+        self.read(op.operands[:-1] if writes else op.operands)
         pieces = self.all(shares(op))
         if target is not None:
             self.write(op, target)

@@ -6,7 +6,10 @@ every write against ``ir/memory.py``. They have no derivative.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Type
 
 into = OpDef(
     "into",
@@ -26,4 +29,44 @@ lent = OpDef(
     lambda types, *, key: types[0].items[key],
     kind="lowered",
     label="buffer",
+)
+
+
+def _part_type(types: Sequence[Type], *, rows: int) -> Type:
+    (x, _) = types
+    assert isinstance(x, ArrayType) and x.shape
+    return ArrayType(x.dtype, (rows, *x.shape[1:]))
+
+
+empty = OpDef(
+    "empty",
+    "An array whose elements are not set yet: tiles will fill all of it.",
+    (),
+    lambda types, *, shape, dtype: (
+        f"np.empty({shape[0] if len(shape) == 1 else shape}, np.{dtype})"
+    ),
+    lambda types, *, shape, dtype: ArrayType(dtype, shape),
+    kind="lowered",
+)
+
+part = OpDef(
+    "part",
+    "So many rows of x from row start on: a view.",
+    ("x", "start"),
+    "{x}[{start}:{start} + {rows}]",
+    _part_type,
+    kind="lowered",
+    label="{x}_part",
+    views=("x",),
+)
+
+filled = OpDef(
+    "filled",
+    "x itself, once part was written to a tile of it.",
+    ("part", "x"),
+    "{x}",
+    lambda types: types[1],
+    kind="lowered",
+    label="{x}",
+    views=("x",),
 )

@@ -46,7 +46,7 @@ from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type, i
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import into, lent
 from autodiff_compiler.passes.sweep import with_body
-from autodiff_compiler.passes.ufuncs import Earlier, Operand, Step, steps
+from autodiff_compiler.passes.ufuncs import Earlier, Operand, Step, calls_of
 from autodiff_compiler.span import NOWHERE
 
 #: From how many bytes on a result is large: below, the allocator has memory at hand.
@@ -229,16 +229,16 @@ class _Plan:
 def _pieces(op: Op) -> list[_Piece]:
     """The calls that ``op`` is made of, if its result is large and each can be told where to put
     what it makes."""
-    if op.regions or op.opdef.kind in ("control", "container") or len(op.results) != 1:
+    if op.name == "empty" and _bytes(op.result.type) >= LARGE:
+        text = f"{op.opdef.template((), op.attrs)} if {{0}} is None else {{0}}"
+        return [_Piece(text, (), op.result, False)]
+    if op.regions or len(op.results) != 1 or op.opdef.kind in ("control", "container", "lowered"):
         return []
     if _bytes(op.result.type) < LARGE or op.opdef.views:
         return []
     if any(getattr(type_, "dtype", None) == "bfloat16" for type_ in (*op.types, op.result.type)):
         return []  # computed with in float32, and rounded: more than NumPy's own call
-    names = tuple(op.opdef.operand_name(place) for place in range(len(op.operands)))
-    power = op.operands[1] if len(op.operands) == 2 else None
-    plan = steps(op.opdef.template(op.types, op.attrs), names,
-                 None if isinstance(power, Value) else power)  # fmt: skip
+    plan = calls_of(op)
     made: list[_Piece] = []
     for number, step in enumerate(plan):
         arguments = tuple(

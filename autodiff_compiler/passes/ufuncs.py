@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,8 @@ from string import Formatter
 from typing import Any
 
 import numpy as np
+
+from autodiff_compiler.ir.nodes import Op, Value
 
 SIGNS: dict[type[ast.AST], str] = {
     ast.Add: "add",
@@ -46,6 +49,8 @@ SIGNS: dict[type[ast.AST], str] = {
     ast.Gt: "greater",
     ast.GtE: "greater_equal",
 }
+#: What stands for an operand in a parsed template.
+PLACE = re.compile(r"_\d+")
 #: What NumPy itself makes of a power with a number for exponent.
 POWERS = {2: "square", 0.5: "sqrt"}
 
@@ -76,6 +81,14 @@ class Step:
 
 class Unfit(Exception):
     """The template does something else as well."""
+
+
+def calls_of(op: Op) -> tuple[Step, ...]:
+    """The calls that the text of an operation makes, if it makes nothing but these."""
+    names = tuple(op.opdef.operand_name(place) for place in range(len(op.operands)))
+    power = op.operands[1] if len(op.operands) == 2 else None
+    template = op.opdef.template(op.types, op.attrs)
+    return steps(template, names, None if isinstance(power, (Value, str)) else power)
 
 
 @cache
@@ -115,7 +128,7 @@ class _Reader:
 
     def value(self, tree: ast.expr) -> Any:
         """What stands for ``tree`` as an argument, after the steps that it takes."""
-        if isinstance(tree, ast.Name) and tree.id[0] == "_":
+        if isinstance(tree, ast.Name) and PLACE.fullmatch(tree.id):
             return Operand(int(tree.id[1:]))
         if isinstance(tree, ast.Constant) and isinstance(tree.value, (int, float)):
             return tree.value
@@ -164,8 +177,8 @@ class _Reader:
         operands = sorted(named - {"np", "ml_dtypes"})
         if name is None or any(isinstance(n, ast.Call) and n is not tree for n in ast.walk(tree)):
             raise Unfit(name)
-        if not all(operand.startswith("_") for operand in operands):
-            raise Unfit(name)
+        if not all(PLACE.fullmatch(operand) for operand in operands):
+            raise Unfit(name)  # a function of the text's own, or the name of a comprehension
         places = [int(operand[1:]) for operand in operands]
         if "out" not in _parameters(name) or places != list(range(len(places))):
             raise Unfit(name)

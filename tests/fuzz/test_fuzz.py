@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autodiff_compiler import pipeline
-from autodiff_compiler.passes import reuse
+from autodiff_compiler.passes import reuse, tiles
 from tests.fuzz.checks import outcome, programs
 from tests.fuzz.programs import Writer
 
@@ -18,6 +18,8 @@ def test_random_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """Most of them compile, and all that do are right."""
     monkeypatch.setattr(pipeline, "VERIFY", True)
     monkeypatch.setattr(reuse, "LARGE", 1)
+    for name, value in ("TILE", 16), ("TILES", 1), ("ROW", 1):
+        monkeypatch.setattr(tiles, name, value)
     outcomes = [outcome(seed, program) for seed, program in programs(SEEDS, tmp_path)]
     assert outcomes.count("ok") > len(SEEDS) * 0.7
 

@@ -1,0 +1,249 @@
+"""Long rows of elementwise operations on very large arrays, tile by tile.
+
+Operation by operation, an array that no cache holds goes from memory to the machine and back each
+time. In tiles the whole row of operations is done on a part that stays in the cache, then on the
+next one. What only the row itself needs is never made whole; a sum of all elements is a sum of
+sums. Tiles are of equal size: arrays whose first axis has no fitting divisor are left alone.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> before = parse_function('''
+... func @f(%x: f32[1000000]) -> (f32[1000000], f32[]) {
+...   %a: f32[1000000] = sin %x
+...   %b: f32[1000000] = mul %a, %x
+...   %c: f32[1000000] = exp %b
+...   %s: f32[] = sum %c {axes=None, keepdims=False}
+...   return %b, %s
+... }
+... ''')
+>>> print(print_function(tiles(before)), end='')
+func @f(%x: f32[1000000]) -> (f32[1000000], f32[]) {
+  %b_whole: f32[1000000] = empty {dtype='float32', shape=(1000000,)}
+  %filled: f32[] = full {dtype='float32', shape=(), value=0}
+  %b: f32[1000000], %s: f32[], %count: int = for %tile, %tile.1 in (0, 1000000, 62500) \
+carry (%b.1: f32[1000000] = %b_whole, %s.1: f32[] = %filled) {
+    %x_part: f32[62500] = part %x, %tile.1 {rows=62500}
+    %a: f32[62500] = sin %x_part
+    %b_part: f32[62500] = part %b.1, %tile.1 {rows=62500}
+    %b.2: f32[62500] = into %a, %x_part, %b_part {text='np.multiply({0}, {1}, out={2})'}
+    %b.3: f32[1000000] = filled %b.2, %b.1
+    %c: f32[62500] = exp %b.2
+    %sum_c: f32[] = sum %c {axes=None, keepdims=False}
+    %s_plus_sum_c: f32[] = add %s.1, %sum_c
+    yield carry %b.3, %s_plus_sum_c
+  }
+  return %b, %s
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import uses_of
+from autodiff_compiler.ir.types import INT, ArrayType, item_size
+from autodiff_compiler.operators.elementwise import add
+from autodiff_compiler.operators.lowered import empty, filled, into, part
+from autodiff_compiler.operators.structure import full, sum_
+from autodiff_compiler.passes.sweep import with_body
+from autodiff_compiler.passes.ufuncs import Operand, calls_of
+
+#: The bytes of a tile: a dozen of them fit the cache of a core.
+TILE = 2**18
+#: How many tiles, and how many operations, are worth a loop.
+TILES, ROW = 4, 3
+
+
+def tiles(function: Function) -> Function:
+    """``function`` with long rows of elementwise operations in loops over tiles."""
+    walk = _Walk(function.body)
+    ops = walk.rewritten()
+    if not walk.changed:
+        return function
+    body = function.body
+    return with_body(function, Region(body.params, tuple(ops), body.yields))
+
+
+class _Walk:
+    """Collects rows. What stands between two operations of a row and needs neither goes first."""
+
+    def __init__(self, body: Region):
+        self.body, self.changed = body, False
+        self.done: list[Op] = []
+        self.row: list[Op] = []
+        self.made: set[Value] = set()
+        self.read_by: dict[Value, list[Op | None]] = {}
+        for op in body.ops:
+            for value in uses_of(op):
+                self.read_by.setdefault(value, []).append(op)
+        for value in body.yields:
+            if isinstance(value, Value):
+                self.read_by.setdefault(value, []).append(None)
+
+    def rewritten(self) -> list[Op]:
+        for op in self.body.ops:
+            if self.joins(op):
+                self.row.append(op)
+                self.made.update(op.results)
+            elif op.opdef.effect or not self.made.isdisjoint(uses_of(op)):
+                self.close()
+                if self.joins(op):
+                    self.row.append(op)
+                    self.made.update(op.results)
+                else:
+                    self.done.append(op)
+            else:
+                self.done.append(op)
+        self.close()
+        return self.done
+
+    def joins(self, op: Op) -> bool:
+        """Whether ``op`` can be done tile by tile, with those of the row so far."""
+        if _is_total(op):
+            return op.operands[0] in self.made
+        shape = _shape(op.result) if _is_elementwise(op) else None
+        if not shape or self.row and shape != _shape(self.row[0].result):
+            return False
+        totals = {o.result for o in self.row if _is_total(o)}
+        fits = all(_is_whole(operand, shape) or _is_broadcast(operand, shape)
+                   for operand in op.operands)  # fmt: skip
+        return fits and totals.isdisjoint(uses_of(op)) and _rows(op.result) is not None
+
+    def close(self) -> None:
+        """Ends the row: a loop if it is long enough."""
+        if len(self.row) < ROW:
+            self.done += self.row
+        else:
+            self.done += _Loop(self.row, self.read_by).build()
+            self.changed = True
+        self.row, self.made = [], set()
+
+
+class _Loop:
+    """Makes the loop of a row."""
+
+    def __init__(self, row: Sequence[Op], read_by: dict[Value, list[Op | None]]):
+        self.row, self.builder = row, Builder()
+        self.rows = _rows(row[0].result) or 0
+        inside = set(row)
+        #: The operations whose results others read.
+        self.wanted = [
+            op for op in row
+            if _is_total(op) or any(r not in inside for r in read_by.get(op.result, ()))
+        ]  # fmt: skip
+        self.start = Value(INT, "tile")
+        self.parts: dict[Value, Value] = {}
+        self.views: dict[Value, Value] = {}
+
+    def build(self) -> list[Op]:
+        builder, first = self.builder, self.row[0]
+        with builder, builder.at(first.span, first.about):
+            inits = [self.init(op) for op in self.wanted]
+            self.carried = {op: Value(op.result.type, op.result.name) for op in self.wanted}
+            self.after: dict[Op, AnyOperand] = dict(self.carried)
+            with builder.block() as ops:
+                for op in self.row:
+                    with builder.at(op.span, op.about):
+                        self.step(op)
+            params = (Value(INT, "tile"), self.start, *self.carried.values())
+            body = Region(params, tuple(ops), tuple(self.after[op] for op in self.wanted))
+            size = (_shape(first.result) or (0,))[0]
+            loop = builder.loop((0, size, self.rows), inits, (), body)
+        results = tuple(op.result for op in self.wanted)
+        made = Op(loop.opdef, loop.operands, loop.attrs, (*results, loop.results[-1]), loop.span,
+                  loop.about, loop.regions)  # fmt: skip
+        return [*builder.ops[:-1], made]
+
+    def init(self, op: Op) -> Value:
+        """What a carry begins as: zero for a sum, else an array to fill."""
+        type_ = op.result.type
+        assert isinstance(type_, ArrayType)
+        if _is_total(op):
+            return full(shape=(), dtype=type_.dtype, value=0)
+        made = self.builder.make(empty, (), {"shape": type_.shape, "dtype": type_.dtype})
+        made.name = f"{op.result.name}_whole" if op.result.name else "whole"
+        return made
+
+    def part(self, operand: AnyOperand, shape: Sequence[int]) -> AnyOperand:
+        """The tile of an operand, if it has one for each."""
+        if not isinstance(operand, Value) or not _is_whole(operand, shape):
+            return operand
+        if operand not in self.parts:
+            self.parts[operand] = self.view(operand)
+        return self.parts[operand]
+
+    def view(self, array: Value) -> Value:
+        return self.builder.make(part, (array, self.start), {"rows": self.rows})
+
+    def step(self, op: Op) -> None:
+        """One operation of the row, on tiles."""
+        if _is_total(op):
+            total = sum_(self.parts[op.operands[0]], axes=None, keepdims=False)  # type: ignore
+            self.after[op] = add(self.carried[op], total)
+            return
+        shape = _shape(op.result) or ()
+        operands = tuple(self.part(operand, shape) for operand in op.operands)
+        if op not in self.carried:
+            made = self.builder.make(op.opdef, operands, op.attrs)
+        else:
+            made = self.written(op, operands)
+            self.after[op] = self.builder.make(filled, (made, self.carried[op]), {})
+        made.name = op.result.name
+        self.parts[op.result] = made
+
+    def written(self, op: Op, operands: Sequence[AnyOperand]) -> Value:
+        """The result in a tile of the array to fill; composed texts are copied there."""
+        calls, target = calls_of(op), self.view(self.carried[op])
+        if len(calls) == 1:
+            given = [operands[a.place] if isinstance(a, Operand) else a for a in calls[0].arguments]
+            return self.builder.make(into, (*given, target), {"text": calls[0].text})
+        made = self.builder.make(op.opdef, operands, op.attrs)
+        return self.builder.make(into, (made, target), {"text": "np.maximum({0}, {0}, out={1})"})
+
+
+def _is_total(op: Op) -> bool:
+    return op.name == "sum" and op.attrs["axes"] is None and not op.attrs["keepdims"]
+
+
+def _is_elementwise(op: Op) -> bool:
+    if op.regions or len(op.results) != 1 or op.opdef.effect or op.opdef.views:
+        return False
+    if op.opdef.kind == "elementwise":
+        return True
+    calls = calls_of(op)
+    return bool(calls) and all(call.ufunc is not None for call in calls)
+
+
+def _shape(operand: AnyOperand) -> tuple[int, ...] | None:
+    type_ = type_of(operand)
+    static = isinstance(type_, ArrayType) and type_.is_static and type_.dtype != "bfloat16"
+    return type_.shape if static else None  # type: ignore[union-attr, return-value]
+
+
+def _is_whole(operand: AnyOperand, shape: Sequence[int]) -> bool:
+    have = _shape(operand)
+    return have is not None and len(have) == len(shape) and have[0] == shape[0]
+
+
+def _is_broadcast(operand: AnyOperand, shape: Sequence[int]) -> bool:
+    """Whether every tile meets the same ``operand``."""
+    if not isinstance(type_of(operand), ArrayType):
+        return True
+    have = _shape(operand)
+    return have is not None and (len(have) < len(shape) or have[0] == 1)
+
+
+def _rows(value: Value) -> int | None:
+    """The rows of a tile: the largest fitting divisor of the first axis."""
+    shape = _shape(value)
+    if not shape or not isinstance(value.type, ArrayType) or value.type.dtype is None:
+        return None
+    row = math.prod(shape[1:]) * 4
+    if shape[0] * row < TILES * TILE or item_size(value.type.dtype) > 8:
+        return None
+    most = TILE // row
+    fitting = (rows for rows in range(most, most // 4, -1) if rows and shape[0] % rows == 0)
+    return next(fitting, None)

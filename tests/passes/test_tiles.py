@@ -1,0 +1,103 @@
+"""Tiles: the same numbers part by part, and nothing but long rows on large arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler import Tensor, ops
+from autodiff_compiler.ir.nodes import Function, Loop
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes import tiles
+from autodiff_compiler.passes.reuse import reuse
+from tests import interpreter
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of 64 bytes: sixteen numbers."""
+    monkeypatch.setattr(tiles, "TILE", 64)
+
+
+def program(*lines: str, size: str = "96", returns: str = "%c") -> Function:
+    result = {"%c": "f32[{size}]", "%s": "f32[]"}
+    text = "\n".join(
+        ["func @f(%x: f32[{size}], %w: f32[], %v: f32[{size}]) -> ({types}) {{",
+         "  %a: f32[{size}] = sin %x", "  %b: f32[{size}] = mul %a, %w",
+         "  %c: f32[{size}] = add %b, %v", *lines, "  return {returns}", "}}", ""]
+    )  # fmt: skip
+    types = ", ".join(result[name] for name in returns.split(", "))
+    return parse_function(text.replace("{types}", types).format(size=size, returns=returns))
+
+
+def loops(function: Function) -> list[Loop]:
+    return [Loop(op) for op in function.body.ops if op.name == "for"]
+
+
+def same(function: Function, tiled: Function) -> None:
+    verify(tiled, "lowered")
+    verify(reuse(tiled).function, "lowered")
+    rng = np.random.default_rng(0)
+    arrays = [np.asarray(rng.standard_normal(p.type.shape), np.float32) for p in function.params]
+    for want, have in zip(interpreter.run(function, arrays), interpreter.run(tiled, arrays)):
+        np.testing.assert_allclose(have, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size, rows", [("96", 16), ("90", 15), ("24,4", 4), ("8,16", 1)])
+def test_a_row_of_operations_is_one_loop(size, rows):
+    function = program(size=size)
+    tiled = tiles.tiles(function)
+    (loop,) = loops(tiled)
+    assert loop.bounds[2] == rows
+    same(function, tiled)
+
+
+def test_a_sum_of_all_is_a_sum_of_sums():
+    function = program("  %s: f32[] = sum %c {{axes=None, keepdims=False}}", returns="%s")
+    tiled = tiles.tiles(function)
+    (loop,) = loops(tiled)
+    assert [str(value.type) for value in loop.carried] == ["f32[]"]  # nothing is made whole
+    same(function, tiled)
+
+
+def test_what_needs_a_sum_comes_after_it():
+    function = program("  %s: f32[] = sum %c {{axes=None, keepdims=False}}",
+                       "  %d: f32[{size}] = mul %c, %s", returns="%c, %s")  # fmt: skip
+    same(function, tiles.tiles(function))
+
+
+def test_what_stands_between_goes_first():
+    function = program()
+    body = function.body
+    other = program("  %d: f32[2,48] = reshape %x {{shape=(2, 48)}}",
+                    "  %e: f32[{size}] = exp %c", returns="%c")  # fmt: skip
+    assert len(loops(tiles.tiles(other))) == 1
+    same(other, tiles.tiles(other))
+    assert body is function.body
+
+
+@pytest.mark.parametrize("size", ["97", "48", "b"], ids=["no divisor", "too small", "unknown"])
+def test_what_does_not_fit_is_left_alone(size):
+    function = program(size=size)
+    assert tiles.tiles(function) is function
+
+
+def chain(x):
+    v = ops.sin(x * 1.5)
+    t = ops.tanh(ops.exp((v + x) * 0.1))
+    return ops.sum(ops.sigmoid(t) * x * v)
+
+
+def test_gradients_in_tiles_are_those_in_one_piece(monkeypatch):
+    x = Tensor(np.random.default_rng(0).standard_normal(1000).astype(np.float32))
+    value, d_x = ms.value_and_grad(chain)(x)
+    source = ms.compile_info().units[-1].source
+    assert source.count("for tile in range(0, 1000, ") == 2
+    ms.compile_info().clear()
+    monkeypatch.setattr(tiles, "TILE", 2**30)
+    plain, d_plain = ms.value_and_grad(chain)(x)
+    np.testing.assert_allclose(value.asnumpy(), plain.asnumpy(), rtol=1e-5)
+    np.testing.assert_allclose(d_x.asnumpy(), d_plain.asnumpy(), rtol=1e-5, atol=1e-6)
