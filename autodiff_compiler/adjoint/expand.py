@@ -70,8 +70,7 @@ class _Expansion:
         attrs = op.attrs
         key = (attrs["callee"], tuple(attrs["mapped"]), attrs["size"])
         if key not in self.made:
-            name = self.adjoint.new_name(f"{key[0].name}_batched")
-            self.made[key] = batched_function(*key, name=name)
+            self.made[key] = batched_function(*key, self.adjoint.new_name)
         return self.made[key]
 
     def tangent(self, op: Op) -> Function:

@@ -43,6 +43,7 @@ from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import compare, containers, effects
 from autodiff_compiler.operators.control import is_unset
+from autodiff_compiler.span import NOWHERE, Span
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
@@ -111,14 +112,19 @@ class Expressions:
 
     def fail(self, error: type[CompileError], cause: str, cure: str = "") -> CompileError:
         """An error at the expression being evaluated."""
-        return error(cause, cure, self.builder.span)
+        return error(cause, cure, self.place)
+
+    @property
+    def place(self) -> Span | None:
+        """Where the text being lowered is; None in what only library code does."""
+        return None if self.builder.span == NOWHERE else self.builder.span
 
     def translate(self, error: Exception, doing: str) -> CompileError:
         """An exception of library code run while compiling, in the user's terms."""
         for raised, kind in KINDS:
             if isinstance(error, raised):
                 text = str(error).splitlines()[0] if str(error) else type(error).__name__
-                return kind(f"{doing}: {text}", "", self.builder.span)
+                return kind(f"{doing}: {text}", "", self.place)
         raise error
 
     def lift(self, thing: Any, name: str = "") -> Value:

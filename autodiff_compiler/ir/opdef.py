@@ -82,6 +82,8 @@ class OpDef:
     linear_in   the operands in which, taken together, the operator is linear: the tangent is the
                 operator itself on their tangents.
                 An operand without either gets its tangent by transposing its adjoint.
+    batch       how it takes a batch of operands, the examples along the first axis: a word or a
+                rule (``adjoint/spread.py``); empty where it is run for one after the other.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
@@ -98,6 +100,7 @@ class OpDef:
     adjoint: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     tangent: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     linear_in: tuple[str, ...] = ()
+    batch: str | Callable[..., Any] = ""
     kind: str = "general"
     label: str = ""
     views: tuple[str, ...] = ()

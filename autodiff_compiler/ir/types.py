@@ -212,6 +212,8 @@ def batched(type_: Type, size: Dim) -> Type:
     """
     if isinstance(type_, ArrayType):
         return ArrayType(type_.dtype, None if type_.shape is None else (size, *type_.shape))
+    if isinstance(type_, ListType):
+        return ListType(batched(type_.item, size))
     if isinstance(type_, TupleType):
         return TupleType(tuple(batched(item, size) for item in type_.items))
     if isinstance(type_, DictType):

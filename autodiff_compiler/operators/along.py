@@ -35,6 +35,7 @@ take_along = linear(
     result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
     adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis), "i": lambda: None},
     label="{x}_taken",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -108,6 +109,7 @@ softmax = OpDef(
     "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
     ("x",), _softmax_numpy, _along, promote=float_casts, adjoint={"x": _softmax_back},
     tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
+    batch="axes",
 )  # fmt: skip
 
 log_softmax = OpDef(
@@ -121,6 +123,7 @@ log_softmax = OpDef(
         "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
     },
     label="log_softmax_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -139,4 +142,5 @@ cumsum: OpDef = linear(
         )
     },
     label="cumsum_{x}",
+    batch="axes",
 )  # fmt: skip

@@ -85,22 +85,26 @@ list_item = OpDef(
     "list_item", "The item of a list at a run-time position.", ("x", "at"), "{x}[{at}]",
     _item_of, kind="general", linear_in=("x",),
     adjoint={"x": lambda ct, x, at: OPERATORS["list_add_at"](list_zeros(x), ct, at)},
-    label="{x}_item",
+    label="{x}_item", batch="items",
 )  # fmt: skip
 
 list_length = zero_gradient(
-    "list_length", "How many items a list has.", numpy="len({x})", result=lambda types: INT
+    "list_length",
+    "How many items a list has.",
+    numpy="len({x})",
+    result=lambda types: INT,
+    batch="items",
 )
 
 list_zeros: OpDef = zero_gradient(
     "list_zeros", "The zero cotangent of a list.",
-    numpy=lambda types: zero_text(types[0], "{x}"), result=same_type,
+    numpy=lambda types: zero_text(types[0], "{x}"), result=same_type, batch="items",
 )  # fmt: skip
 
 list_add = OpDef(
     "list_add", "The item by item sum of two lists of equal length.", ("a", "b"),
     lambda types: add_text(types[0], "{a}", "{b}"), same_type, kind="general",
-    adjoint={"a": lambda ct: ct, "b": lambda ct: ct}, linear_in=("a", "b"),
+    adjoint={"a": lambda ct: ct, "b": lambda ct: ct}, linear_in=("a", "b"), batch="items",
 )  # fmt: skip
 
 

@@ -100,6 +100,14 @@ def _einsum_forward(position: int) -> Callable[..., Any]:
     return rule
 
 
+def _einsum_batch(rest: Sequence[Any], equation: str, mapped: Sequence[bool]) -> Any:
+    """One more letter, for the examples."""
+    terms, out = split_equation(equation)
+    letter = next(c for c in "bzyxwvutsrqponmlkjihgfedcaABCDEFGH" if c not in equation)
+    terms = [letter + term if maps else term for term, maps in zip(terms, mapped)]
+    return einsum(*rest, equation=f"{','.join(terms)}->{letter}{out}")
+
+
 einsum: OpDef = OpDef(
     "einsum",
     "The sum over all letters that the result lacks of the products of the operands' elements. "
@@ -107,6 +115,7 @@ einsum: OpDef = OpDef(
     ("*rest",), _einsum_numpy, _einsum_type,
     promote=lambda types, **attrs: casts_for(types, arithmetic_dtype(types)),
     adjoint=PerOperand(_einsum_back), tangent=PerOperand(_einsum_forward), label="summed",
+    batch=lambda rest, equation, mapped: _einsum_batch(rest, equation, mapped),
 )  # fmt: skip
 
 

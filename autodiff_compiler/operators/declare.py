@@ -180,6 +180,17 @@ def shape_of_type(type_: Type) -> Shape:
     )
 
 
+def moved_on(axes: Any) -> Any:
+    """Axes one further on, where another comes before them all; those counted from the back stay.
+
+    >>> moved_on((0, -1, 2))
+    (1, -1, 3)
+    """
+    if isinstance(axes, int):
+        return axes + 1 if axes >= 0 else axes
+    return tuple(map(moved_on, axes))
+
+
 def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
     """Axes as a sorted tuple counted from the front; None stands for all of them.
 

@@ -317,4 +317,5 @@ invert = elementwise(
 stop_gradient = zero_gradient(
     "stop_gradient", "x itself, as a constant: no gradient flows back through it.",
     numpy="{x}", result=same_type, label="{x}", views=("x",),
+    batch="trailing",
 )  # fmt: skip

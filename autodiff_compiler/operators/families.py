@@ -106,6 +106,7 @@ def elementwise(
         promote=promote or casts,
         adjoint={key: _adjoint(key, scale) for key, scale in rules.items()},
         tangent={key: _tangent(scale) for key, scale in rules.items()},
+        batch="elements",
         kind="zero" if partials is None else "elementwise",
         **facts,
     )

@@ -180,6 +180,16 @@ def _index_type(types: Sequence[Type], *, index: Index) -> Type:
     return ArrayType(x.dtype, index_shape(x.shape, index, types[1:]))
 
 
+def _stands_together(index: Index) -> bool:
+    """Whether an axis before all others stays there: NumPy takes index arrays that do not stand
+    together to the front."""
+    places = [
+        k for k, item in enumerate(index) if item not in (None, "...") and not _is_slice(item)
+    ]
+    whole = not any(map(_is_op, index)) and not any(isinstance(item, bool) for item in index)
+    return whole or places[-1] - places[0] == len(places) - 1
+
+
 def _scatter_back(ct: Value, x: Value, rest: Sequence[Any], index: Index) -> Value:
     shape, more = shape_argument(x)
     return scatter(ct, *rest, *more, index=index, shape=shape)
@@ -190,6 +200,8 @@ index: OpDef = linear(
     operands=("x", "*rest"), numpy=lambda types, *, index: f"{{x}}[{subscript(index, 1)}]",
     result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None},
     label="{x}_item", views=("x",),
+    batch=lambda x, rest, index, mapped: _index(x, *rest, index=(FULL, *index))
+    if mapped[0] and not any(mapped[1:]) and _stands_together(index) else None,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from autodiff_compiler.operators.declare import (
     arithmetic_dtype,
     casts_for,
     linear,
+    moved_on,
     normal_axes,
     same_type,
     shape_of_type,
@@ -126,7 +127,7 @@ concat: OpDef = OpDef(
     "concat", "The operands one after another along an axis; all other dimensions agree.",
     ("*rest",), lambda types, *, axis: f"np.concatenate([{_slots(types)}], axis={axis})",
     _concat_type, promote=_joined_dtype, adjoint=PerOperand(_piece),
-    linear_in=("*rest",),
+    linear_in=("*rest",), batch="axes",
 )  # fmt: skip
 
 
@@ -158,7 +159,7 @@ stack: OpDef = OpDef(
     ("*rest",),
     lambda types, *, axis: f"np.stack([{_slots(types)}]" + (f", axis={axis})" if axis else ")"),
     _stack_type, promote=_joined_dtype, adjoint=PerOperand(_layer),
-    linear_in=("*rest",),
+    linear_in=("*rest",), batch="axes",
 )  # fmt: skip
 
 
@@ -179,11 +180,12 @@ def _squeeze_type(types: Sequence[Type], *, axes: Sequence[int] | None) -> Type:
     return ArrayType(x.dtype, tuple(d for i, d in enumerate(x.shape) if i not in places))
 
 
-squeeze = linear(
+squeeze: OpDef = linear(
     "squeeze", "x without those axes, which have length one (None: without any such axis).",
     numpy=lambda types, *, axes: f"np.squeeze({{x}}{axis_text(axes)})",
     result=_squeeze_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
     label="{x}_squeezed", views=("x",),
+    batch=lambda x, axes: None if not axes else squeeze(x, axes=moved_on(axes)),
 )  # fmt: skip
 
 
@@ -216,11 +218,12 @@ pad: OpDef = OpDef(
     ("x",), _pad_numpy, _pad_type,
     adjoint={"x": lambda ct, widths: _unpad(ct, widths)},
     tangent={"x": lambda dot, widths: pad(dot, widths=widths, value=0)}, label="{x}_padded",
+    batch=lambda x, widths, value: pad(x, widths=((0, 0), *widths), value=value),
 )  # fmt: skip
 
 flip: OpDef = linear(
     "flip", "x in reverse order along axes (None: all).",
     numpy=lambda types, *, axes: f"np.flip({{x}}{axis_text(axes)})",
     result=same_type, adjoint={"x": lambda ct, axes: flip(ct, axes=axes)},
-    label="{x}_flipped", views=("x",),
+    label="{x}_flipped", views=("x",), batch="axes",
 )  # fmt: skip

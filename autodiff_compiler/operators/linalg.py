@@ -13,6 +13,7 @@ from autodiff_compiler.operators.families import bilinear
 from autodiff_compiler.operators.structure import (
     cast_like,
     expand_dims,
+    reshape,
     reshape_like,
     swap_last_axes,
     unbroadcast,
@@ -86,6 +87,33 @@ def _matmul_right(ct: Value, a: Value, b: Value) -> Any:
     return unbroadcast(matmul(swap_last_axes(a), ct), b)
 
 
+def _matmul_batch(a: Value, b: Value, mapped: Sequence[bool]) -> Any:
+    """Matrices with the examples before all other axes; vectors are made matrices for that."""
+    if a.ndim is None or b.ndim is None:
+        return None
+    left, right = (x.ndim - maps for x, maps in zip((a, b), mapped))  # type: ignore[operator]
+    if mapped[0] and not mapped[1] and right <= 2 and (left == 1 or right == 2 or left == 2):
+        return matmul(a, b)  # (examples, k) @ (k, n), (examples, m, k) @ (k, n)
+    if mapped[1] and not mapped[0] and (left, right) == (2, 1):
+        return matmul(b, swap_last_axes(a))
+    a = expand_dims(a, axes=(-2,)) if left == 1 else a
+    b = expand_dims(b, axes=(-1,)) if right == 1 else b
+    ranks = max(left, 2), max(right, 2)
+    lines = [
+        expand_dims(x, axes=tuple(range(1, 1 + max(ranks) - rank))) if maps and rank < max(ranks)
+        else x
+        for x, rank, maps in zip((a, b), ranks, mapped)
+    ]  # fmt: skip
+    out = matmul(*lines)
+    assert isinstance(out.type, ArrayType) and out.type.shape is not None
+    gone = [place for place, rank in ((-2, left), (-1, right)) if rank == 1]
+    shape = [size for n, size in enumerate(out.type.shape) if n - len(out.type.shape) not in gone]
+    if gone and None in shape[1:]:
+        return None
+    first = -1 if shape[0] is None else shape[0]
+    return reshape(out, shape=(first, *shape[1:])) if gone else out
+
+
 matmul = bilinear(
     "matmul",
     "The matrix product a @ b over the last two axes: (..., m, k) @ (..., k, n) is (..., m, n). "
@@ -96,6 +124,7 @@ matmul = bilinear(
     result=_matmul_type,
     adjoint={"a": _matmul_left, "b": _matmul_right},
     label="{a}_matmul_{b}",
+    batch=lambda a, b, mapped: _matmul_batch(a, b, mapped),
 )
 
 
@@ -117,4 +146,5 @@ outer = bilinear(
         "b": lambda ct, a, b: cast_like(matmul(a, ct), b),
     },
     label="{a}_outer_{b}",
+    batch=lambda a, b: expand_dims(a, axes=(-1,)) * expand_dims(b, axes=(-2,)),
 )

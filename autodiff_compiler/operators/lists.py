@@ -68,6 +68,7 @@ list_append = OpDef(
     _widened, adjoint={"x": lambda ct: list_head(ct), "v": lambda ct: list_item(ct, -1)},
     label="{x}",
     linear_in=("x", "v"),
+    batch="items",
 )  # fmt: skip
 
 list_head: OpDef = OpDef(
@@ -76,6 +77,7 @@ list_head: OpDef = OpDef(
     lambda types, in_place=False: types[0],
     adjoint={"x": lambda ct, x: list_append(ct, item_zero(x, -1))}, label="{x}",
     linear_in=("x",),
+    batch="items",
 )  # fmt: skip
 
 list_set: OpDef = OpDef(
@@ -87,6 +89,7 @@ list_set: OpDef = OpDef(
     },
     label="{x}",
     linear_in=("x", "v"),
+    batch="items",
 )  # fmt: skip
 
 
@@ -101,6 +104,7 @@ list_add_at: OpDef = OpDef(
     _add_at_text, lambda types, in_place=False: types[0],
     adjoint={"x": lambda ct: ct, "v": lambda ct, at: list_item(ct, at)}, label="{x}",
     linear_in=("x", "v"),
+    batch="items",
 )  # fmt: skip
 
 
@@ -118,6 +122,7 @@ list_slice: OpDef = OpDef(
     },
     label="{x}_part",
     linear_in=("x",),
+    batch="items",
 )  # fmt: skip
 
 list_unslice: OpDef = OpDef(
@@ -140,12 +145,14 @@ list_join: OpDef = OpDef(
         "b": lambda ct, a: list_slice(ct, list_length(a), None, None),
     },
     linear_in=("a", "b"),
+    batch="items",
 )  # fmt: skip
 
 list_repeat: OpDef = OpDef(
     "list_repeat", "The list n times over.", ("x", "n"), "{x} * {n}", same_type,
     adjoint={"x": lambda ct, x: list_fold(ct, x)}, label="{x}_repeated",
     linear_in=("x",),
+    batch="items",
 )  # fmt: skip
 
 list_fold: OpDef = OpDef(
@@ -212,10 +219,12 @@ def _copied(type_: Type, text: str, depth: int = 0) -> str:
 list_copy = OpDef(
     "list_copy", "A new list of the same items.", ("x",), "list({x})", same_type,
     adjoint={"x": lambda ct: ct}, linear_in=("x",), label="{x}",
+    batch="items",
 )  # fmt: skip
 
 list_own = OpDef(
     "list_own", "A new list of copies of the items: nobody else holds any of its memory.", ("x",),
     lambda types: _copied(types[0], "{x}"), same_type, adjoint={"x": lambda ct: ct}, label="{x}",
     linear_in=("x",),
+    batch="items",
 )  # fmt: skip

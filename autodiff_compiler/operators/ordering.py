@@ -47,6 +47,7 @@ argsort = zero_gradient(
     "The int64 positions that sort x along an axis, ascending or descending; equal elements keep "
     "their order, and NaN comes last.",
     numpy=_argsort_numpy, result=_argsort_type, label="{x}_order",
+    batch="axes",
 )  # fmt: skip
 
 

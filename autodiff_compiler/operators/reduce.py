@@ -96,6 +96,7 @@ def _no_bool(dtype: str | None) -> str | None:
 mean = linear(
     "mean", "The mean over axes. The mean of integers is cut to an integer. d_x = ct / count.",
     numpy=_mean_numpy, result=_result(_no_bool), adjoint={"x": _mean_back}, label="mean_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -114,6 +115,7 @@ def _argument(name: str, doc: str) -> OpDef:
         + axis_text(None if axis is None else (axis,), keepdims) + ")",
         result=_argument_type,
         label=f"{name}_{{x}}",
+        batch="axes",
     )  # fmt: skip
 
 
@@ -147,6 +149,7 @@ def _extreme(name: str, doc: str, position_of: OpDef) -> OpDef:
     return OpDef(
         name, doc, ("x",), _call(name), _result(_ordered),
         adjoint={"x": back}, tangent={"x": forward}, label=f"{name}_{{x}}",
+        batch="axes",
     )  # fmt: skip
 
 
@@ -184,16 +187,19 @@ prod = OpDef(
         )
     },
     label="prod_{x}",
+    batch="axes",
 )  # fmt: skip
 
 all = zero_gradient(
     "all", "Whether every element over axes is nonzero.",
     numpy=_call("all"), result=_result(lambda dtype: "bool"), label="all_{x}",
+    batch="axes",
 )  # fmt: skip
 
 any = zero_gradient(
     "any", "Whether some element over axes is nonzero.",
     numpy=_call("any"), result=_result(lambda dtype: "bool"), label="any_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -225,6 +231,7 @@ var = OpDef(
         ) * 2.0 / (size_along(x, axes) - ddof)
     },
     label="var_{x}",
+    batch="axes",
 )  # fmt: skip
 
 std = OpDef(
@@ -243,6 +250,7 @@ std = OpDef(
         ) / (not_zero(out) * (size_along(x, axes) - ddof))
     },
     label="std_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -277,6 +285,7 @@ logsumexp = OpDef(
         )
     },
     label="logsumexp_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -310,4 +319,5 @@ norm = OpDef(
         )
     },
     label="norm_{x}",
+    batch="axes",
 )  # fmt: skip

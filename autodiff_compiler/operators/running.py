@@ -67,6 +67,7 @@ cumprod: OpDef = OpDef(
     ("x",), lambda types, *, axis: f"np.cumprod({{x}}, axis={axis}{widened(types)})",
     _along(wide_dtype),
     adjoint={"x": _cumprod_back}, tangent={"x": _cumprod_forward}, label="cumprod_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -99,6 +100,7 @@ logcumsumexp: OpDef = OpDef(
     adjoint={"x": _logcumsumexp_back},
     tangent={"x": lambda dot, x, out, axis: _logcumsumexp_forward(dot, x, out, axis)},
     label="logcumsumexp_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -150,4 +152,5 @@ argmedian = zero_gradient(
     numpy="np.argsort({x}, axis={axis}, kind='stable')"
     ".take([({x}.shape[{axis}] - 1) // 2], axis={axis})",
     result=_middle_type, label="place_of_median_{x}",
+    batch="axes",
 )  # fmt: skip

@@ -15,8 +15,8 @@ import numpy as np
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
-from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import SHAPE, ArrayType, Shape, Type, is_floating
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.ir.types import SHAPE, ArrayType, Dim, Shape, Type, is_floating
 from autodiff_compiler.operators.declare import (
     broadcast_shapes,
     linear,
@@ -26,9 +26,10 @@ from autodiff_compiler.operators.declare import (
     zero_gradient,
 )
 
-shape_of = OpDef(
+shape_of: OpDef = OpDef(
     "shape_of", "The run-time shape of x, a tuple of ints.", ("x",), "{x}.shape",
     lambda types: SHAPE, kind="zero", label="{x}_shape",
+    batch=lambda x: shape_of(OPERATORS["index"](x, index=(0,))),
 )  # fmt: skip
 
 cast = linear(
@@ -39,6 +40,7 @@ cast = linear(
     result=lambda types, *, dtype: ArrayType(dtype, shape_of_type(types[0])),
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
     label="{x}",
+    batch="trailing",
 )  # fmt: skip
 
 
@@ -97,6 +99,7 @@ reshape = linear(
     "reshape", "The elements of x, row-major, in another shape.",
     operands=("x", "*rest"), numpy=_reshape_numpy, result=_reshape_type,
     adjoint={"x": lambda ct, x: reshape_like(ct, x)}, label="{x}_reshaped", views=("x",),
+    batch=lambda x, rest, shape, size: _reshaped_batch(x, rest, shape, size),
 )  # fmt: skip
 
 
@@ -114,6 +117,22 @@ def reshape_like(ct: Value, x: Value) -> Value:
     return reshape(ct, *rest, shape=shape)
 
 
+def _reshaped_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
+    """Every example in another shape."""
+    if rest or shape is None or size is None and -1 in shape:
+        return None
+    return reshape(x, shape=(-1 if size is None else size, *shape))
+
+
+def _stretched_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
+    """Every example stretched."""
+    if rest or shape is None or size is None or x.ndim is None:
+        return None
+    missing = len(shape) + 1 - x.ndim
+    row = expand_dims(x, axes=tuple(range(1, missing + 1))) if missing else x
+    return broadcast_to(row, shape=(size, *shape))
+
+
 def _broadcast_type(types: Sequence[Type], *, shape: Shape) -> Type:
     dtype = types[0].dtype if isinstance(types[0], ArrayType) else "float64"
     have = shape_of_type(types[0])
@@ -129,6 +148,7 @@ broadcast_to = linear(
     numpy=lambda types, *, shape: f"np.broadcast_to({{x}}, {shape_text(types, shape)})",
     result=_broadcast_type,
     adjoint={"x": lambda ct, x: unbroadcast(ct, x)}, label="{x}_stretched", views=("x",),
+    batch=lambda x, rest, shape, size: _stretched_batch(x, rest, shape, size),
 )  # fmt: skip
 
 
@@ -197,6 +217,7 @@ sum_ = linear(
         )
     },
     label="sum_{x}",
+    batch="axes",
 )  # fmt: skip
 
 
@@ -216,7 +237,7 @@ expand_dims = linear(
     numpy=lambda types, *, axes: "np.expand_dims({x}, "
     + (str(axes[0]) if len(axes) == 1 else "{axes}") + ")",
     result=_expand_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
-    label="{x}_expanded", views=("x",),
+    label="{x}_expanded", views=("x",), batch="axes",
 )  # fmt: skip
 
 
@@ -246,6 +267,7 @@ transpose: OpDef = linear(
     numpy=_transpose_numpy, result=_transpose_type,
     adjoint={"x": lambda ct, perm: transpose(ct, perm=inverse(perm))},
     label="{x}_t", views=("x",),
+    batch=lambda x, perm: transpose(x, perm=(0, *(1 + axis % len(perm) for axis in perm))),
 )  # fmt: skip
 
 swap_last_axes: OpDef = linear(
@@ -253,12 +275,12 @@ swap_last_axes: OpDef = linear(
     numpy=lambda types: "{x}.T" if types[0].ndim == 2 else "np.swapaxes({x}, -1, -2)",
     result=lambda types: types[0] if types[0].shape is None else ArrayType(
         types[0].dtype, (*types[0].shape[:-2], types[0].shape[-1], types[0].shape[-2])),
-    adjoint={"x": lambda ct: swap_last_axes(ct)}, label="{x}_t", views=("x",),
+    adjoint={"x": lambda ct: swap_last_axes(ct)}, label="{x}_t", views=("x",), batch="trailing",
 )  # fmt: skip
 
 copy = linear(
     "copy", "x in memory of its own.", numpy="{x}.copy()", result=same_type,
-    adjoint={"x": lambda ct: ct}, label="{x}",
+    adjoint={"x": lambda ct: ct}, label="{x}", batch="trailing",
 )  # fmt: skip
 
 
@@ -295,7 +317,7 @@ full_like = zero_gradient(
         value, f"np.full_like({{x}}, {number_text(value)})"),
     result=lambda types, *, value: ArrayType(
         types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape_of_type(types[0])),
-    label="filled_like_{x}",
+    label="filled_like_{x}", batch="trailing",
 )  # fmt: skip
 
 unbroadcast_to = linear(

@@ -16,6 +16,7 @@ from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import SHAPE, ArrayType, DictType, Dim, ListType, TupleType, Type
 from autodiff_compiler.operators.containers import item, zero_text
 from autodiff_compiler.operators.declare import same_type, zero_gradient
+from autodiff_compiler.operators.structure import transpose
 
 
 def _item(type_: Type) -> Type:
@@ -51,20 +52,28 @@ def _stack_rows_type(types: Sequence[Type], *, length: Dim) -> Type:
     return ArrayType(row.dtype, None if row.shape is None else (length, *row.shape))
 
 
-stack_rows = OpDef(
+stack_rows: OpDef = OpDef(
     "stack_rows",
     "The array whose rows are the items of v. A second operand, an array of that shape, stands "
     "in where there are no rows.",
     ("v", "*rest"), _stack_rows_numpy, _stack_rows_type,
     adjoint={"v": lambda ct: list_rows(ct), "*rest": lambda: None}, linear_in=("v",),
     label="{v}_stacked",
+    batch=lambda v, rest, length: None if rest else _swapped(stack_rows(v, length=length)),
 )  # fmt: skip
 
 list_rows: OpDef = OpDef(
     "list_rows", "The rows of an array, as a list.", ("x",), "list({x})",
     lambda types: ListType(read_type(types[0])),
     adjoint={"x": lambda ct, x: rows_like(ct, x)}, linear_in=("x",), label="{x}_rows",
+    batch=lambda x: list_rows(_swapped(x)),
 )  # fmt: skip
+
+
+def _swapped(x: Value) -> Value:
+    """The first two axes exchanged: the examples' and the rows'."""
+    assert isinstance(x.type, ArrayType) and x.type.shape is not None
+    return transpose(x, perm=(1, 0, *range(2, len(x.type.shape))))
 
 
 def rows_like(rows: Value, x: Value) -> Value:
@@ -119,5 +128,5 @@ def ones_text(type_: Type, text: str, depth: int = 0) -> str:
 
 list_ones = zero_gradient(
     "list_ones", "Ones for every item of a list: the sensitivity of an output that is a list.",
-    numpy=lambda types: ones_text(types[0], "{x}"), result=same_type,
+    numpy=lambda types: ones_text(types[0], "{x}"), result=same_type, batch="items",
 )  # fmt: skip
