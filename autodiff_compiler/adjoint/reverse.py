@@ -22,7 +22,8 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_rule, facts_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
-from autodiff_compiler.ir.types import Type, carries_cotangent
+from autodiff_compiler.ir.types import Type, carries_cotangent, is_complex
+from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
 from autodiff_compiler.operators.containers import item, list_item, make_tuple
 
 Clean = Callable[[Function], Function]
@@ -277,7 +278,14 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents, last_first: bool = Fa
     if op.opdef.kind == "zero" or not wanted or not any(map(scope.has, op.results)):
         return op
     several = len(op.results) > 1
-    facts = facts_of(op.opdef, op.operands, op.attrs, op.results if several else op.result)
+    operands, results = op.operands, op.results
+    if op.name not in AS_THEY_STAND and any(
+        map(is_complex, (*op.types, *(r.type for r in results)))
+    ):
+        known: dict[Any, Any] = {}
+        operands = tuple(conjugates(operands, known))
+        results = tuple(conjugates(results, known))
+    facts = facts_of(op.opdef, operands, op.attrs, results if several else results[0])
     cotangents = tuple(scope.whole(result) for result in op.results)
     facts["ct"] = cotangents if several else cotangents[0]
     for position in reversed(wanted) if last_first else wanted:

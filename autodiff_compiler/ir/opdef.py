@@ -18,17 +18,25 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.types import (
     GENERATOR,
     ArrayType,
     Type,
     in_double,
+    is_complex,
     type_of_array,
     type_of_literal,
 )
 
 #: Operators that take bfloat16 as it is stored, besides those that hand on views.
 _AS_STORED = ("cast", "copy", "shape_of", "dim", "size_of")
+
+#: Kinds of operators that hand values on, whatever those are.
+REGIONAL = ("container", "control", "effect")
+
+#: Operators that take complex numbers; filled by ``operators/complex.py``.
+FOR_COMPLEX: set[str] = set()
 
 #: Every operator by name; filled by the constructors in ``operators/declare.py``.
 OPERATORS: dict[str, OpDef] = {}
@@ -128,6 +136,15 @@ class OpDef:
 
     def result_type(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> Any:
         """What the type rule says of operands of these types."""
+        if (
+            any(map(is_complex, types))
+            and self.name not in FOR_COMPLEX
+            and self.kind not in REGIONAL
+        ):
+            raise DTypeError(
+                f"{self.name} is not for complex numbers",
+                "take the part that is meant first: ops.real, ops.imag or ops.abs",
+            )
         found = self.result(types, **attrs)
         if not PRECISION.double:
             return found
@@ -147,7 +164,7 @@ class OpDef:
 
     def rounds(self, types: Sequence[Type]) -> bool:
         """Whether this is computed in float32 and rounded: NumPy has no arithmetic of bfloat16."""
-        if self.views or self.kind in ("container", "control", "effect") or self.name in _AS_STORED:
+        if self.views or self.kind in REGIONAL or self.name in _AS_STORED:
             return False
         return any(isinstance(type_, ArrayType) and type_.dtype == "bfloat16" for type_ in types)
 

@@ -175,6 +175,11 @@ def is_floating(type_: Type) -> bool:
     return type_ in (FLOAT, COMPLEX)
 
 
+def is_complex(type_: Any) -> bool:
+    """Whether this certainly holds complex numbers."""
+    return type_ == COMPLEX or isinstance(type_, ArrayType) and "complex" in (type_.dtype or "")
+
+
 def item_size(dtype: str) -> int:
     """How many bytes an element takes; NumPy need not know bfloat16."""
     return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize

@@ -12,8 +12,9 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type
+from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, is_complex
 from autodiff_compiler.operators.compare import equal
+from autodiff_compiler.operators.complex import conj, real, real_dtype
 from autodiff_compiler.operators.declare import (
     arithmetic_dtype,
     casts_for,
@@ -25,6 +26,7 @@ from autodiff_compiler.operators.families import (
     elementwise,
     floating,
     integral,
+    no_casts,
     real_function,
     signed,
 )
@@ -208,11 +210,26 @@ neg = elementwise(
     "neg", "-x.", numpy="-{x}", dtype=signed, label="minus_{x}", partials={"x": lambda ct: -ct}
 )  # fmt: skip
 
+
+def _abs_slope(ct: Any, x: Any) -> Any:
+    """A complex ``ct`` is the tangent of a complex x: what of it points away from 0 counts."""
+    if is_complex(getattr(ct, "type", None)):
+        return real(conj(sign_of(x)) * ct)
+    return ct * (sign_of(x) if is_complex(getattr(x, "type", None)) else sign(x))
+
+
 abs = elementwise(
-    "abs", "|x|; the slope at 0 is 0.", label="abs_{x}",
+    "abs", "|x|, of complex numbers the modulus; the slope at 0 is 0.", label="abs_{x}",
     numpy=lambda types: "np.abs({x})" if isinstance(types[0], ArrayType) else "abs({x})",
-    partials={"x": lambda x: sign(x)},
+    dtype=lambda types: real_dtype(arithmetic_dtype(types)), promote=no_casts,
+    partials={"x": _abs_slope},
 )  # fmt: skip
+
+
+def sign_of(x: Any) -> Any:
+    """x / |x|, and 0 at 0."""
+    return x / not_zero(abs(x))
+
 
 square = elementwise(
     "square", "x * x.", numpy="np.square({x})", dtype=signed, label="{x}_squared",
@@ -255,8 +272,15 @@ atan = real_function("atan", "Inverse tangent.", "np.arctan({x})", lambda ct, x:
 sinh = real_function("sinh", "Hyperbolic sine.", "np.sinh({x})", lambda x: cosh(x))
 cosh: OpDef = real_function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda x: sinh(x))
 tanh = real_function("tanh", "Hyperbolic tangent.", "np.tanh({x})", lambda out: 1.0 - out * out)
+
+
+def _hypot_one(x: Any) -> Any:
+    """sqrt(x² + 1), of real numbers without overflow."""
+    return sqrt(x * x + 1.0) if is_complex(getattr(x, "type", None)) else hypot(x, 1.0)
+
+
 asinh = real_function(
-    "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / hypot(x, 1.0)
+    "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / _hypot_one(x)
 )
 acosh = real_function(
     "acosh", "Inverse hyperbolic cosine.", "np.arccosh({x})",

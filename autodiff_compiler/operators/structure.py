@@ -16,7 +16,7 @@ import numpy as np
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.types import SHAPE, ArrayType, Dim, Shape, Type, is_floating
+from autodiff_compiler.ir.types import SHAPE, ArrayType, Dim, Shape, Type, is_complex, is_floating
 from autodiff_compiler.operators.declare import (
     broadcast_shapes,
     linear,
@@ -32,11 +32,18 @@ shape_of: OpDef = OpDef(
     batch=lambda x: shape_of(OPERATORS["index"](x, index=(0,))),
 )  # fmt: skip
 
+
+def _cast_numpy(types: Sequence[Type], *, dtype: str) -> str:
+    if not isinstance(types[0], ArrayType):
+        return f"np.{dtype}({{x}})"
+    part = ".real" if is_complex(types[0]) and not dtype.startswith(("complex", "bool")) else ""
+    return f"{{x}}{part}.astype(np.{dtype})"
+
+
 cast = linear(
     "cast",
     "x in another dtype; the gradient is cast back, so an integer target is no barrier.",
-    numpy=lambda types, *, dtype: f"{{x}}.astype(np.{dtype})"
-    if isinstance(types[0], ArrayType) else f"np.{dtype}({{x}})",
+    numpy=_cast_numpy,
     result=lambda types, *, dtype: ArrayType(dtype, shape_of_type(types[0])),
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
     label="{x}",

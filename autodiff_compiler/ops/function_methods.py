@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-from autodiff_compiler.operators import elementwise as records
 from autodiff_compiler.ops import (
     activations,
     arrays,
-    creation,
     elementwise,
     reductions,
     running,
     special,
 )
-from autodiff_compiler.ops._shapes import is_integral, known_rank, shape_of
+from autodiff_compiler.ops._shapes import known_rank, shape_of
 
 
 def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
@@ -27,22 +24,6 @@ def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tupl
 def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
     """The smallest elements along an axis, and their positions."""
     return reductions.min(self, axis, keep_dims)
-
-
-def real(self: Any) -> Any:
-    """The tensor itself: compiled tensors are real."""
-    return self
-
-
-def imag(self: Any) -> Any:
-    """Zeros: compiled tensors are real."""
-    return creation.zeros_like(self)
-
-
-def angle(self: Any) -> Any:
-    """pi for negative numbers, else 0."""
-    zero = creation.zeros_like(self, dtype="float32" if is_integral(self) else None)
-    return records.where(self < 0, math.pi, zero)
 
 
 def cov(self: Any, *, correction: int = 1) -> Any:
@@ -62,17 +43,16 @@ def _of(module: Any, names: str) -> dict[str, Callable[..., Any]]:
 FUNCTION_METHODS: dict[str, Callable[..., Any]] = {
     **_of(
         special,
-        "addcdiv addcmul addmv bitwise_left_shift bitwise_right_shift conj copysign deg2rad diff "
-        "digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 igamma inv "
-        "is_floating_point isclose isneginf isposinf isreal lcm ldexp lerp lgamma log10 log2 "
-        "logaddexp logaddexp2 logit positive rad2deg sgn sinc xdivy xlogy",
+        "addcdiv addcmul addmv angle bitwise_left_shift bitwise_right_shift conj copysign deg2rad "
+        "diff digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 igamma "
+        "imag inv is_floating_point isclose isneginf isposinf isreal lcm ldexp lerp lgamma log10 log2 "
+        "logaddexp logaddexp2 logit positive rad2deg real sgn sinc xdivy xlogy",
     ),
     **_of(running, "aminmax cummax cummin cumprod logcumsumexp median nanmedian norm"),
     **_of(elementwise, "bitwise_not floor_div floor_mod"),
     **dict(
-        angle=angle, argmax_with_value=argmax_with_value, argmin_with_value=argmin_with_value,
+        argmax_with_value=argmax_with_value, argmin_with_value=argmin_with_value,
         clone=elementwise.deepcopy, cov=cov, hardshrink=activations.hardshrink,
         soft_shrink=activations.softshrink,
-        imag=imag, real=real,
     ),
 }  # fmt: skip

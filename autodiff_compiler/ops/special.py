@@ -10,6 +10,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import compare, elementwise, indexing, special, structure
+from autodiff_compiler.operators import complex as complex_parts
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import axis_of, dtype_of, in_dtype, is_integral, known_rank
@@ -196,8 +197,28 @@ def positive(input: Any) -> Any:
 
 
 def conj(input: Any) -> Any:
-    """The input as it is: compiled tensors are real."""
-    return input
+    """The complex conjugate; a real tensor as it is."""
+    return complex_parts.conj(input) if "complex" in (dtype_of(input) or "") else input
+
+
+def real(input: Any) -> Any:
+    """The real part; a real tensor as it is."""
+    return complex_parts.real(input) if "complex" in (dtype_of(input) or "") else input
+
+
+def imag(input: Any) -> Any:
+    """The imaginary part, of a real tensor zeros."""
+    if "complex" in (dtype_of(input) or ""):
+        return complex_parts.imag(input)
+    return creation.zeros_like(input)
+
+
+def angle(input: Any) -> Any:
+    """The angle of a complex number in radians; of a negative number pi, else 0."""
+    if "complex" in (dtype_of(input) or ""):
+        return elementwise.atan2(imag(input), real(input))
+    zero = creation.zeros_like(input, dtype="float32" if is_integral(input) else None)
+    return elementwise.where(input < 0, math.pi, zero)
 
 
 def deg2rad(x: Any) -> Any:
@@ -312,8 +333,8 @@ def isneginf(input: Any) -> Any:
 
 
 def isreal(input: Any) -> Any:
-    """Without an imaginary part: true everywhere, for there are no complex tensors to compile."""
-    return creation.ones_like(input, dtype="bool")
+    """Whether the imaginary part is 0."""
+    return compare.equal(imag(input), 0.0)
 
 
 def is_floating_point(input: Any) -> bool:
@@ -359,6 +380,7 @@ def tuple_to_array(input_x: Sequence[Any]) -> Any:
 truncate_mod, accumulate_n, inv, bessel_i0 = fmod, addn, elementwise.reciprocal, i0
 
 __all__ = [
+    "angle", "imag", "real",
     "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bessel_i0", "bitwise_left_shift",
     "bitwise_right_shift", "conj", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc",
     "erfinv", "exp2", "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "i0", "igamma",

@@ -231,6 +231,7 @@ ROWS = (
     Row("transposed full", "transpose", _moved_full),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),
     Row("swap of transpose", "swap_last_axes", _swap_of_transpose),
+    Row("conj twice", "conj", _twice("conj")),
     Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
     Row("transposed product", "transpose", _transposed_product),
     Row("swapped product", "swap_last_axes", _transposed_product),
