@@ -168,7 +168,9 @@ list_fold: OpDef = OpDef(
 )  # fmt: skip
 
 list_sum: OpDef = OpDef(
-    "list_sum", "The sum of items of one shape.", ("x",), "sum({x})",
+    "list_sum", "The sum of items of one shape; of bools their or.", ("x",),
+    lambda types: "np.any({x}, axis=0)"
+    if getattr(item_of(types[0]), "dtype", None) == "bool" else "sum({x})",
     lambda types: item_of(types[0]), adjoint={"x": lambda ct, x: list_spread(ct, x)},
     label="{x}_sum",
     linear_in=("x",),

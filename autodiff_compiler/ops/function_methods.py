@@ -45,8 +45,8 @@ FUNCTION_METHODS: dict[str, Callable[..., Any]] = {
         special,
         "addcdiv addcmul addmv angle bitwise_left_shift bitwise_right_shift conj copysign deg2rad "
         "diff digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 igamma "
-        "imag inv is_floating_point isclose isneginf isposinf isreal lcm ldexp lerp lgamma log10 log2 "
-        "logaddexp logaddexp2 logit positive rad2deg real sgn sinc xdivy xlogy",
+        "imag inv is_floating_point isclose isneginf isposinf isreal lcm ldexp lerp lgamma log10 "
+        "log2 logaddexp logaddexp2 logit positive rad2deg real sgn sinc xdivy xlogy",
     ),
     **_of(running, "aminmax cummax cummin cumprod logcumsumexp median nanmedian norm"),
     **_of(elementwise, "bitwise_not floor_div floor_mod"),

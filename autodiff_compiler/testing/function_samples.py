@@ -19,7 +19,7 @@ FUNCTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
     # special functions
     "log2": (case(_POSITIVE), case(real() + 1.0)),
     "log10": (case(_POSITIVE), case(real() + 1.0)),
-    **dict.fromkeys(("conj", "real", "imag"), (case(_X + 1j * _ROW), case(_X), case(real()))),
+    **dict.fromkeys(("conj", "real", "imag"), (case(_X + 1j * _ROW), case(real() + 1j))),
     "sinc": (case(real(2, 3, low=0.2)), case(real() + 1.0)),
     "sinc_slope": (case(2.0 * _X, n=1), case(_X, n=2), case(real(), n=3)),
     "hypot": _PAIRS,

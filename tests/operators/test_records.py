@@ -205,7 +205,8 @@ def fits(type_: Type, value: Any) -> bool:
 def flat(value: Any) -> np.ndarray:
     """All the numbers of an array or list in one row."""
     parts = value if isinstance(value, list) else [value]
-    return np.concatenate([np.asarray(part, np.float64).ravel() for part in parts] or [[]])
+    rows = [np.asarray(np.real(part), np.float64).ravel() for part in parts]
+    return np.concatenate(rows or [[]])
 
 
 def unflat(row: np.ndarray, like: Any) -> Any:
