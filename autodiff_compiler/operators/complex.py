@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autodiff_compiler.ir.opdef import FOR_COMPLEX
+from autodiff_compiler.ir.opdef import FOR_COMPLEX, OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, is_complex
 from autodiff_compiler.operators.declare import linear, same_type, shape_of_type
 from autodiff_compiler.operators.structure import cast_like
@@ -32,7 +32,7 @@ def _part_type(types: Sequence[Type]) -> Type:
     return ArrayType(real_dtype(dtype), shape_of_type(x))
 
 
-conj = linear(
+conj: OpDef = linear(
     "conj", "The complex conjugate. d_x = conj(ct).",
     numpy="np.conj({x})", result=same_type, label="conj_{x}",
     adjoint={"x": lambda ct: conj(ct)},
