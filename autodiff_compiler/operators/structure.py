@@ -239,10 +239,24 @@ def _expand_type(types: Sequence[Type], *, axes: Sequence[int]) -> Type:
     return ArrayType(x.dtype, tuple(1 if i in places else next(dims) for i in range(rank)))
 
 
+def _expand_numpy(types: Sequence[Type], *, axes: Sequence[int]) -> str:
+    """``x[:, None]``, or the function where the rank is not known."""
+    shape = shape_of_type(types[0])
+    if shape is None:
+        return "np.expand_dims({x}, " + (str(axes[0]) if len(axes) == 1 else "{axes}") + ")"
+    rank = len(shape) + len(axes)
+    places = {axis % rank for axis in axes}
+    marks = ["None" if axis in places else ":" for axis in range(rank)]
+    while marks[-1] == ":":
+        marks.pop()
+    if places == {rank - 1} and rank > 2:
+        marks = ["...", "None"]
+    return f"{{x}}[{', '.join(marks)}]"
+
+
 expand_dims = linear(
     "expand_dims", "x with new axes of length one; axes count in the result.",
-    numpy=lambda types, *, axes: "np.expand_dims({x}, "
-    + (str(axes[0]) if len(axes) == 1 else "{axes}") + ")",
+    numpy=_expand_numpy,
     result=_expand_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
     label="{x}_expanded", views=("x",), batch="axes",
 )  # fmt: skip

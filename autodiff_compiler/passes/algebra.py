@@ -236,7 +236,10 @@ ROWS = (
     Row("transposed product", "transpose", _transposed_product),
     Row("swapped product", "swap_last_axes", _transposed_product),
     Row("expanded full", "expand_dims", _moved_full),
-    *(Row(f"stretched in {name}", name, _unstretched) for name in ("add", "sub", "mul", "div")),
+    *(
+        Row(f"stretched in {name}", name, _unstretched)
+        for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")
+    ),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
 )

@@ -63,6 +63,13 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "stretched full": ("", M, ("f32[3] = full {dtype='float32', shape=(3,), value=0.5}",
                                f"{M} = broadcast_to %a {{shape=(2, 3)}}"),
                        (f"{M} = full {{dtype='float32', shape=(2, 3), value=0.5}}",)),
+    "stretched in where": ("%x: f32[3], %y: f32[2,3], %m: bool[2,3]", M, (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = where %m, %a, %y"),
+        (f"{M} = where %m, %x, %y",)),
+    "stretched in maximum": (f"%x: f32[3], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                             f"{M} = maximum %a, %y"), (f"{M} = maximum %x, %y",)),
+    "stretched in minimum": (f"%x: f32[], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                             f"{M} = minimum %y, %a"), (f"{M} = minimum %y, %x",)),
     "stretched in add": ("%x: f32[3], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                          f"{M} = add %a, %y"), (f"{M} = add %x, %y",)),
     "stretched in sub": ("%x: f32[], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
