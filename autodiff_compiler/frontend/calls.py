@@ -244,6 +244,12 @@ class Calls(Keeping):
                 f"'{name}' would change a {type(owner).__name__} from outside",
                 "return what is to be kept, or look at it with a hook",
             )
+        if name in ("__enter__", "__exit__"):
+            raise self.fail(
+                UnsupportedSyntax,
+                "this context would be entered while compiling, and not when the text runs",
+                "put the 'with' around the call",
+            )
         if self.world.strict and not _is_numpy(callee) and not isinstance(callee, type):
             raise self.fail(UnsupportedSyntax, f"'{name}' does more than compute")
         if self._meets_values(args, kwargs):

@@ -85,7 +85,7 @@ class Comparisons(Expressions):
             equal = self.compare("Eq", left, right)
             return not equal if isinstance(equal, bool) else compare.logical_not(equal)
         if sign == "Eq":
-            return self.equal(left, right)
+            return bool(_kind(right)) and self.equal(left, right)
         raise self.fail(DTypeError, "objects of this class have no order", "compare attributes")
 
     def equal(self, left: Any, right: Any) -> Any:

@@ -57,7 +57,10 @@ from typing import TypeAlias
 import gast
 
 from autodiff_compiler.frontend import make
+from autodiff_compiler.frontend.contexts import without_with
+from autodiff_compiler.frontend.enclosing import without_nonlocal
 from autodiff_compiler.frontend.looking import opened
+from autodiff_compiler.frontend.matching import without_match
 from autodiff_compiler.frontend.source import Source
 
 Block: TypeAlias = list[gast.stmt]
@@ -68,7 +71,7 @@ _LOOPS = (gast.For, gast.While)
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """The function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
-    return _function(opened(copy.deepcopy(tree)))
+    return _function(without_nonlocal(without_with(without_match(opened(copy.deepcopy(tree))))))
 
 
 def desugared(source: Source) -> gast.FunctionDef:

@@ -153,6 +153,8 @@ class Expressions:
 
     def eval_Name(self, node: Any) -> Any:
         name = node.id
+        if hasattr(node, "known"):
+            return node.known
         if name in self.state.names:
             held = self.state.names[name]
             value = self.certainly(held, getattr(node, "guarded", False))

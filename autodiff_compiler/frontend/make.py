@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import gast
 
 
@@ -22,8 +25,8 @@ def guarded(text: str, at: gast.AST) -> gast.Name:
     return node
 
 
-def constant(value: bool | None, at: gast.AST) -> gast.Constant:
-    """True, False or None."""
+def constant(value: Any, at: gast.AST) -> gast.Constant:
+    """True, False, None, a number or a string."""
     return placed(at, gast.Constant(value, None))
 
 
@@ -48,6 +51,20 @@ def collecting(node: gast.AST, source: str, items: str) -> gast.stmt:
         through = name(source, generator.iter) if first else generator.iter
         made = placed(node, gast.For(generator.target, through, [made], [], None))
     return made
+
+
+def builtin(thing: Any, at: gast.AST) -> gast.Name:
+    """A read of something of Python's own, marked ``known``: no variable can stand in its way."""
+    node = name(thing.__name__, at)
+    node.known = thing
+    return node
+
+
+def all_of(tests: Sequence[Any], at: gast.AST) -> gast.AST:
+    """``one and other``; True for none."""
+    if len(tests) < 2:
+        return tests[0] if tests else constant(True, at)
+    return placed(at, gast.BoolOp(gast.And(), list(tests)))
 
 
 def none_of(flags: list[str], at: gast.AST) -> gast.AST:

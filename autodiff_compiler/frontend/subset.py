@@ -12,12 +12,14 @@ from collections.abc import Iterator
 import gast
 
 from autodiff_compiler.errors import Problem, UnsupportedSyntax
+from autodiff_compiler.frontend.contexts import is_straight
+from autodiff_compiler.frontend.enclosing import reaches_outside
 from autodiff_compiler.frontend.looking import is_look
 from autodiff_compiler.frontend.source import LAMBDA, Source
 
 _ACCEPTED = """
 FunctionDef Lambda arguments Return Assign AnnAssign AugAssign Expr Pass Assert Raise
-If For While Break Continue Delete Import ImportFrom
+If For While Break Continue Delete Import ImportFrom Match
 Call keyword Attribute Subscript Slice Starred Name Constant
 Tuple List Dict Set ListComp SetComp DictComp GeneratorExp comprehension
 BinOp UnaryOp BoolOp Compare IfExp JoinedStr FormattedValue NamedExpr
@@ -68,7 +70,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "return the new value, and assign it where {name} is called",
     ),
     "Nonlocal": (
-        "'nonlocal' lets {name} change a variable outside, and compiled code only returns values",
+        "this 'nonlocal' lets {name} change a variable outside of the compiled text",
         "return the new value, and assign it where {name} is called",
     ),
     "Try": (
@@ -80,12 +82,8 @@ REFUSED: dict[str, tuple[str, str]] = {
         "test for the condition with 'if' beforehand, or put the 'try' around the call of {name}",
     ),
     "With": (
-        "'with' enters a context at run time, and the backward half would have to enter it too",
-        "put the 'with' around the call of {name}",
-    ),
-    "Match": (
-        "'match' takes values apart by patterns, and the compiler knows only conditions",
-        "write it as 'if' / 'elif' with '==' or isinstance()",
+        "this 'with' is left from its middle, and its context would not be left with it",
+        "leave it at its end, and return, break or continue after it",
     ),
     "ClassDef": (
         "a class defined inside {name} would be made anew in every call",
@@ -118,8 +116,10 @@ def _position(problem: Problem) -> tuple[int, int]:
 
 def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
     kind = _kind(node)
-    if kind == "With" and is_look(node):
+    if kind == "With" and (is_look(node) or is_straight(node)):
         kind = "FunctionDef"
+    if kind == "Nonlocal" and not any(node is outside for outside in reaches_outside(source.tree)):
+        kind = "Pass"
     if kind not in ACCEPTED and kind not in _PARTS.split() and not isinstance(node, _MARKS):
         cause, cure = REFUSED.get(kind, _UNKNOWN)
         facts = {"name": name, "kind": kind}

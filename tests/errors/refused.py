@@ -57,13 +57,27 @@ def deleting(x):
     return y
 
 
-@refused(X, 1)
-def matching(x, n):
-    match n:
-        case 1:
+@refused(X)
+def context_left_from_the_middle(x):
+    with np.errstate(all="ignore"):
+        if ops.sum(x) > 0:
             return x
-        case _:
-            return x * x
+        x = x * x
+    return x
+
+
+def _counter():
+    count = 0
+
+    def changes_a_variable_outside(x):
+        nonlocal count
+        count = count + 1
+        return x
+
+    return changes_a_variable_outside
+
+
+refused(X)(_counter())
 
 
 @refused(X)

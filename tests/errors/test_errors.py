@@ -72,7 +72,7 @@ def kinds(case_name: str) -> list[type]:
 
 
 def test_problems_of_one_method_are_told_together() -> None:
-    assert kinds("TwoKinds") == [errors.UnsupportedSyntax] * 3
+    assert kinds("TwoKinds") == [errors.UnsupportedSyntax] * 2
     assert kinds("TwoProblems") == [errors.UnknownName, errors.ShapeError]
 
 

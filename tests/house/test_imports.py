@@ -33,10 +33,10 @@ FLOORS = (
     ),
     ("ops:", "numpy:", "nn:"),
     (
-        "frontend: source make looking subset desugar numpy_calls values meeting heap memory "
-        "naming resolve lists expressions comparisons access texts objects fitting rules hooks "
-        "batches derivatives keeping builtin_calls calls writes branches carried rolling loops "
-        "statements lower",
+        "frontend: source make looking matching contexts enclosing subset desugar numpy_calls "
+        "values meeting heap memory naming resolve lists expressions comparisons access texts "
+        "objects fitting rules hooks batches derivatives keeping builtin_calls calls writes "
+        "branches carried rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),

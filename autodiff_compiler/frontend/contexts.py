@@ -1,0 +1,89 @@
+'''``with`` on a plain context manager as calls of its methods.
+
+>>> tree = gast.parse("""
+... def f(x, scale):
+...     with scale(x) as y:
+...         z = y * x
+...     return z
+... """).body[0]
+>>> print(gast.unparse(without_with(tree)).strip())
+def f(x, scale):
+    context = scale(x)
+    y = context.__enter__()
+    z = y * x
+    context.__exit__(None, None, None)
+    return z
+'''
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from autodiff_compiler.frontend import make
+
+_EXITS = (gast.Return, gast.Break, gast.Continue, gast.Raise)
+
+
+def is_straight(node: Any) -> bool:
+    """Whether a ``with`` is left at its end, or by a ``return`` there, and nowhere else."""
+    last = node.body[-1]
+    body = node.body[:-1] if isinstance(last, gast.Return) else node.body
+    return not any(isinstance(part, _EXITS) for stmt in body for part in _inside(stmt))
+
+
+def _inside(node: Any) -> Any:
+    yield node
+    if not isinstance(node, (gast.FunctionDef, gast.Lambda)):
+        for child in gast.iter_child_nodes(node):
+            yield from _inside(child)
+
+
+def without_with(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree`` with straight ``with``s made calls; changes it."""
+    return _Contexts({part.id for part in gast.walk(tree) if isinstance(part, gast.Name)}).visit(
+        tree
+    )
+
+
+class _Contexts(gast.NodeTransformer):
+    def __init__(self, taken: set[str]):
+        self.taken = taken
+
+    def fresh(self, wish: str) -> str:
+        name, number = wish, 0
+        while name in self.taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self.taken.add(name)
+        return name
+
+    def visit_With(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if not is_straight(node):
+            return node
+        body: list[Any] = node.body
+        returned: list[Any] = []
+        if isinstance(body[-1], gast.Return):
+            result, last = self.fresh("result"), body[-1]
+            value = last.value or make.constant(None, last)
+            body = [*body[:-1], make.assign(result, value, last)]
+            returned = [make.placed(last, gast.Return(make.name(result, last)))]
+        for item in reversed(node.items):
+            body = self.around(item, node, body)
+        return [*body, *returned]
+
+    def around(self, item: Any, node: Any, body: list[Any]) -> list[Any]:
+        at, context = item.context_expr, self.fresh("context")
+        entered = self.called(context, "__enter__", [], at)
+        nothing = [make.constant(None, at) for _ in range(3)]
+        left = make.placed(at, gast.Expr(self.called(context, "__exit__", nothing, at)))
+        target = item.optional_vars
+        begun = gast.Expr(entered) if target is None else gast.Assign([target], entered, None)
+        return [make.assign(context, at, node), make.placed(at, begun), *body, left]
+
+    @staticmethod
+    def called(name: str, method: str, args: list[Any], at: Any) -> Any:
+        function = make.placed(at, gast.Attribute(make.name(name, at), method, gast.Load()))
+        return make.placed(at, gast.Call(function, args, []))
