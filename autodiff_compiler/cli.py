@@ -24,7 +24,7 @@ from autodiff_compiler import pipeline
 from autodiff_compiler.api import gradient_source, required, write_whole
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.tensor import wrap
-from autodiff_compiler.errors import CompileError
+from autodiff_compiler.errors import CompileError, by_code, page
 from autodiff_compiler.ir.types import BOOL, FLOAT, INT, NONE, ArrayType, parse_type
 from autodiff_compiler.testing.numeric import check_grads
 from autodiff_compiler.testing.vocabulary import missing_text, table_text
@@ -106,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--order", type=int, default=2, help="check up to this derivative")
     check.add_argument("--seed", type=int, default=0, help="for the inputs that are drawn")
     check.set_defaults(run=_check)
+    explain = commands.add_parser("explain", help="what an error code means, with examples")
+    explain.add_argument("code", metavar="CODE", nargs="?", help="such as AD201; without, all")
+    explain.set_defaults(run=_explain)
     listing = commands.add_parser("ops", help="list the operators, by all their names")
     listing.add_argument(
         "--missing", action="store_true", help="list instead the names of MindSpore's not here"
@@ -150,6 +153,19 @@ def _check(arguments: argparse.Namespace) -> ExitCode:
 
 def _ops(arguments: argparse.Namespace) -> ExitCode:
     sys.stdout.write(missing_text() if arguments.missing else table_text())
+    return ExitCode.OK
+
+
+def _explain(arguments: argparse.Namespace) -> ExitCode:
+    known = by_code()
+    if arguments.code is None:
+        for code, kind in known.items():
+            print(f"{code}  {kind.__name__}: {inspect.getdoc(kind)}".splitlines()[0])
+        return ExitCode.OK
+    code = arguments.code.upper()
+    if code not in known:
+        raise UsageError(f"there is no code {arguments.code}; there are {', '.join(known)}")
+    sys.stdout.write(page(known[code]))
     return ExitCode.OK
 
 

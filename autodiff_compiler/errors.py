@@ -7,6 +7,7 @@ an argument count, ``NameError`` for a name), the error is one of those as well.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,13 +28,18 @@ class Problem:
         if self.span is not None:
             lines[0] = f"{self.span.where}: {lines[0]}"
             lines.append(self.span.caret())
-        if self.cure:
-            lines.append(f"  cure: {self.cure}")
-        return "\n".join(lines)
+        cure = self.cure or f"see 'autodiff-compiler explain {self.kind.code}'"
+        return "\n".join([*lines, f"  cure: {cure} [{self.kind.code}]"])
 
 
 class CompileError(Exception):
-    """What the compiler refuses. ``problems`` lists everything that was found."""
+    """What the compiler refuses. ``problems`` lists everything that was found.
+
+    Every class has a ``code``, which ends its messages; its docstring is what ``autodiff-compiler
+    explain CODE`` prints, with a text that is refused and one that is accepted in its place.
+    """
+
+    code = "AD100"
 
     def __init__(
         self,
@@ -49,39 +55,217 @@ class CompileError(Exception):
 
 
 class UnsupportedSyntax(CompileError, SyntaxError):
-    """A syntax kind outside the subset."""
+    """Python that compiled text cannot hold.
+
+    A method is compiled as a whole, and what it compiles to is a file of NumPy calls. Most of
+    Python fits. What does not is what hands control away (``async``, ``yield``), what changes
+    variables outside (``global``), what runs text (``eval``), and what would give something else in
+    every call though it is looked at only once (``time.time()``, ``open``, a new Parameter).
+
+    Refused::
+
+        def f(x):
+            return x * eval("2.0")
+
+    Accepted::
+
+        def f(x):
+            return x * 2.0
+    """
+
+    code = "AD101"
 
 
 class UnknownName(CompileError, NameError):
-    """A name that nothing defines."""
+    """A name that nothing defines, or that is not set on the way to this line.
+
+    Names mean what they mean in Python: a variable of the function, of one around it, a global or a
+    built-in. A variable that no way to the line sets is told here; so is one whose value differs in
+    kind from way to way, so that no one value could stand for it.
+
+    Refused::
+
+        def f(x):
+            return x * scael
+
+    Accepted::
+
+        def f(x, scale=2.0):
+            return x * scale
+    """
+
+    code = "AD102"
 
 
 class UnknownAttribute(CompileError, AttributeError):
-    """An attribute, method or operator that nothing defines."""
+    """An attribute, method or operator that is not there.
 
+    Either it is misspelt, and the cure names the nearest, or it is not part of this package:
+    ``autodiff-compiler ops`` lists what is. An attribute of ``self`` must be set before it is read.
 
-class ShapeError(CompileError, ValueError):
-    """Shapes that do not fit together."""
+    Refused::
 
+        def f(x):
+            return x.reshap(1, -1)
 
-class DTypeError(CompileError, TypeError):
-    """Dtypes or kinds of value that do not fit together."""
+    Accepted::
 
+        def f(x):
+            return x.reshape(1, -1)
+    """
 
-class NoDerivative(CompileError, RuntimeError):
-    """An operator without a derivative lies on the way to the output."""
-
-
-class CallError(CompileError, TypeError):
-    """A wrong call: argument count, keyword, sensitivity."""
-
-
-class SensitivityError(CallError, ValueError):
-    """A sensitivity whose shape is not the output's."""
+    code = "AD103"
 
 
 class SourceNotFound(CompileError, OSError):
-    """The text of a function cannot be had (typed at a prompt, or built by ``exec``)."""
+    """The text of a function cannot be had.
+
+    The compiler reads the text of what it compiles. A function typed at a prompt or made by
+    ``exec`` has none, and the text of a file that was changed after its import is not what runs.
+
+    Refused::
+
+        scope = {}
+        exec("def f(x): return x * x", scope)
+        f = scope["f"]
+
+    Accepted::
+
+        def f(x):
+            return x * x
+    """
+
+    code = "AD104"
+
+
+class ShapeError(CompileError, ValueError):
+    """Shapes, axes or positions that do not fit together.
+
+    Shapes are followed through the whole text, so that a wrong one is found where it is made and
+    not deep in a run. Dimensions broadcast as in NumPy: counted from the right, each pair must be
+    equal or contain a 1.
+
+    Refused::
+
+        def f(x):
+            return x[:2] + x[:3]
+
+    Accepted::
+
+        def f(x):
+            return x[:2] + x[:1]
+    """
+
+    code = "AD201"
+
+
+class DTypeError(CompileError, TypeError):
+    """Dtypes or kinds of value that do not fit together.
+
+    An operation is given something that it cannot take: a string among numbers, two dtypes where
+    one is needed, a number of the run where the compiler must know the number itself. What decides
+    over the text (a position in a list, a key, the size of a loop that is written out) must be
+    computed from shapes, attributes and Python numbers.
+
+    Refused::
+
+        def f(x):
+            return x + "one"
+
+    Accepted::
+
+        def f(x):
+            return x + 1
+    """
+
+    code = "AD202"
+
+
+class NoDerivative(CompileError, RuntimeError):
+    """An operator without a derivative lies on the way to the output.
+
+    No gradient of zero is made up for it. Where none is meant, ``ops.stop_gradient`` says so; where
+    one is, use an operator that has one, or write the rule yourself (``bprop``, ``Function``).
+
+    Refused::
+
+        def f(x):
+            return x * ops.gamma((3,), x[0], 1.0)
+
+    Accepted::
+
+        def f(x):
+            return ops.stop_gradient(x) * x
+    """
+
+    code = "AD301"
+
+
+class CallError(CompileError, TypeError):
+    """A wrong call: arguments or keywords that are missing, too many or unknown.
+
+    So is a sensitivity of a wrong dtype. Calls are checked before anything runs, by the signature
+    of what is called.
+
+    Refused::
+
+        def scale(x, k):
+            return x * k
+
+        def f(x):
+            return scale(x)
+
+    Accepted::
+
+        def scale(x, k=2.0):
+            return x * k
+
+        def f(x):
+            return scale(x)
+    """
+
+    code = "AD401"
+
+
+class SensitivityError(CallError, ValueError):
+    """A sensitivity that does not have the shape or structure of the output.
+
+    The sensitivity is the gradient of the output. It is not broadcast and not cast: one element for
+    each element of the output, of the output's dtype; a tuple where the output is a tuple.
+
+    Refused::
+
+        def f(x):
+            square = lambda v: v * v
+            return GradOperation(sens_param=True)(square)(x, x[:1])
+
+    Accepted::
+
+        def f(x):
+            square = lambda v: v * v
+            return GradOperation(sens_param=True)(square)(x, x)
+    """
+
+    code = "AD402"
+
+
+class PositionError(CallError, IndexError, RuntimeError):
+    """A gradient is asked for at a position where the call has no argument.
+
+    ``grad(fn, 1)`` is the gradient in the second argument: positions count from 0.
+
+    Refused::
+
+        def f(x):
+            return grad(ops.sin, 1)(x)
+
+    Accepted::
+
+        def f(x):
+            return grad(ops.sin, 0)(x)
+    """
+
+    code = "AD403"
 
 
 class CompilerBug(Exception):
@@ -92,3 +276,23 @@ def raise_all(problems: Sequence[Problem]) -> None:
     """Raises one error for all ``problems``; its class is that of the first one."""
     if problems:
         raise problems[0].kind(problems=problems)
+
+
+def by_code() -> dict[str, type[CompileError]]:
+    """Every class of error by its code.
+
+    >>> sorted(by_code())[:3]
+    ['AD101', 'AD102', 'AD103']
+    """
+    waiting, found = [CompileError], {}
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind is not CompileError:
+            found[kind.code] = kind
+    return dict(sorted(found.items()))
+
+
+def page(kind: type[CompileError]) -> str:
+    """The page on a class of error: its code and name, and its docstring."""
+    return f"# {kind.code}: {kind.__name__}\n\n{inspect.getdoc(kind)}\n"

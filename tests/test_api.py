@@ -207,6 +207,7 @@ def test_graph_mode_compiles_cells():
             return x * 2
 
     plain = Plain()  # what is compiled of it goes with it
+    ms.compile_info().clear()
     ms.set_context(mode=ms.GRAPH_MODE)
     try:
         assert plain(X).tolist() == [2, 4]

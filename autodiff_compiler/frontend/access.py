@@ -10,7 +10,13 @@ import gast
 import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import DTypeError, UnknownAttribute
+from autodiff_compiler.errors import (
+    CompileError,
+    DTypeError,
+    ShapeError,
+    UnknownAttribute,
+    UnknownName,
+)
 from autodiff_compiler.frontend import lists, make
 from autodiff_compiler.frontend.comparisons import Comparisons
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
@@ -273,7 +279,22 @@ class Access(Comparisons):
                 return self.new_list(found) if isinstance(key, slice) else found
             return self.lifted(self.world.item(container, key))
         except (LookupError, TypeError) as error:
-            raise self.translate(error, "this item cannot be read") from None
+            raise self._no_item(container, key, error) from None
+
+    def _no_item(self, container: Any, key: Any, error: Exception) -> CompileError:
+        """What is said of an item that is not there."""
+        if isinstance(error, KeyError):
+            keys = ", ".join(map(repr, container))
+            return self.fail(
+                UnknownName, f"the dict has no key {key!r}",
+                f"its keys are {keys}" if keys else "it is empty",
+            )  # fmt: skip
+        if isinstance(error, IndexError):
+            return self.fail(
+                ShapeError, f"there is no item {key} among {len(container)}",
+                f"use an index from {-len(container)} to {len(container) - 1}",
+            )  # fmt: skip
+        return self.translate(error, "this item cannot be read")
 
     def _wants_long(self, container: Any, key: Any) -> bool:
         """Whether an item of known items is asked for by a position that only a run knows. The

@@ -100,6 +100,8 @@ class Merger:
 
     def _kind(self, value: Any) -> str:
         """A compile-time value in the words of a message."""
+        if isinstance(value, dict) and "__class__" in value:
+            return f"an object '{value['__class__'].__name__}'"
         if isinstance(value, dict):
             return f"a dict of {', '.join(map(repr, value)) or 'nothing'}"
         if isinstance(value, tuple):

@@ -82,6 +82,9 @@ def _kinds_of(low: Access, value: Value) -> tuple[type, ...]:
 
 def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not all(isinstance(kind, type) for kind in classes):
+        raise low.fail(DTypeError, "isinstance() takes a class, or a tuple of classes",
+                       "name the class itself, such as Tensor")  # fmt: skip
     if isinstance(value, Value):
         return any(issubclass(known, kind) for known in _kinds_of(low, value) for kind in classes)
     if isinstance(value, Ref):
@@ -95,6 +98,7 @@ def _barrier(kind: str) -> Callable[..., Any]:
     def convert(low: Access, value: Any = 0) -> Any:
         if not isinstance(value, Value):
             return plain(value)
+        low.one_element(value, f"{kind}()")
         if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
             return ARRAY_METHODS["item"](value)
         return numbers.to_number(value, kind=kind)
@@ -251,6 +255,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     max: _extreme(elementwise.maximum, max),
     sum: _sum,
     pow: _pow,
+    divmod: lambda low, a, b: (low.binary("FloorDiv", a, b), low.binary("Mod", a, b)),
     all: _all(True),
     any: _all(False),
     getattr: _getattr,

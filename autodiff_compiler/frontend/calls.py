@@ -7,7 +7,6 @@ macros; Python's built-ins have their table; what is known altogether is compute
 
 from __future__ import annotations
 
-import collections
 import functools
 import inspect
 import types
@@ -16,20 +15,14 @@ from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
-from autodiff_compiler.errors import (
-    CompileError,
-    DTypeError,
-    UnsupportedSyntax,
-)
+from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
-from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.hooks import TextHandle
-from autodiff_compiler.frontend.keeping import Keeping
-from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.naming import hides_values
-from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.objects import PACKAGE, is_users
+from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import (
@@ -40,13 +33,11 @@ from autodiff_compiler.frontend.values import (
     Partial,
     Ref,
     RuleText,
-    leaves,
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops import arrays
 from autodiff_compiler.ops.gradient import GradOperation
 from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive
@@ -54,20 +45,12 @@ from autodiff_compiler.ops.transform import Transformed, unwrapped
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common", "numpy")
-#: Methods that change the container they belong to.
-CHANGES = frozenset(
-    ("append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
-     "sort", "reverse", "add", "discard", "update", "setdefault")
-)  # fmt: skip
-
 #: Files in these rooms whose functions are texts all the same: they call what the user passes in.
 TEXTS = ("autodiff_compiler.ops.higher_order",)
-#: Macros that take a list of run-time length.
-LISTED = (arrays.stack, arrays.concat)
 
 
-class Calls(Keeping):
-    """Adds calls to ``Keeping``."""
+class Calls(Outside):
+    """Adds calls to ``Outside``."""
 
     def eval_Call(self, node: Any) -> Any:
         return self.call_node(self._super(node) or self.evaluate(node.func), node)
@@ -87,6 +70,10 @@ class Calls(Keeping):
     def _super(self, node: Any) -> Any:
         if getattr(node.func, "id", "") != "super" or node.args:
             return None
+        if "__class__" not in self.frame.function.__code__.co_freevars:
+            raise self.fail(
+                UnsupportedSyntax, "super() stands outside a class", "name the class instead"
+            )
         owner = self.world.free_name(self.frame.function, "__class__", self.builder.span)
         first = next(iter(self.state.names.values()))
         return functools.partial(super, owner, first)
@@ -126,13 +113,15 @@ class Calls(Keeping):
         if isinstance(callee, Cell):
             return self.call_text(callee, args, kwargs)
         if getattr(callee, "runs_while_compiling", False):
-            return self._call_known(callee, args, kwargs)
+            return self.call_known(callee, args, kwargs)
         if is_users(callee):
             return self.make_object(callee, args, kwargs)
-        if self._is_known(callee) and callee in BUILTINS:
+        if is_hashable(callee) and callee in BUILTINS:
             return BUILTINS[callee](self, *args, **kwargs)
         if isinstance(callee, GradOperation) or getattr(callee, "takes_functions", False):
             return self.take_functions(callee, args, kwargs)
+        if callee is Parameter or stays_outside(callee):
+            return self.call_now(callee, args, kwargs)
         if (callee is Tensor or callee is tensor) and args and isinstance(args[0], Value):
             return self._tensor_of(*args, **kwargs)
         if _is_of_named_tuple(callee):
@@ -144,13 +133,14 @@ class Calls(Keeping):
                 for setting in vars(callee):  # read by the macro, so that they are guarded
                     self.world.attribute(callee, setting, self.builder.span)
             return self.macro(callee, args, kwargs)
-        if self._is_known(callee) and callee in NUMPY and self._meets_values(args, kwargs):
-            return self.macro(NUMPY[callee], args, kwargs)
-        if isinstance(callee, (types.FunctionType, types.MethodType)) and not _is_numpy(callee):
+        counterpart = self.counterpart(callee, args, kwargs)
+        if counterpart is not None:
+            return self.macro(counterpart, args, kwargs)
+        if isinstance(callee, (types.FunctionType, types.MethodType)) and not is_numpy(callee):
             return self.call_text(callee, args, kwargs)
         if isinstance(inspect.getattr_static(type(callee), "__call__", None), types.FunctionType):
             return self.call(self.attribute(callee, "__call__"), args, kwargs)
-        return self._call_now(callee, args, kwargs)
+        return self.call_now(callee, args, kwargs)
 
     @staticmethod
     def _tensor_of(value: Value, dtype: Any = None) -> Value:
@@ -172,94 +162,6 @@ class Calls(Keeping):
             if path is not None:
                 self.world.know(getattr(inner, "__func__", inner), f"{path}.__wrapped__")
         return inner
-
-    @staticmethod
-    def _is_known(callee: Any) -> bool:
-        try:
-            hash(callee)
-        except TypeError:
-            return False
-        return True
-
-    # ---- macros and constants
-
-    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Runs a function of this package now; on values it adds operations."""
-        lists_go = getattr(function, "function", function) in LISTED
-        given = [self.plain(arg, lists_go) for arg in args]
-        named = {key: self.plain(arg, lists_go) for key, arg in kwargs.items()}
-        try:
-            result = function(*given, **named)
-        except CompileError:
-            raise
-        except Exception as error:
-            name = getattr(function, "__name__", type(function).__name__)
-            raise self.translate(error, f"{name} fails") from None
-        return self.adopted(result)
-
-    def plain(self, arg: Any, lists_go: bool = False) -> Any:
-        """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
-        run-time length may stay one."""
-        if isinstance(arg, Ref):
-            contents = self.state.heap[arg] if lists_go else self.contents(arg)
-            if is_long(contents):
-                return contents
-            if arg.kind == "list":
-                return [self.plain(item) for item in contents]
-            return {key: self.plain(item) for key, item in contents.items()}
-        if isinstance(arg, tuple) and not hasattr(arg, "_fields") and type(arg) is tuple:
-            return tuple(self.plain(item) for item in arg)
-        return self.lifted(arg)
-
-    def adopted(self, result: Any) -> Any:
-        """The outcome of library code as a compile-time value: its lists go to the heap."""
-        if isinstance(result, list):
-            return self.new_list([self.adopted(item) for item in result])
-        if isinstance(result, tuple) and type(result) is tuple:
-            return tuple(self.adopted(item) for item in result)
-        return self.lifted(result)
-
-    def _meets_values(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Whether an argument holds a run-time value."""
-        return any(_holds_value(self.plain(arg)) for arg in (*args, *kwargs.values()))
-
-    def _call_known(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Calls a ``constexpr`` function, whose arguments must be known."""
-        for leaf in leaves(frozen((*args, *kwargs.values()), self.state)):
-            self.static(leaf, f"an argument of the constexpr function '{callee.__name__}'")
-        return self._call_now(callee, args, kwargs)
-
-    def _call_now(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Calls something that is neither ours nor a text, on known arguments."""
-        name = getattr(callee, "__name__", type(callee).__name__)
-        if not callable(callee):
-            raise self.fail(
-                DTypeError, f"a {type(callee).__name__} is not callable",
-                "call a function, a Cell or an operator",
-            )  # fmt: skip
-        owner = getattr(callee, "__self__", None)
-        if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
-            raise self.fail(
-                UnsupportedSyntax,
-                f"'{name}' would change a {type(owner).__name__} from outside",
-                "return what is to be kept, or look at it with a hook",
-            )
-        if name in ("__enter__", "__exit__"):
-            raise self.fail(
-                UnsupportedSyntax,
-                "this context would be entered while compiling, and not when the text runs",
-                "put the 'with' around the call",
-            )
-        if self.world.strict and not _is_numpy(callee) and not isinstance(callee, type):
-            raise self.fail(UnsupportedSyntax, f"'{name}' does more than compute")
-        if self._meets_values(args, kwargs):
-            raise self.fail(
-                UnsupportedSyntax,
-                f"'{name}' cannot be called with a run-time value",
-                f"use the operator of ops that does the same as np.{name}"
-                if _is_numpy(callee) else "write it in Python, or with operators of ops",
-            )  # fmt: skip
-        return self.macro(callee, args, kwargs)
 
     # ---- texts
 
@@ -307,16 +209,3 @@ def _is_of_named_tuple(callee: Any) -> bool:
     kind = callee if isinstance(callee, type) else type(getattr(callee, "__self__", None))
     own = isinstance(callee, type) or getattr(callee, "__name__", "") in ("_replace", "_asdict")
     return own and issubclass(kind, tuple) and hasattr(kind, "_fields")
-
-
-def _is_numpy(callee: Any) -> bool:
-    module = getattr(callee, "__module__", None) or ""
-    return module.partition(".")[0] == "numpy" or type(callee).__module__ == "numpy"
-
-
-def _holds_value(thing: Any) -> bool:
-    if isinstance(thing, (tuple, list)):
-        return any(map(_holds_value, thing))
-    if isinstance(thing, dict):
-        return any(map(_holds_value, thing.values()))
-    return isinstance(thing, Value)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autodiff_compiler.errors import CallError, CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.errors import (
+    CallError,
+    CompileError,
+    DTypeError,
+    SensitivityError,
+    UnsupportedSyntax,
+)
 from autodiff_compiler.frontend.batches import Batch, is_mapped
 from autodiff_compiler.frontend.hooks import Hooks
 from autodiff_compiler.frontend.lists import sensitivity
@@ -13,7 +19,16 @@ from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.types import FLOAT, ArrayType, ScalarType, Type, batched, join
+from autodiff_compiler.ir.types import (
+    FLOAT,
+    ArrayType,
+    DictType,
+    ScalarType,
+    TupleType,
+    Type,
+    batched,
+    join,
+)
 from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import broadcast_to, cast
 from autodiff_compiler.ops.batched import BatchedFunction
@@ -88,7 +103,10 @@ class Derivatives(Hooks):
             attrs["outputs"] = (int(request.aux),)
         operands = list(made.operands)
         if attrs["sens"]:
-            operands.append(sensitivity(self, self.lifted(sens), type_of(made.returned)))
+            output = type_of(made.returned)
+            operands.append(sensitivity(self, self.lifted(sens), output))
+            if not request.aux:
+                self._check_sens(type_of(operands[-1]), output)
         params = made.function.params
         values = self._returned(made) if attrs["value"] else []
         results = [Value(params[place].type, f"d_{params[place].name}") for place in wrt]
@@ -96,6 +114,34 @@ class Derivatives(Hooks):
         value = self._outcome(values, made) if values else None
         inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
         return self.adopted(gradient.pack(value, inputs, weights))
+
+    def _check_sens(self, have: Type, want: Type, place: str = "") -> None:
+        """Refuses a sensitivity that is known not to fit its output, as the run time does."""
+        if isinstance(want, (TupleType, DictType)):
+            same = isinstance(have, type(want)) and len(have.items) == len(want.items)
+            if same and isinstance(have, (TupleType, DictType)):
+                for number, (one, other) in enumerate(zip(have.items, want.items)):
+                    self._check_sens(one, other, f"{place}[{number}]")
+                return
+        elif not isinstance(want, ArrayType):
+            return
+        elif isinstance(have, ArrayType):
+            if None not in (have.dtype, want.dtype) and have.dtype != want.dtype:
+                raise self.fail(
+                    CallError,
+                    f"the sensitivity{place} should have the dtype {want.dtype} of the output, "
+                    f"but is {have}",
+                    f"cast it: sens.astype('{want.dtype}')",
+                )
+            if not (have.is_static and want.is_static) or have.shape == want.shape:
+                return
+        elif want.shape == () and isinstance(have, ScalarType):
+            return
+        raise self.fail(
+            SensitivityError,
+            f"the sensitivity{place} is {have}, but the output is {want}",
+            "give one element per element of the output; a sensitivity is not broadcast",
+        )
 
     def call_tangent(self, function: TangentFunction, args: Sequence[Any]) -> Any:
         """A ``jvp`` operation; the value, and the tangent of what is differentiated of it."""

@@ -13,11 +13,11 @@ from autodiff_compiler.errors import (
     CompileError,
     DTypeError,
     ShapeError,
-    UnknownAttribute,
     UnknownName,
     UnsupportedSyntax,
 )
 from autodiff_compiler.frontend import lists
+from autodiff_compiler.frontend.complaints import translated
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.naming import NAMELESS, variables
@@ -54,16 +54,6 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 UNARY: dict[str, Callable[[Any], Any]] = {
     "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,
 }  # fmt: skip
-
-#: What a failing operator or library call means to the user, by the Python class it raised.
-KINDS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
-    (TypeError, DTypeError),
-    (AttributeError, UnknownAttribute),
-    (NameError, UnknownName),
-    (ValueError, ShapeError),
-    (LookupError, ShapeError),
-    (ArithmeticError, DTypeError),
-)
 
 
 class Expressions:
@@ -119,13 +109,9 @@ class Expressions:
         """Where the text being lowered is; None in what only library code does."""
         return None if self.builder.span == NOWHERE else self.builder.span
 
-    def translate(self, error: Exception, doing: str) -> CompileError:
+    def translate(self, error: Exception, doing: str, called: Any = None) -> CompileError:
         """An exception of library code run while compiling, in the user's terms."""
-        for raised, kind in KINDS:
-            if isinstance(error, raised):
-                text = str(error).splitlines()[0] if str(error) else type(error).__name__
-                return kind(f"{doing}: {text}", "", self.place)
-        raise error
+        return translated(error, doing, called, self.place)
 
     def lift(self, thing: Any, name: str = "") -> Value:
         """A tensor, parameter or ndarray from outside, as an input of the function."""
@@ -262,7 +248,10 @@ class Expressions:
             if long is not None:
                 return self.allocate("list", long)
             self.static(two, "the length of this list")
-        raise self.fail(DTypeError, f"a list or dict cannot take part in '{sign}'")
+        raise self.fail(
+            DTypeError, f"a list or dict cannot take part in '{sign}'",
+            "make a Tensor of it first, with ops.stack",
+        )  # fmt: skip
 
     def eval_UnaryOp(self, node: Any) -> Any:
         value = self.evaluate(node.operand)
@@ -283,17 +272,22 @@ class Expressions:
         if not isinstance(value, Value):
             return bool(value)
         type_ = value.type
+        self.one_element(value, "the condition", "reduce it first, with .all() or .any()")
+        if isinstance(type_, ListType):
+            return containers.list_length(value) > 0
+        return value
+
+    def one_element(self, value: Value, what: str, cure: str = "pick one element of it") -> None:
+        """Refuses a tensor that is known to have no element, or several."""
+        type_ = value.type
         if isinstance(type_, ArrayType) and type_.has_static_shape:
             size = math.prod(dim for dim in type_.shape or () if isinstance(dim, int))
             if size != 1:
                 raise self.fail(
                     ShapeError,
-                    f"the condition has {size} elements (it is {type_}), and only one can decide",
-                    "reduce it first, with .all() or .any()",
+                    f"{what} needs one element, and this has {size}: it is {type_}",
+                    cure,
                 )
-        if isinstance(type_, ListType):
-            return containers.list_length(value) > 0
-        return value
 
     def eval_BoolOp(self, node: Any) -> Any:
         result = self.evaluate(node.values[0])

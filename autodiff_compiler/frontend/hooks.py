@@ -248,13 +248,13 @@ class Hooks(Rules):
             self.world.strict = strict
         del self.world.problems[told:]
         self.world.assumptions, self.state = assumed, base
-        return self._call_python(hook, args, like)
+        return self.call_python(hook, args, like)
 
     def _unchanged(self, base: State) -> bool:
         now = self.state.heap
         return all(now.get(ref) is contents for ref, contents in base.heap.items())
 
-    def _call_python(self, hook: Any, args: Sequence[Any], like: Any) -> Any:
+    def call_python(self, hook: Any, args: Sequence[Any], like: Any = None) -> Any:
         """Calls a Python function at run time, with the values of ``args`` as tensors."""
         values: list[Value] = []
         shown = tuple(_shown(arg, values, self.state.heap) for arg in args)

@@ -23,6 +23,7 @@ from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, BeginAgain, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.statements import Statements
+from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
     Frame,
     NeedItems,
@@ -31,6 +32,7 @@ from autodiff_compiler.frontend.values import (
     Ref,
     State,
     leaves,
+    pack,
 )
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
@@ -336,11 +338,8 @@ def _lower(
             ) from None
         raise_all(world.problems)
     if made.returned is MISSING:
-        raise DTypeError(
-            "what is returned cannot be a value of the generated source",
-            "return tensors, numbers, strings, None, and tuples, lists or dicts of these",
-            made.function.span,
-        )
+        with root.builder:
+            raise _not_returnable(made)
     things = {id(value): thing for thing, value in root.hoisted.values()}
     hoisted, arguments = [], len(made.places)
     for param, operand in zip(made.function.params[arguments:], made.operands[arguments:]):
@@ -353,6 +352,20 @@ def _lower(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
         _structure(made.outcome, made.heap), tuple(world.assumptions.values()), made.writes,
     )  # fmt: skip
+
+
+def _not_returnable(made: Outlined) -> DTypeError:
+    """What is wrong with an outcome that generated source cannot return."""
+    cause = "what is returned cannot be a value of the generated source"
+    try:
+        pack(made.outcome, made.heap)
+    except DTypeError as error:
+        cause = f"{error.problems[0].cause}, but it is returned"
+    return DTypeError(
+        cause,
+        "return tensors, numbers, strings, None, and tuples, lists or dicts of these",
+        made.function.span,
+    )
 
 
 def _span_of(fn: Any) -> Span:

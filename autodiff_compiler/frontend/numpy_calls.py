@@ -7,6 +7,7 @@ Two tables, made of that room's names: ``NUMPY``, from the callable to the funct
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,27 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     **_table(np, ours),
     **_table(np.linalg, ours.linalg),
 }
+
+
+def _log(x: Any, base: Any = None) -> Any:
+    return ours.log(x) if base is None else ours.log(x) / ours.log(base)
+
+
+#: The functions of ``math``, on numbers of plain NumPy code.
+MATH: dict[Any, Callable[..., Any]] = {
+    getattr(math, name): getattr(ours, ours_name)
+    for name, ours_name in (
+        *((name, name) for name in (
+            "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1", "log2", "log10",
+            "log1p", "sqrt", "cbrt", "fabs", "floor", "ceil", "trunc", "hypot", "copysign", "fmod",
+            "isnan", "isinf", "isfinite", "radians", "degrees")),
+        ("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("atan2", "arctan2"),
+        ("asinh", "arcsinh"), ("acosh", "arccosh"), ("atanh", "arctanh"), ("pow", "power"),
+    )
+    if hasattr(math, name)
+} | {
+    math.log: _log, math.erf: ops.erf, math.erfc: ops.erfc, math.lgamma: ops.lgamma,
+}  # fmt: skip
 
 
 def _reshape(a: Any, *shape: Any) -> Any:

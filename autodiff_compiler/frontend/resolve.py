@@ -151,7 +151,10 @@ class World:
                 cause, cure = error.problems[0].cause, error.problems[0].cure
             else:
                 cause = f"{_described(owner)} has no attribute '{name}'"
-                cure = suggested(name, dir(owner)) or f"define '{name}' before construct reads it"
+                cure = suggested(name, dir(owner)) or (
+                    "use a name that the module has" if isinstance(owner, types.ModuleType)
+                    else f"define '{name}' before construct reads it"
+                )  # fmt: skip
             raise UnknownAttribute(cause, cure, span) from None
         if path is not None and not _is_fixed(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:

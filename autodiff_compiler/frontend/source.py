@@ -117,6 +117,19 @@ def _parse(text: str) -> tuple[ast.Module, tuple[str, ...]]:
     return ast.parse(text), tuple(text.split("\n"))
 
 
+def span_of_class(kind: type) -> Span | None:
+    """Where the text of a class begins, if it has one."""
+    try:
+        lines, first = inspect.getsourcelines(kind)
+        file = inspect.getsourcefile(kind) or ""
+    except (OSError, TypeError):
+        return None
+    number = next(n for n, line in enumerate(lines) if line.lstrip().startswith("class "))
+    line = lines[number].rstrip()
+    start = len(line) - len(line.lstrip())
+    return Span(file, first + number, start + 1, len(line) + 1, line)
+
+
 def _no_text(code: CodeType) -> SourceNotFound:
     return SourceNotFound(
         f"the text of {_called(code)} is not to be found in {code.co_filename!r}",

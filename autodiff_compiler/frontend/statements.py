@@ -9,7 +9,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.loops import Loops
@@ -63,6 +63,8 @@ class Statements(Loops):
                 isinstance(part.ctx, gast.Store) or isinstance(held, Ref)
             ):
                 self.state.names[part.id] = Poisoned()
+            if isinstance(part, gast.alias):
+                self.state.names[part.asname or part.name.partition(".")[0]] = Poisoned()
             returns |= isinstance(part, gast.Return)
         return Returned(Poisoned()) if returns else None
 
@@ -105,16 +107,24 @@ class Statements(Loops):
 
     def exec_Import(self, node: Any) -> None:
         for alias in node.names:
-            module = importlib.import_module(alias.name)
+            module = self._module(alias.name)
             top = importlib.import_module(alias.name.partition(".")[0])
             self.state.names[alias.asname or top.__name__] = module if alias.asname else top
 
     def exec_ImportFrom(self, node: Any) -> None:
         package = self.frame.function.__globals__.get("__package__")
-        module = importlib.import_module("." * node.level + (node.module or ""), package)
+        module = self._module("." * node.level + (node.module or ""), package)
         for alias in node.names:
             found = self.lifted(self.world.attribute(module, alias.name, self.builder.span))
             self.state.names[alias.asname or alias.name] = found
+
+    def _module(self, name: str, package: str | None = None) -> Any:
+        try:
+            return importlib.import_module(name, package)
+        except ImportError as error:
+            raise self.fail(
+                UnknownName, f"importing '{name}' fails: {error}", "install it, or mend the name"
+            ) from None
 
     def exec_Pass(self, node: Any) -> None:
         """Nothing to do."""
@@ -241,7 +251,11 @@ class Statements(Loops):
         elif isinstance(owner, Value) and isinstance(owner.type, ArrayType):
             self._store_in_tensor(owner, key, value)
         else:
-            raise self.fail(DTypeError, f"the items of a {self.described(owner)} cannot be set")
+            raise self.fail(
+                DTypeError,
+                f"the items of a {self.described(owner)} cannot be set here",
+                "set items of Tensors, and of lists and dicts that this text made",
+            )
 
     def _store_in_long(self, owner: Ref, key: Any, value: Any) -> bool:
         """Sets an item of a list of run-time length, or at a run-time position; whether it did."""

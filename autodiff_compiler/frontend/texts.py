@@ -15,14 +15,16 @@ from autodiff_compiler.errors import (
     DTypeError,
     ShapeError,
     SourceNotFound,
+    UnknownAttribute,
     raise_all,
 )
 from autodiff_compiler.frontend.access import Access
+from autodiff_compiler.frontend.complaints import usage_of
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import names_of, slot_names
 from autodiff_compiler.frontend.resolve import MISSING
-from autodiff_compiler.frontend.source import read_source
+from autodiff_compiler.frontend.source import read_source, span_of_class
 from autodiff_compiler.frontend.subset import check
 from autodiff_compiler.frontend.values import (
     Closure,
@@ -39,6 +41,7 @@ from autodiff_compiler.ir.types import DictType, ListType, TupleType
 from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
 from autodiff_compiler.plan import Write
+from autodiff_compiler.span import NOWHERE
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,15 @@ class Texts(Access):
         """Writes a text out here: its variables are its own, the heap is shared."""
         self.world.know_parts(callee)
         if isinstance(callee, Cell):
+            kind: Any = type(callee)
+            if kind.construct is Cell.construct:
+                name = kind.__name__
+                here = self.builder.span
+                raise UnknownAttribute(
+                    f"the Cell '{name}' has no method 'construct'",
+                    f"define 'def construct(self, ...)' in the class {name}",
+                    span_of_class(kind) if here == NOWHERE else here,
+                )
             path = self.world.path(callee)
             if path is not None:
                 self.world.assume(f"type({path})", type(callee))
@@ -104,8 +116,9 @@ class Texts(Access):
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             name = getattr(callee, "__qualname__", getattr(callee, "__name__", "the function"))
+            name = name.removesuffix(".__init__")
             raise self.fail(
-                CallError, f"{name}(): {error}", "give the arguments that its signature names"
+                CallError, f"{name}(): {error}", f"call it as {usage_of(callee, name)}"
             ) from None
         given = set(bound.arguments)
         bound.apply_defaults()
@@ -328,7 +341,10 @@ def bind_tree(
     try:
         bound = inspect.Signature(parameters).bind(*args, **kwargs)
     except TypeError as error:
-        raise low.fail(CallError, f"{closure.name}(): {error}") from None
+        signature = inspect.Signature(parameters)
+        raise low.fail(
+            CallError, f"{closure.name}(): {error}", f"call it as {closure.name}{signature}"
+        ) from None
     bound.apply_defaults()
     names = dict(bound.arguments)
     if spec.kwarg:

@@ -281,6 +281,11 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
     """
     if isinstance(value, Ref):
         value = heap[value]
+    if isinstance(value, dict) and "__class__" in value:
+        raise DTypeError(
+            f"an object '{value['__class__'].__name__}' cannot be a value of the generated source",
+            "return and pass its attributes, in a tuple or dict",
+        )
     if isinstance(value, Value) or value is None or isinstance(value, (*NUMBERS, str)):
         return value
     if isinstance(value, (tuple, list)):

@@ -76,7 +76,10 @@ def _same_rank(types: Sequence[Type], what: str) -> list[Shape]:
     ranks = {len(shape) for shape in shapes if shape is not None}
     if len(ranks) > 1:
         texts = ", ".join(map(str, types))
-        raise ShapeError(f"{what} needs tensors of equal rank, not {texts}")
+        raise ShapeError(
+            f"{what} needs tensors of equal rank, not {texts}",
+            "give them the same number of dimensions first, with expand_dims or reshape",
+        )
     return shapes
 
 

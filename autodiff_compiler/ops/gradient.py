@@ -16,7 +16,7 @@ from typing import Any
 from autodiff_compiler.common.context import stabilises
 from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import CallError
+from autodiff_compiler.errors import CallError, PositionError
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.transform import (
     Transformed,
@@ -30,10 +30,6 @@ from autodiff_compiler.plan import Request
 #: Which slots: one, several in this order, every tensor, or none.
 Position = int | tuple[int, ...] | str | None
 ALL = "all"
-
-
-class PositionError(CallError, IndexError, RuntimeError):
-    """A position beyond the arguments of a call (both built-in classes, as the modes differ)."""
 
 
 class GradientFunction(Transformed):
@@ -130,7 +126,10 @@ class GradientFunction(Transformed):
             raise RuntimeError("grad_position should not be empty when grad by position!")
         for slot in wanted:
             if slot >= len(is_tensor) and not self.optional:  # type: ignore[operator]
-                raise PositionError(f"Position index {slot} is exceed input size.")
+                raise PositionError(
+                    f"Position index {slot} is exceed input size.",
+                    f"positions count from 0, and the last argument is at {len(is_tensor) - 1}",
+                )
         return tuple(s for s in wanted if s < len(is_tensor) and is_tensor[s])  # type: ignore
 
     def weight_list(self) -> tuple[Any, ...] | None:

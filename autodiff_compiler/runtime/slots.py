@@ -144,7 +144,7 @@ def check_arity(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sens: b
         fn = fn.fn
     method = fn.construct if isinstance(fn, Cell) else fn
     try:
-        parameters = inspect.signature(method, follow_wrapped=False).parameters.values()
+        parameters = [*inspect.signature(method, follow_wrapped=False).parameters.values()]
     except (TypeError, ValueError):
         return  # written in C: it checks its arguments itself
     bound = inspect.ismethod(method)
@@ -153,7 +153,10 @@ def check_arity(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sens: b
     try:
         _stand_in(kinds, name, bound)(*([None] if bound else []), *args, **kwargs)
     except TypeError as error:
-        cure = "the last argument was taken as the sensitivity" if sens else ""
+        shown = ", ".join(map(str, (p.replace(annotation=p.empty) for p in parameters)))
+        cure = f"its arguments are ({shown})"
+        if sens:
+            cure += ", and the last one given was taken as the sensitivity"
         raise CallError(str(error), cure) from None
 
 

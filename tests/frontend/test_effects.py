@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
+
 import numpy as np
 import pytest
 
@@ -109,3 +112,26 @@ def own_exception(x):
 def test_an_exception_that_a_standalone_file_cannot_name_is_refused():
     with pytest.raises(ms.errors.UnsupportedSyntax, match="Python has built in"):
         ms.grad(own_exception)(UP)
+
+
+LOG = logging.getLogger("tests.effects")
+
+
+def logs(x):
+    y = x * x
+    for i in range(2):
+        LOG.info("step %d: %s", i, y)
+        y = y * x
+    if y.sum() < 0:
+        logging.warning("never")
+    warnings.warn("look", stacklevel=2)
+    return y
+
+
+def test_logs_are_written_once_in_order_by_forward(caplog):
+    with caplog.at_level("INFO"), pytest.warns(UserWarning, match="look"):
+        gradient = ms.grad(logs)(ms.Tensor([2.0]))
+        ms.grad(logs)(ms.Tensor([3.0]))
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == ["step 0: [4.]", "step 1: [8.]", "step 0: [9.]", "step 1: [27.]"]
+    assert gradient.asnumpy() == [4 * 2.0**3]

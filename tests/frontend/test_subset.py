@@ -134,5 +134,5 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines():
         f"net.py:3:9: UnsupportedSyntax: {told}",
         "    yield x",
         "    ^^^^^^^",
-        "  cure: collect the items in a list and return the list",
+        "  cure: collect the items in a list and return the list [AD101]",
     ]

@@ -34,9 +34,9 @@ FLOORS = (
     ("ops:", "numpy:", "nn:"),
     (
         "frontend: source make looking matching contexts enclosing subset desugar numpy_calls "
-        "values meeting heap memory naming resolve lists expressions comparisons access texts "
-        "objects fitting rules hooks batches derivatives keeping builtin_calls calls writes "
-        "branches carried rolling loops statements lower",
+        "complaints values meeting heap memory naming resolve lists expressions comparisons "
+        "access texts objects fitting rules hooks batches derivatives keeping builtin_calls "
+        "outside calls writes branches carried rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),

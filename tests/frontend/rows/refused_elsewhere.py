@@ -125,14 +125,6 @@ def shape_change_in_while(x):
     return y.sum() * x
 
 
-@row("time.time")
-def python_time(x):
-    import time
-
-    start = time.time()
-    return x * x * (start > 0)
-
-
 @row("lambdas on one line")
 def lambdas_on_a_line(x):
     return (lambda v: v * v)(x) + (lambda v: ops.sin(v))(x)

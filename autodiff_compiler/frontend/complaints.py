@@ -1,0 +1,62 @@
+"""Exceptions of library code that ran while compiling, told in the user's terms."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from autodiff_compiler.errors import (
+    CompileError,
+    DTypeError,
+    ShapeError,
+    UnknownAttribute,
+    UnknownName,
+)
+from autodiff_compiler.span import Span
+
+#: What a failing operator or library call means to the user, by the Python class it raised.
+KINDS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
+    (TypeError, DTypeError),
+    (AttributeError, UnknownAttribute),
+    (NameError, UnknownName),
+    (ValueError, ShapeError),
+    (LookupError, ShapeError),
+    (ArithmeticError, DTypeError),
+)
+CURES: dict[type[CompileError], str] = {
+    DTypeError: "use operands of the kinds that it takes",
+    UnknownAttribute: "use something that has it",
+    UnknownName: "give the name a value before this line",
+    ShapeError: "use a value that is in its range",
+}
+
+
+def translated(error: Exception, doing: str, called: Any, span: Span | None) -> CompileError:
+    """``error`` as one of ours, at the user's text; raised again if it is none of the user's."""
+    for raised, kind in KINDS:
+        if isinstance(error, raised):
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            text = text.replace("'Value'", "'Tensor'").replace("'Ref'", "'list'")
+            return kind(f"{doing}: {text}", _cure_of(kind, text, called), span)
+    raise error
+
+
+def _cure_of(kind: type[CompileError], text: str, called: Any) -> str:
+    usage = usage_of(called) if "argument" in text else ""
+    return f"call it as {usage}" if usage else CURES[kind]
+
+
+def usage_of(called: Any, name: str = "") -> str:
+    """How a function is called, without annotations: ``scale(x, k=2.0)``; empty if not known.
+
+    >>> def scale(x: int, *rest: int, k: float = 2.0) -> float: ...
+    >>> usage_of(scale)
+    'scale(x, *rest, k=2.0)'
+    """
+    try:
+        signature = inspect.signature(called, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return ""
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    text = str(signature.replace(parameters=bare, return_annotation=signature.empty))
+    return (name or getattr(called, "__name__", type(called).__name__)) + text

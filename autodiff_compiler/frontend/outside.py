@@ -1,0 +1,216 @@
+"""Calls of what is no text: functions of this package, which run now on values, as macros; NumPy
+and ``math`` on run-time values; and everything else, on what is known, while compiling.
+
+What would give something else in every call, or look at more than its arguments, is refused: its
+outcome would stand in the generated source for good. Logging is left to the run: forward does it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import logging
+import types
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.keeping import Keeping
+from autodiff_compiler.frontend.lists import is_long
+from autodiff_compiler.frontend.numpy_calls import MATH, NUMPY
+from autodiff_compiler.frontend.values import Ref, leaves
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ops import arrays
+
+#: Methods that change the container they belong to.
+CHANGES = frozenset(
+    ("append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
+     "sort", "reverse", "add", "discard", "update", "setdefault")
+)  # fmt: skip
+#: Macros that take a list of run-time length.
+LISTED = (arrays.stack, arrays.concat)
+#: Libraries whose functions give something else every time.
+CHANGEFUL = ("random", "time", "secrets", "uuid", "datetime", "_random", "numpy.random")
+_ONCE = (
+    "'{name}' would run once, while compiling, and what it gave would be used in every call",
+    "call it outside, and pass the result in as an argument",
+)
+_TEXT = (
+    "'{name}' runs text that the compiler cannot see",
+    "write the code itself in the place of the string",
+)
+_NAMES = (
+    "'{name}' looks at all variables, and compiled code has only those that it names",
+    "read the variable by its name",
+)
+REFUSED: dict[Any, tuple[str, str]] = {
+    **dict.fromkeys((eval, exec, compile), _TEXT),
+    **dict.fromkeys((globals, locals, vars), _NAMES),
+    **dict.fromkeys((open, input, breakpoint, builtins.__import__), _ONCE),
+    Parameter: (
+        "a Parameter made inside compiled text would be a new one in every call",
+        "make it in __init__, as an attribute of the Cell",
+    ),
+}
+
+
+class Outside(Keeping):
+    """Adds calls of what is no text to ``Keeping``."""
+
+    # ---- macros
+
+    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Runs a function of this package now; on values it adds operations."""
+        lists_go = getattr(function, "function", function) in LISTED
+        given = [self.plain(arg, lists_go) for arg in args]
+        named = {key: self.plain(arg, lists_go) for key, arg in kwargs.items()}
+        try:
+            result = function(*given, **named)
+        except CompileError:
+            raise
+        except Exception as error:
+            name = getattr(function, "__name__", type(function).__name__)
+            raise self.translate(error, f"{name} fails", function) from None
+        return self.adopted(result)
+
+    def plain(self, arg: Any, lists_go: bool = False) -> Any:
+        """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
+        run-time length may stay one."""
+        if isinstance(arg, Ref):
+            contents = self.state.heap[arg] if lists_go else self.contents(arg)
+            if is_long(contents):
+                return contents
+            if arg.kind == "list":
+                return [self.plain(item) for item in contents]
+            return {key: self.plain(item) for key, item in contents.items()}
+        if type(arg) is tuple:
+            return tuple(self.plain(item) for item in arg)
+        return self.lifted(arg)
+
+    def adopted(self, result: Any) -> Any:
+        """The outcome of library code as a compile-time value: its lists go to the heap."""
+        if isinstance(result, list):
+            return self.new_list([self.adopted(item) for item in result])
+        if isinstance(result, tuple) and type(result) is tuple:
+            return tuple(self.adopted(item) for item in result)
+        return self.lifted(result)
+
+    def counterpart(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The macro for a function of NumPy, or of ``math``, that is called with run-time values;
+        None where there is none."""
+        if not is_hashable(callee) or not (callee in NUMPY or callee in MATH):
+            return None
+        values = self._values_in(args, kwargs)
+        if callee in NUMPY:
+            return NUMPY[callee] if values else None
+        numbers = self.world.numpy or not any(isinstance(v.type, ArrayType) for v in values)
+        return MATH[callee] if values and numbers else None
+
+    def _values_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
+        """The run-time values in arguments."""
+        given = frozen(tuple(self.lifted(arg) for arg in (*args, *kwargs.values())), self.state)
+        return [leaf for leaf in leaves(given) if isinstance(leaf, Value)]
+
+    # ---- now, on what is known
+
+    def call_known(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Calls a ``constexpr`` function, whose arguments must be known."""
+        for leaf in self._values_in(args, kwargs):
+            self.static(leaf, f"an argument of the constexpr function '{callee.__name__}'")
+        return self.call_now(callee, args, kwargs)
+
+    def call_now(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Calls something that is neither ours nor a text, on known arguments."""
+        name = getattr(callee, "__name__", type(callee).__name__)
+        if not callable(callee):
+            raise self.fail(
+                DTypeError, f"a value of type {self.described(callee)} is not callable",
+                "call a function, a Cell or an operator",
+            )  # fmt: skip
+        self._refuse_outside(callee, name)
+        if self.world.strict and not is_numpy(callee) and not isinstance(callee, type):
+            raise self.fail(UnsupportedSyntax, f"'{name}' does more than compute")
+        if _logs(callee):
+            self.call_python(functools.partial(callee, **kwargs), args)
+            return None
+        if self._values_in(args, kwargs):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' cannot be called with a run-time value",
+                self._instead_of(callee, name),
+            )
+        return self.macro(callee, args, kwargs)
+
+    def _refuse_outside(self, callee: Any, name: str) -> None:
+        owner = getattr(callee, "__self__", None)
+        if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' would change a {type(owner).__name__} from outside",
+                "return what is to be kept, or look at it with a hook",
+            )
+        if name in ("__enter__", "__exit__"):
+            raise self.fail(
+                UnsupportedSyntax,
+                "this context would be entered while compiling, and not when the text runs",
+                "put the 'with' around the call",
+            )
+        found = REFUSED.get(callee) if is_hashable(callee) else None
+        if found is None and _is_changeful(callee):
+            found = _ONCE
+        if found is not None:
+            raise self.fail(UnsupportedSyntax, found[0].format(name=name), found[1])
+
+    @staticmethod
+    def _instead_of(callee: Any, name: str) -> str:
+        if is_hashable(callee) and callee in MATH:
+            return f"use ops.{getattr(MATH[callee], '__name__', name)}, which has a derivative"
+        if is_numpy(callee):
+            return f"write it with what autodiff_compiler.numpy has, which is not np.{name}"
+        return "write it in Python, or with operators of ops"
+
+
+def is_hashable(thing: Any) -> bool:
+    try:
+        hash(thing)
+    except TypeError:
+        return False
+    return True
+
+
+def is_numpy(callee: Any) -> bool:
+    """Whether NumPy brings this function."""
+    module = getattr(callee, "__module__", None) or ""
+    return module.partition(".")[0] == "numpy" or type(callee).__module__ == "numpy"
+
+
+def _is_changeful(callee: Any) -> bool:
+    """Whether a function or method gives something else in every call."""
+    owner = getattr(callee, "__self__", None)
+    kind = type(callee) if owner is None or isinstance(owner, types.ModuleType) else type(owner)
+    home = owner if isinstance(owner, type) else kind
+    modules = (getattr(callee, "__module__", None) or "", home.__module__ or "")
+    called = [module for module in modules if module not in ("builtins", "")]
+    if isinstance(owner, types.ModuleType):
+        called.append(owner.__name__)
+    return any(
+        module == library or module.startswith(f"{library}.")
+        for module in called for library in CHANGEFUL
+    )  # fmt: skip
+
+
+def stays_outside(callee: Any) -> bool:
+    """Whether a function is never compiled, though it may have a text."""
+    return _logs(callee) or _is_changeful(callee)
+
+
+def _logs(callee: Any) -> bool:
+    """Whether this writes to a log, or warns: what it does depends on the moment of the call."""
+    owner = getattr(callee, "__self__", None)
+    logger = isinstance(owner, (logging.Logger, logging.LoggerAdapter))
+    return logger or callee is warnings.warn or getattr(callee, "__module__", "") == "logging"
