@@ -134,6 +134,14 @@ def _build(
         _verify(typed, "typed: stabilise")
     primal = clean(_placed(expand_gradients(typed, _written_out), typed))
     _verify(primal, "differentiated: optimise")
+    for position in request.positions:
+        if position not in lowered.places:
+            raise CallError(
+                f"argument {position} decides over the text, so its value is known while compiling "
+                "and it has no gradient",
+                "pass what decides, such as int(n), as an argument of its own",
+                lowered.function.span,
+            )
     wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places
     # With aux the first output stands once more after the value: that is differentiated.
     output = int(request.aux)

@@ -40,7 +40,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Region, Value, type_of
-from autodiff_compiler.ir.types import ArrayType, ListType
+from autodiff_compiler.ir.types import INT, ArrayType, ListType
 from autodiff_compiler.operators import compare, containers, effects
 from autodiff_compiler.operators.control import is_unset
 from autodiff_compiler.span import NOWHERE, Span
@@ -243,7 +243,7 @@ class Expressions:
         if sign == "Mult" and isinstance(one, tuple) and isinstance(two, int):
             long = lists.repeated(self, one, two) if len(one) * two > lists.LONGEST else None
             return self.allocate("list", one * two if long is None else long)
-        if sign == "Mult" and (is_long(one) or isinstance(one, tuple)):
+        if sign == "Mult" and (is_long(one) or isinstance(one, tuple)) and self._counts(two):
             long = lists.repeated(self, one, two)
             if long is not None:
                 return self.allocate("list", long)
@@ -252,6 +252,13 @@ class Expressions:
             DTypeError, f"a list or dict cannot take part in '{sign}'",
             "make a Tensor of it first, with ops.stack",
         )  # fmt: skip
+
+    @staticmethod
+    def _counts(thing: Any) -> bool:
+        """Whether a list can be repeated so many times."""
+        whole = "int" in (getattr(thing, "dtype_name", None) or str(getattr(thing, "type", "")))
+        single = not isinstance(getattr(thing, "type", INT), ArrayType) or thing.type.shape == ()
+        return isinstance(thing, (int, Value)) and whole and single
 
     def eval_UnaryOp(self, node: Any) -> Any:
         value = self.evaluate(node.operand)

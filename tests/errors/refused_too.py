@@ -182,11 +182,6 @@ def iterates_over_a_number(x):
 
 
 @refused(X)
-def comprehension_with_a_run_time_test(x):
-    return sum([part for part in (x[0], x[1]) if part > 0])
-
-
-@refused(X)
 def sorts_tensors(x):
     return sorted([x[0], x[1]])[0] * x
 

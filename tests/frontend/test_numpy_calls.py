@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,24 @@ def test_value_and_gradient_of_numpy_names(title):
         weighted, numeric(lambda v: np.sum(fn(v) * weights), x), rtol=1e-6, atol=1e-7
     )
     np.testing.assert_allclose(gradient, numeric(lambda v: np.sum(fn(v)), x), rtol=1e-6, atol=1e-7)
+
+
+def on_numbers(a, b=2.0):
+    return math.sin(a) * math.exp(b * a) + math.sqrt(a) ** 2 + math.log(a, b) * math.atan2(a, b)
+
+
+def test_functions_of_math_on_numbers():
+    found = ms.grad(on_numbers, (0, 1))(1.3, 2.0)
+    for place, slope in enumerate(found):
+        points = [(1.3 + h * (place == 0), 2.0 + h * place) for h in (1e-6, -1e-6)]
+        difference = (on_numbers(*points[0]) - on_numbers(*points[1])) / 2e-6
+        assert isinstance(slope, float) and slope == pytest.approx(difference, rel=1e-8)
+
+
+def decides(a):
+    return np.zeros(int(a)).sum() + a * a
+
+
+def test_a_number_that_decides_over_the_text_has_no_silent_gradient():
+    with pytest.raises(ms.errors.CallError, match="argument 0 decides over the text"):
+        ms.grad(decides)(2.0)

@@ -179,3 +179,8 @@ class UsesContainersOfCells(Layers):
 @row("tensor index list")
 def index_with_list(x):
     return x[[1, 0, 1]] * Tensor([1.0, 2.0, 3.0])
+
+
+@row("list comp with if", of(1.5, -2.5))
+def comprehension_with_a_run_time_test(x):
+    return sum([part * x for part in (x[0], x[1]) if part > 0])

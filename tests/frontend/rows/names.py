@@ -359,3 +359,13 @@ class WritesOnOneWay(Holder):
         if x.sum() > 3:
             self.kept = self.kept * 2
         return self.kept * x * (3 if hasattr(self, "kept") and not hasattr(self, "never") else 1)
+
+
+@row("tuple index by tensor")
+def tuple_by_tensor(x):
+    return (x, x * x)[Tensor(1)] * x
+
+
+@row("list index by tensor int")
+def list_by_tensor(x):
+    return [x, x * x, ops.sin(x)][Tensor(2)] * x

@@ -148,3 +148,10 @@ def generator_on_the_spot(x):
 @row("complex literal")
 def complex_literal(x):
     return x * (1 + 2j).imag
+
+
+@row("if one branch defines var")
+def defined_on_one_way(x):
+    if x.sum() > 0:
+        y = x * x
+    return y * x
