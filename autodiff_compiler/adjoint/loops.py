@@ -29,6 +29,8 @@ from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType, ListType, Type
+from autodiff_compiler.operators.containers import make_list
+from autodiff_compiler.operators.lists import list_head, list_join, list_slice
 from autodiff_compiler.operators.tapes import list_pad, rows_like
 
 #: The operators that tell how many items a list or an array's first axis has.
@@ -158,6 +160,10 @@ class Mirror:
         self.loop, self.scope, self.trial = loop, scope, trial
         self.reads = _Reads([], [])
         self.tapes: list[tuple[Value, Value]] = []
+        #: Carries of which backward reads both what enters and what leaves an iteration: the list
+        #: of all their values, first and last included; and the parts of it that backward reads.
+        self.whole: dict[int, Value] = {}
+        self.parts: dict[Value, Value] = {}
         # Where all iterations ran, backward runs over the same range; else over those that ran.
         self.same_range = loop.is_for and not loop.has_until
         self.position = fresh(loop.position)
@@ -169,6 +175,7 @@ class Mirror:
             self.reads.add(self.scope.so_far((result, ())), param)
         trial = self.trial
         parts = cut(self.loop.body.params, trial.forward, trial.backward, self.sweep.unset)
+        self._join_tapes(parts)
         body = self._body(parts)
         forward = self._forward(parts)
         bounds = self.loop.bounds if self.same_range else (0, self.loop.count, 1)
@@ -177,6 +184,20 @@ class Mirror:
         )
         self._hand_out(Loop(made))
         return forward
+
+    def _join_tapes(self, parts: Cut) -> None:
+        """Finds the carries whose values are kept in one list, and takes the parts of it."""
+        loop = self.loop
+        ports = zip(loop.inits, loop.carry_params, loop.carry_yields)
+        for number, (init, param, yielded) in enumerate(ports):
+            both = param in parts.kept and yielded in parts.kept and param is not yielded
+            alike = type_of(init) == param.type == type_of(yielded)
+            if both and alike and not loop.runs_reversed and yielded not in self.parts:
+                assert isinstance(yielded, Value)
+                whole = Value(ListType(param.type), f"{param.name or yielded.name}_tape")
+                self.whole[number] = whole
+                self.parts[param] = list_head(whole)
+                self.parts[yielded] = list_slice(whole, 1, None, None)
 
     def _inits(self) -> list[AnyOperand]:
         trial, scope = self.trial, self.scope
@@ -217,6 +238,8 @@ class Mirror:
         for init, param, yielded in zip(loop.inits, loop.carry_params, loop.carry_yields):
             if value is param and value is yielded and type_of(init) == value.type:
                 return init
+        if value in self.parts:
+            return self.reads.add(self.parts[value], fresh(value))
         return self.reads.add(self._tape(value), fresh(value))
 
     def _tape(self, value: Value) -> AnyOperand:
@@ -242,6 +265,19 @@ class Mirror:
 
     def _forward(self, parts: Cut) -> Op | list[Op]:
         loop, op = self.loop, self.loop.op
+        joins: list[Op] = []
+        whole_tapes = []
+        for number, whole in self.whole.items():
+            yielded = loop.carry_yields[number]
+            assert isinstance(yielded, Value)
+            tape = Value(whole.type, whole.name)
+            whole_tapes.append((yielded, tape))
+            first = Value(whole.type)
+            joins += [
+                Op(make_list, (loop.inits[number],), {}, (first,), op.span, op.about),
+                Op(list_join, (first, tape), {}, (whole,), op.span, op.about),
+            ]
+        self.tapes = whole_tapes + self.tapes
         stop = len(loop.body.yields) - loop.has_until
         yields = (
             *loop.body.yields[:stop],
@@ -250,7 +286,8 @@ class Mirror:
         )
         results = (*op.results[:-1], *(tape for _, tape in self.tapes), loop.count)
         body = Region(loop.body.params, parts.forward, yields)
-        return replace(op, regions=(*op.regions[:-1], body), results=results)
+        made = replace(op, regions=(*op.regions[:-1], body), results=results)
+        return [made, *joins] if joins else made
 
 
 def _item_type(operand: AnyOperand) -> Type:

@@ -30,6 +30,7 @@ from autodiff_compiler.emit.statements import (
     renamed,
     value_in,
 )
+from autodiff_compiler.emit.tapes import find_tapes
 from autodiff_compiler.emit.templates import fill, fill_statements
 from autodiff_compiler.emit.unparse import print_expression
 from autodiff_compiler.emit.uses import count_uses
@@ -85,7 +86,9 @@ class Composer:
         self.movable: set[Value] = set()
         self.alias: dict[Value, Value] = {}
         self.waiting: dict[Value, Waiting] = {}
-        self.opened: set[Op] = set()
+        self.tapes = find_tapes(function.body, self.uses)
+        self.alias.update(self.tapes.same)
+        self.opened: set[Op] = set(self.tapes.ops)
         self.out: Block = []
 
     def compose(self) -> Block:

@@ -25,6 +25,7 @@ from autodiff_compiler.emit.statements import (
     renamed,
     value_in,
 )
+from autodiff_compiler.emit.tapes import Tapes
 from autodiff_compiler.emit.uses import Uses
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import BOOL
@@ -37,6 +38,7 @@ class Composing(Protocol):
     """What a loop asks of the composer of its function (``compose.Composer``)."""
 
     uses: Uses
+    tapes: Tapes
     alias: dict[Value, Value]
 
     @property
@@ -80,7 +82,11 @@ class _Loop:
         self.composer, self.loop, self.op = composer, loop, loop.op
         count = composer.uses.count
         self.stacks = [p for p in zip(loop.stacked, loop.stack_yields) if count[p[0]]]
-        self.reads = [p for p in zip(loop.read_params, loop.reads) if count[p[0]]]
+        shifted = composer.tapes.shifted
+        self.reads = [
+            (param, *shifted.get(source, (source, 0)))  # type: ignore[arg-type]
+            for param, source in zip(loop.read_params, loop.reads) if count[param]
+        ]  # fmt: skip
         stored_by_position = bool(self.reads) or loop.runs_reversed and bool(self.stacks)
         self.needs_position = count[loop.position] > 0 or stored_by_position
         self.needs_count = count[loop.count] > 0
@@ -108,7 +114,7 @@ class _Loop:
 
     def compose(self) -> None:
         composer, loop = self.composer, self.loop
-        composer.settle(operand for _, operand in self.reads)
+        composer.settle(operand for _, operand, _ in self.reads)
         if loop.is_for and self.reads_bounds_twice():
             composer.settle(loop.bounds)
         bounds = [composer.operand(bound) for bound in loop.bounds]
@@ -151,7 +157,19 @@ class _Loop:
             none = ast.List([ast.Constant(None)], ast.Load())
             size = bounds[1] if self.loop.starts_at_zero else length(bounds)
             empty = ast.BinOp(none, ast.Mult(), size)
-        self.assign([stacked for stacked, _ in self.stacks], [empty] * len(self.stacks))
+        heads = self.composer.tapes.heads
+        begun = [
+            ast.List([self.head(heads[stacked])], ast.Load()) if stacked in heads else empty
+            for stacked, _ in self.stacks
+        ]
+        self.assign([stacked for stacked, _ in self.stacks], begun)
+
+    def head(self, first: AnyOperand) -> ast.expr:
+        """The first item of a list: a carry as it begins, or any other value."""
+        for param, init in zip(self.loop.carry_params, self.loop.inits):
+            if init is first:
+                return name_of(self.composer.token(param))
+        return self.composer.operand(first)
 
     def assign(self, targets: list[Value], trees: list[ast.expr]) -> None:
         """One statement for all."""
@@ -176,8 +194,8 @@ class _Loop:
         """The statements of an iteration."""
         composer, loop = self.composer, self.loop
         if self.reads:
-            trees: list[ast.expr] = [self.item(composer.operand(o)) for _, o in self.reads]
-            self.assign([param for param, _ in self.reads], trees)
+            trees: list[ast.expr] = [self.item(composer.operand(o), n) for _, o, n in self.reads]
+            self.assign([param for param, _, _ in self.reads], trees)
         entering = [port for port in self.stacks if port[1] in loop.carry_params]
         for port in entering:
             self.collect(*port)
@@ -198,8 +216,10 @@ class _Loop:
     def changes(self, token: Value, operand: AnyOperand) -> bool:
         return not isinstance(operand, Value) or self.composer.token(operand) is not token
 
-    def item(self, source: ast.expr) -> ast.expr:
-        position = name_of(self.composer.token(self.loop.position))
+    def item(self, source: ast.expr, ahead: int = 0) -> ast.expr:
+        position: ast.expr = name_of(self.composer.token(self.loop.position))
+        if ahead:
+            position = ast.BinOp(position, ast.Add(), literal(ahead))
         return ast.Subscript(source, position, ast.Load())
 
     def collect(self, stacked: Value, operand: AnyOperand) -> None:

@@ -40,7 +40,10 @@ FLOORS = (
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),
-    ("emit: literals templates unparse wrap lines uses statements loops compose names to_numpy",),
+    (
+        "emit: literals templates unparse wrap lines uses tapes statements loops compose names "
+        "to_numpy",
+    ),
     ("runtime: known load guards slots sensitivity workspace cache quick unit invoke",),
     ("pipeline",),
     ("testing:", "api", "cli"),

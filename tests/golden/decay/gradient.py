@@ -12,26 +12,25 @@ import numpy as np
 
 def decay_forward(x, n, w):
     h = x
-    h_tape, branch_tape, h_tape_1 = [], [], []
+    h_tape, branch_tape = [h], []
     for i in range(n):          # 19| for i in range(n):
-        h_tape.append(h)
         u = np.matmul(h, w)     # 20| u = self.matmul(h, self.w)
         branch = np.sum(u) > 0  # 21| if self.sum(u) > 0:
         if branch:
             h = np.tanh(u)      # 22| h = self.tanh(u)
         else:
             h = u * 0.5         # 24| h = u * 0.5
+        h_tape.append(h)
         branch_tape.append(branch)
-        h_tape_1.append(h)
-    return h, (n, w, h_tape, branch_tape, h_tape_1)
+    return h, (n, w, branch_tape, h_tape)
 
 
 def decay_backward(residuals, d_h):
-    n, w, h_tape, branch_tape, h_tape_1 = residuals
+    n, w, branch_tape, h_tape = residuals
     # 19| for i in range(n):
     d_w = np.zeros((3, 3), np.float32)
     for i in reversed(range(n)):
-        h, branch, h_1 = h_tape[i], branch_tape[i], h_tape_1[i]
+        h, branch, h_1 = h_tape[i], branch_tape[i], h_tape[i + 1]
         if branch:  # 21| if self.sum(u) > 0:
             # 22| h = self.tanh(u)
             d_u = d_h * (1.0 - h_1 * h_1)

@@ -1,0 +1,76 @@
+"""Tapes of one item more than there are iterations: one list in print where the IR has several.
+
+What enters and what leaves an iteration is kept in one list: what loop ``h`` leaves is stacked, and
+``[x] + h_tape`` is that list, of which one loop reads ``[:-1]`` and ``[1:]``. In print the list
+begins as ``[x]`` and is appended to, and is read at ``[i]`` and ``[i + 1]``. That is a matter of
+writing alone; where a list is used otherwise, it is written as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autodiff_compiler.emit.uses import Uses
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
+from autodiff_compiler.ir.rewrite import producers
+
+
+@dataclass
+class Tapes:
+    """``heads``: what a stacked list begins with. ``same``: a list with its head, and the list that
+    it is in print. ``shifted``: what reads a part of a list, as that list and a number of items
+    left out. ``ops``: the operations that are not printed."""
+
+    heads: dict[Value, AnyOperand] = field(default_factory=dict)
+    same: dict[Value, Value] = field(default_factory=dict)
+    shifted: dict[Value, tuple[Value, int]] = field(default_factory=dict)
+    ops: set[Op] = field(default_factory=set)
+
+
+def find_tapes(body: Region, uses: Uses) -> Tapes:
+    """The tapes of a function's body."""
+    tapes, makers = Tapes(), producers(body)
+    for op in body.walk():
+        if op.name == "list_join" and not op.attrs.get("in_place"):
+            _headed(op, makers, uses, tapes)
+        elif op.name in ("for", "while"):
+            for source, param in zip(Loop(op).reads, Loop(op).read_params):
+                if isinstance(source, Value) and source in makers and uses.count[param]:
+                    _shifted(source, makers[source], uses, tapes)
+    return tapes
+
+
+def _headed(op: Op, makers: dict[Value, Op], uses: Uses, tapes: Tapes) -> None:
+    head, stacked = op.operands
+    if not isinstance(head, Value) or not isinstance(stacked, Value):
+        return
+    first, made = makers.get(head), makers.get(stacked)
+    if first is None or first.name != "make_list" or len(first.operands) != 1 or made is None:
+        return
+    loop = Loop(made) if made.name in ("for", "while") else None
+    if loop is None or stacked not in loop.stacked or loop.runs_reversed:
+        return
+    if uses.count[head] == uses.count[stacked] == 1:
+        tapes.heads[stacked] = first.operands[0]
+        tapes.same[op.result] = stacked
+        tapes.ops |= {first, op}
+
+
+def _shifted(source: Value, maker: Op, uses: Uses, tapes: Tapes) -> None:
+    part = _leaves_out(maker)
+    if part is not None and uses.count[source] == 1:
+        tapes.shifted[source] = part
+        tapes.ops.add(maker)
+
+
+def _leaves_out(op: Op) -> tuple[Value, int] | None:
+    """The list that ``op`` gives a part of, and how many items before that part."""
+    source = op.operands[0] if op.operands else None
+    if not isinstance(source, Value) or op.attrs.get("in_place"):
+        return None
+    if op.name == "list_head":
+        return source, 0
+    start = op.operands[1] if op.name == "list_slice" else None
+    if isinstance(start, int) and start >= 0 and op.operands[2:] == (None, None):
+        return source, start
+    return None
