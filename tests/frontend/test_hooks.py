@@ -269,6 +269,32 @@ def test_what_a_python_hook_keeps_is_its_own() -> None:
     same(y, [3, 5])
 
 
+def test_a_hook_with_a_memory_of_its_own_runs_once_a_call() -> None:
+    count, notes = 0, {}
+
+    class Keeper:
+        seen = 0
+
+        def look(self, g):
+            self.seen += 1
+            notes["last"] = g
+
+    def counting(g):
+        nonlocal count
+        count += 1
+        return g * 2
+
+    keeper = Keeper()
+
+    def f(x, y):
+        return ops.InsertGradientOf(keeper.look)(ops.InsertGradientOf(counting)(x)) * y
+
+    for calls in (1, 2, 3):
+        same(ms.grad(f)(X, Y), [6, 10])
+        assert count == keeper.seen == calls
+        same(notes["last"], [3, 5])
+
+
 def test_no_derivative_goes_through_a_python_hook() -> None:
     seen = []
 
