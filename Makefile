@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test check lint types golden bench house dump fuzz
+.PHONY: demo test test-all check lint types golden bench house dump fuzz
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## the gradient of the first Cell, as source and as numbers
@@ -12,6 +12,9 @@ demo: $(VENV)/installed-plain  ## the gradient of the first Cell, as source and 
 
 test: $(VENV)/installed-test  ## tests and doctests
 	$(RUN) -m pytest -q
+
+test-all: $(VENV)/installed-test  ## and every program of the corpus at every level
+	TEST_ALL=1 $(RUN) -m pytest -q
 
 check: lint types test
 

@@ -208,7 +208,7 @@ def gradient_source(
     weights: Any = None,
     mode: str = "reverse",
     stage: str = "source",
-    opt_level: int = 1,
+    opt_level: int | None = None,
     stabilise: bool | None = None,
 ) -> str:
     """The source of the compiled pair of ``fn``, as text.
@@ -218,6 +218,7 @@ def gradient_source(
     get_all, get_by_list, sens_param, weights   as for ``GradOperation``.
     mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
                 the tangents of what is differentiated and returns that of the value, too.
+    opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
     stage       ``ir``, ``typed``, ``adjoint``, ``optimized`` or ``source``.
     stabilise   whether formulas that overflow or cancel are replaced by operators that do not
                 (None: as ``set_context`` says, which is yes if it says nothing).
@@ -229,7 +230,11 @@ def gradient_source(
     floats = (FLOAT,) if not isinstance(target, Cell) and not holds_tensor(inputs) else ()
     numpy = FLOAT in floats and (FLOAT in slots or is_numpy_call(target, inputs))
     active = [isinstance(slot, ArrayType) or numpy and slot == FLOAT for slot in slots]
-    request = replace(gradient.request(active), numpy=numpy, opt_level=opt_level)
+    request = replace(gradient.request(active), numpy=numpy)
+    if opt_level is not None:
+        if opt_level not in pipeline.LEVELS:
+            raise CallError(f"there is no level {opt_level}", "use 0, 1 or 3")
+        request = replace(request, opt_level=opt_level)
     if mode not in ("reverse", "forward"):
         raise CallError(f"there is no mode '{mode}'", "use 'reverse' or 'forward'")
     if mode == "forward":

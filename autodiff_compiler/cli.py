@@ -100,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         "--mode", choices=("reverse", "forward"), default="reverse",
         help="cotangents backward, or tangents forward",
     )  # fmt: skip
+    dump.add_argument("-O", type=int, choices=sorted(pipeline.LEVELS), default=1, dest="level",
+                      help="0: the plainest text; 3: calls written out (default: 1)")  # fmt: skip
     dump.add_argument("--stage", choices=pipeline.STAGES, default="source", help="what to print")
     dump.add_argument("--out", metavar="FILE", help="write to a file instead")
     dump.set_defaults(run=_dump)
@@ -127,6 +129,7 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
         sens_param=arguments.sens_param,
         mode=arguments.mode,
         stage=arguments.stage,
+        opt_level=arguments.level,
         stabilise=False if arguments.no_stabilise else None,
     )
     if arguments.out is None:

@@ -47,7 +47,8 @@ VERIFY = False
 
 STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source")
 
-#: The passes by optimisation level; level 0 is the plainest text.
+#: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
+#: calls are written out where they stand, so that the passes see through them.
 LEVELS = {
     0: ("dce",),
     1: ("fold", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
@@ -132,7 +133,8 @@ def _build(
     if request.stabilise:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
-    primal = clean(_placed(expand_gradients(typed, _written_out), typed))
+    expanded = _placed(expand_gradients(typed, _written_out), typed)
+    primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
     _verify(primal, "differentiated: optimise")
     for position in request.positions:
         if position not in lowered.places:
@@ -215,9 +217,14 @@ def _written_out(function: Function) -> Function:
     backward may keep what it likes."""
 
     def should(op: Op) -> bool:
-        return "recompute" not in op.attrs and NOWHERE in (op.span, op.attrs["callee"].span)
+        return _may_go(op) and NOWHERE in (op.span, op.attrs["callee"].span)
 
     return inline(function, should)
+
+
+def _may_go(call: Op) -> bool:
+    """Whether a call may be written out: backward need not compute it again."""
+    return "recompute" not in call.attrs
 
 
 def _placed(function: Function, lowered: Function) -> Function:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from autodiff_compiler.common.context import stabilises
+from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, PositionError
@@ -69,7 +69,7 @@ class GradientFunction(Transformed):
         self.has_aux = has_aux
         self.return_ids = return_ids
         self.double = PRECISION.double
-        self.stabilise = stabilises()
+        self.stabilise, self.opt_level = stabilises(), opt_level()
 
     #: Set by the engine: serves a call that is like the last one, or gives False.
     quick: Callable[[Any, tuple], Any] | None = None
@@ -93,7 +93,8 @@ class GradientFunction(Transformed):
         """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
-        kind = (self.position, self.optional, self.numpy, self.double, self.stabilise)
+        kind = (self.position, self.optional, self.numpy, self.double, self.stabilise,
+                self.opt_level)  # fmt: skip
         return (*kind, self.sens_param, self.value, self.has_aux, ids)
 
     # ---- the question
@@ -152,6 +153,7 @@ class GradientFunction(Transformed):
             aux=self.has_aux,
             double=self.double,
             stabilise=self.stabilise,
+            opt_level=self.opt_level,
         )
 
     # ---- the answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from autodiff_compiler.common.context import stabilises
+from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.engine import engine
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.transform import Transformed, caller, check_callable, unwrapped
@@ -36,6 +36,7 @@ class TangentFunction(Transformed):
         self.weights = None if weights is None else tuple(weights)
         self.has_aux = has_aux
         self.double, self.stabilise = PRECISION.double, stabilises()
+        self.opt_level = opt_level()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = caller()
@@ -48,7 +49,8 @@ class TangentFunction(Transformed):
     def key(self) -> Hashable:  # type: ignore[override]
         """What, besides ``fn`` and the arguments, decides the code."""
         ids = None if self.weights is None else tuple(map(id, self.weights))
-        return self.inputs, self.positions, ids, self.has_aux, self.double, self.stabilise
+        settings = (self.double, self.stabilise, self.opt_level)
+        return self.inputs, self.positions, ids, self.has_aux, settings
 
     def names(self, inner: Sequence[str]) -> list[str]:
         return [*inner[: self.inputs], *(f"dot_{inner[place]}" for place in self.positions)]
@@ -65,6 +67,7 @@ class TangentFunction(Transformed):
             aux=self.has_aux,
             double=self.double,
             stabilise=self.stabilise,
+            opt_level=self.opt_level,
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.common.context import stabilises
+from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.tangent import TangentFunction
@@ -45,14 +45,14 @@ class Runtime:
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """The compiled forward half of ``cell.construct``, or of any function."""
         slots = (*args, *kwargs.values()) if kwargs else args
-        stable = stabilises()
-        key = (stable, tuple(map(signature, slots)), tuple(kwargs))
+        settings = stable, level = stabilises(), opt_level()
+        key = (settings, tuple(map(signature, slots)), tuple(kwargs))
         unit = self.cache.find(cell, key, slots)
         if unit is None:
             check_arity(cell, args, kwargs, False)
             request = replace(
                 FORWARD, numpy=is_numpy_call(cell, slots), stabilise=stable,
-                double=getattr(cell, "double", False),
+                opt_level=level, double=getattr(cell, "double", False),
             )  # fmt: skip
             unit = self._compiled(cell, key, slots, request, tuple(kwargs))
         unit.calls += 1
