@@ -156,6 +156,13 @@ class Depend:
         return value
 
 
+class Partial:
+    """``Partial()(function, *args)`` is ``function`` with its first arguments given."""
+
+    def __call__(self, function: Any, *args: Any) -> Any:
+        return partial(function, *args)
+
+
 def depend(value: Any, expr: Any) -> Any:
     """``value``: the order of a text is kept without it."""
     return value
@@ -167,6 +174,7 @@ def partial(function: Any, *args: Any) -> Any:
 
 
 __all__ = [
-    "Depend", "ForiLoop", "HyperMap", "Map", "MultitypeFuncGraph", "Scan", "WhileLoop", "depend",
+    "Depend", "ForiLoop", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan",
+    "WhileLoop", "depend",
     "partial",
 ]  # fmt: skip

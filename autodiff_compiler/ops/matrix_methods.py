@@ -5,12 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autodiff_compiler.ops import layout, matrices, reductions
+from autodiff_compiler.operators import orthogonal
+from autodiff_compiler.ops import arrays, layout, matrices, parts, reductions
+from autodiff_compiler.ops._shapes import known_sizes
 
 
 def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     """The sum of a diagonal of the plane of two axes."""
     return reductions.sum(layout.diagonal(self, offset, axis1, axis2), -1, dtype=dtype)
+
+
+def qr(self: Any, some: bool = True) -> tuple[Any, Any]:
+    """Q with orthonormal columns and R, upper triangular, of which the tensor is the product.
+
+    Of a wide matrix Q is that of its first columns.
+    """
+    if not some:
+        raise ValueError("qr gives as many columns of Q as are determined; the others are not")
+    shape = known_sizes(self, "qr")
+    rows, columns = shape[-2:]
+    first = self if rows >= columns else parts.narrow(self, len(shape) - 1, 0, rows)
+    q, r = orthogonal.orthogonal_factor(first), orthogonal.triangular_factor(first)
+    if rows < columns:
+        rest = parts.narrow(self, len(shape) - 1, rows, columns - rows)
+        r = arrays.concat((r, arrays.matmul(arrays.swapaxes(q, -1, -2), rest)), -1)
+    return q, r
 
 
 _SAME = (
@@ -21,6 +40,7 @@ _SAME = (
 MATRIX_METHODS: dict[str, Callable[..., Any]] = {
     **{name: getattr(matrices, name) for name in _SAME.split()},
     **dict(
-        log_matrix_determinant=matrices.slogdet, matrix_determinant=matrices.det, trace=trace,
+        log_matrix_determinant=matrices.slogdet, matrix_determinant=matrices.det, qr=qr,
+        trace=trace,
     ),
 }  # fmt: skip

@@ -7,7 +7,13 @@ from autodiff_compiler.ops.convolution_primitives import *  # noqa: F403
 from autodiff_compiler.ops.draw_primitives import *  # noqa: F403
 from autodiff_compiler.ops.function_primitives import *  # noqa: F403
 from autodiff_compiler.ops.grids import AffineGrid, GridSampler2D, GridSampler3D  # noqa: F401
-from autodiff_compiler.ops.higher_order import Depend, ForiLoop, Scan, WhileLoop  # noqa: F401
+from autodiff_compiler.ops.higher_order import (  # noqa: F401
+    Depend,
+    ForiLoop,
+    Partial,
+    Scan,
+    WhileLoop,
+)
 from autodiff_compiler.ops.images import (  # noqa: F401
     ResizeBilinearV2,
     ResizeNearestNeighbor,

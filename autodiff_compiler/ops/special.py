@@ -91,6 +91,15 @@ def polygamma(n: int, input: Any) -> Any:
     return elementwise.where(input > 0.0, special.polygamma(input, n=n), math.nan)
 
 
+def view_as_real(input: Any) -> Any:
+    """Real and imaginary parts of complex numbers, in a new last axis."""
+    if dtype_of(input) not in (None, "complex64", "complex128"):
+        raise TypeError(
+            f"view_as_real is of complex numbers, but got a Tensor of {dtype_of(input)}"
+        )
+    return arrays.stack((real(input), imag(input)), -1)
+
+
 def igamma(input: Any, other: Any) -> Any:
     """The regularized lower incomplete gamma function P(input, other); see ``gamma_p``.
 
@@ -387,5 +396,5 @@ __all__ = [
     "inv", "is_floating_point", "is_tensor", "isclose", "isneginf", "isposinf", "isreal", "lcm",
     "ldexp", "lerp", "lgamma", "log10", "log2", "logaddexp", "logaddexp2", "logit", "polygamma",
     "positive", "rad2deg", "scalar_to_tensor", "sgn", "sinc", "squared_difference", "trapz",
-    "truncate_div", "truncate_mod", "tuple_to_array", "xdivy", "xlogy",
+    "truncate_div", "truncate_mod", "tuple_to_array", "view_as_real", "xdivy", "xlogy",
 ]  # fmt: skip

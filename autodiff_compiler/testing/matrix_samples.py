@@ -19,5 +19,7 @@ MATRIX_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "cholesky": (case(_POSITIVE), case(_MANY @ _MANY.swapaxes(-1, -2))),
     **dict.fromkeys(("singular_values", "left_vectors", "right_vectors"),
                     (case(_ONE), case(real(3, 2)), case(real(2, 2, 3)))),
+    **dict.fromkeys(("orthogonal_factor", "triangular_factor"),
+                    (case(_ONE), case(real(4, 2)), case(real(2, 3, 2)))),
     "pinv": (case(_ONE, rtol=None), case(real(2, 3), rtol=None), case(real(2, 3, 2), rtol=1e-4)),
 }  # fmt: skip

@@ -194,7 +194,7 @@ def test_value_and_gradients(text: str, inputs: list, value: list, gradients: li
 
 
 def test_derivatives_of_sinc_at_0() -> None:
-    """Of sin(pi x) / (pi x) = 1 - (pi x)² / 6 + (pi x)⁴ / 120 - …, also where terms would cancel."""
+    """Of sin(pi x) / (pi x) = 1 - (pi x)² / 6 + (pi x)⁴ / 120 - …, where terms cancel."""
     x = Tensor(np.array([0.0, 1e-9, -1e-4, 1e-3]))
     first = grad(ops.sinc)
     second = grad(lambda x: first(x))

@@ -174,3 +174,21 @@ def test_what_a_tensor_says_of_its_memory() -> None:
     x.data.asnumpy()[0, 0] = 7.0
     assert x.asnumpy()[0, 0] == 7.0
     assert x.assign_value(Tensor([1, 2])) is x and x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2)])
+def test_qr(shape: tuple[int, ...]) -> None:
+    x = Tensor(RNG.standard_normal(shape))
+    q, r = (part.asnumpy() for part in x.qr())
+    np.testing.assert_allclose(q @ r, x.asnumpy(), atol=1e-12)
+    np.testing.assert_allclose(q.swapaxes(-1, -2) @ q, np.eye(q.shape[-1]) + 0 * q[..., :1, :1],
+                               atol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(np.tril(r[..., : q.shape[-1]], -1), 0.0, atol=1e-12)
+    check_grads(lambda x: x.qr(), (x,), order=1)
+
+
+def test_complex_numbers_as_pairs() -> None:
+    z = Tensor(np.array([1 + 2j, 3 - 4j]))
+    assert ops.view_as_real(z).tolist() == [[1.0, 2.0], [3.0, -4.0]]
+    with pytest.raises(TypeError):
+        ops.view_as_real(Tensor([1.0]))
