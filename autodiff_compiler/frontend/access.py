@@ -27,12 +27,14 @@ from autodiff_compiler.frontend.values import (
     Closure,
     Frame,
     HeapMethod,
+    InPlace,
     NeedStatic,
     Ref,
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers, elementwise, indexing, numbers, structure
+from autodiff_compiler.ops.in_place_methods import IN_PLACE
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
 from autodiff_compiler.vocabulary.missing import no_such
 
@@ -209,6 +211,8 @@ class Access(Comparisons):
             return BoundToValue(owner, Tensor.register_hook)
         if name in BARRIERS:
             return BoundToValue(owner, BARRIERS[name])
+        if name in IN_PLACE:
+            return InPlace(owner, IN_PLACE[name])
         if name in METHODS:
             return BoundToValue(owner, METHODS[name])
         if not hasattr(Tensor, name):

@@ -30,6 +30,7 @@ from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
     HeapMethod,
+    InPlace,
     Partial,
     Ref,
     RuleText,
@@ -53,7 +54,14 @@ class Calls(Outside):
     """Adds calls to ``Outside``."""
 
     def eval_Call(self, node: Any) -> Any:
-        return self.call_node(self._super(node) or self.evaluate(node.func), node)
+        callee = self._super(node) or self.evaluate(node.func)
+        if isinstance(callee, InPlace) and not getattr(node, "alone", False):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{node.func.attr}' changes a tensor in the middle of an expression",
+                "make it a statement of its own",
+            )
+        return self.call_node(callee, node)
 
     def call_node(self, callee: Any, node: Any) -> Any:
         """The outcome of a call whose callee has been evaluated: that may have effects."""
@@ -103,6 +111,10 @@ class Calls(Outside):
             return self.hooked(hook, value, in_tuple=callee.in_tuple)
         if isinstance(callee, BoundToValue):
             return self.macro(callee.function, [callee.value, *args], kwargs)
+        if isinstance(callee, InPlace):
+            return self.changed(
+                callee.value, self.macro(callee.function, [callee.value, *args], kwargs)
+            )
         if isinstance(callee, (functools.partial, Partial)):
             if callee.func is super:
                 made_here = isinstance(callee.args[1], Ref)
@@ -162,6 +174,10 @@ class Calls(Outside):
             if path is not None:
                 self.world.know(getattr(inner, "__func__", inner), f"{path}.__wrapped__")
         return inner
+
+    def changed(self, owner: Value, new: Value) -> Value:
+        """A tensor becomes ``new`` under every name that holds it."""
+        raise NotImplementedError
 
     # ---- texts
 

@@ -16,6 +16,7 @@ from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
     HeapMethod,
+    InPlace,
     Partial,
     Ref,
     RuleText,
@@ -115,7 +116,7 @@ def hides_values(value: Any) -> bool:
     if isinstance(value, (types.MethodType, Ref)):
         ref = getattr(value, "__self__", value)
         return isinstance(ref, Ref) and ref.kind == "object"
-    return isinstance(value, (Closure, HeapMethod, BoundToValue, Partial))
+    return isinstance(value, (Closure, HeapMethod, BoundToValue, InPlace, Partial))
 
 
 def variables(tree: Any) -> frozenset[str]:

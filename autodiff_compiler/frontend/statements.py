@@ -9,6 +9,7 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.branches import Raised, Returned
@@ -18,6 +19,7 @@ from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unre
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import effects, indexing
+from autodiff_compiler.ops.in_place_methods import as_before
 from autodiff_compiler.span import Span
 
 
@@ -69,9 +71,11 @@ class Statements(Loops):
         return Returned(Poisoned()) if returns else None
 
     def exec_Return(self, node: Any) -> Any:
+        _alone(node.value)
         return Returned(None if node.value is None else self.evaluate(node.value))
 
     def exec_Expr(self, node: Any) -> None:
+        _alone(node.value)
         self.evaluate(node.value)
 
     def exec_Delete(self, node: Any) -> None:
@@ -176,6 +180,7 @@ class Statements(Loops):
             return self.choose(test, lambda: self.block(node.body), lambda: self.block(node.orelse))
 
     def exec_Assign(self, node: Any) -> None:
+        _alone(node.value)
         value = self.evaluate(node.value)
         for target in node.targets:
             self.assign(target, value)
@@ -269,7 +274,32 @@ class Statements(Loops):
         return True
 
     def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
+        """``owner[key] = value``, where the value is a tensor or number."""
+        self._refuse_write(owner)
+        rest, index = self.encode_index(key)
+        self._replace(owner, indexing.set_item(owner, self.lifted(value), *rest, index=index))
+
+    def changed(self, owner: Value, new: Value) -> Value:
+        parameter = self.original(owner)
+        new = as_before(owner, new)
+        if isinstance(parameter, Parameter):
+            stored: Value = self.store_parameter(parameter, new)
+            return stored
+        self._refuse_write(owner)
+        if new is owner:
+            return owner
+        self._replace(owner, new)
+        return new
+
+    def _replace(self, owner: Value, new: Value) -> None:
         """A new value takes the place of ``owner`` under every name that holds it."""
+        memory = self.world.memory.of(owner)
+        self.wrote |= {self.taken[value] for value in memory if value in self.taken}
+        new.name, new.given = owner.name, owner.given
+        written(self, memory, owner, new)
+
+    def _refuse_write(self, owner: Value) -> None:
+        """Refuses to write to what is not this text's to write to."""
         memory = self.world.memory.of(owner)
         if any(self.original(value) is not value for value in memory):
             raise self.fail(
@@ -279,12 +309,6 @@ class Statements(Loops):
             )
         self._refuse_views(owner)
         self._refuse_outer(memory)
-        self.wrote |= {self.taken[value] for value in memory if value in self.taken}
-        rest, index = self.encode_index(key)
-        new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
-        new.name, new.given = owner.name, owner.given
-
-        written(self, memory, owner, new)
 
     def _refuse_outer(self, memory: frozenset[Any]) -> None:
         """Variables of a function around this one, which cannot be given a new value from here."""
@@ -314,3 +338,11 @@ class Statements(Loops):
                         "is written to",
                         "write into the tensor itself, or make a copy of the view first",
                     )
+
+
+def _alone(value: Any) -> None:
+    """Marks the calls of an expression that is nothing but calls of methods, one on the other: no
+    other part of it can have been read before they change something."""
+    while isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute):
+        value.alone = True
+        value = value.func.value

@@ -117,6 +117,14 @@ class BoundToValue:
 
 
 @dataclass(frozen=True, eq=False)
+class InPlace:
+    """A method that changes a tensor: ``x.add_``; what it becomes is ``function(value, …)``."""
+
+    value: Value
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
 class Partial:
     """``functools.partial`` of compile-time values."""
 
