@@ -2,10 +2,10 @@
 
 >>> print(no_such("ops", "matmull", ["matmul", "mean"]))
 UnknownAttribute: ops has no 'matmull'
-  cure: did you mean 'matmul'?
+  cure: did you mean 'matmul'? [AD103]
 >>> print(no_such("ops", "lu_unpack", ["unstack", "mean"]))
 UnknownAttribute: MindSpore's ops.lu_unpack is left out here
-  cure: the nearest name here is 'unstack'; `autodiff-compiler ops` lists all
+  cure: the nearest name here is 'unstack'; `autodiff-compiler ops` lists all [AD103]
 """
 
 from __future__ import annotations
