@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_imported(tmp_path, capsys):
     assert f"{path}:2 cannot be imported: ValueError: no luck" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name, words", [("Bad", "'with'"), ("wrong", "ShapeError")])
+@pytest.mark.parametrize("name, words", [("Bad", "'open'"), ("wrong", "ShapeError")])
 def test_what_the_compiler_refuses(file, capsys, name, words):
     assert main(["dump", f"{file}:{name}", *X]) == ExitCode.REFUSED
     captured = capsys.readouterr()

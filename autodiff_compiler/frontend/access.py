@@ -40,8 +40,6 @@ from autodiff_compiler.vocabulary.missing import no_such
 
 #: What a comprehension goes through, and what it collects, in variables of its own.
 SOURCE, ITEMS = "<source>", "<items>"
-#: The ``!r``, ``!s`` and ``!a`` of an f-string, by the parser's codes.
-CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
 
 
 def _item(x: Value) -> Any:
@@ -358,15 +356,6 @@ class Access(Comparisons):
         nodes = [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
         defaults = tuple(self.evaluate(node) for node in nodes)
         return Closure(tree, self.frame, defaults, name)
-
-    def eval_JoinedStr(self, node: Any) -> Any:
-        return "".join(str(self.evaluate(part)) for part in node.values)
-
-    def eval_FormattedValue(self, node: Any) -> Any:
-        value = self.static(self.evaluate(node.value), "text")
-        spec = "" if node.format_spec is None else self.evaluate(node.format_spec)
-        convert = CONVERSIONS[node.conversion]
-        return format(convert(self.shown(value)), spec)
 
     def shown(self, value: Any) -> Any:
         """A compile-time value without run-time parts as the Python object that it stands for."""

@@ -158,6 +158,11 @@ def _pow(low: Access, base: Any, exponent: Any) -> Any:
     return low.binary("Pow", base, exponent)
 
 
+def _str(low: Access, value: Any = "") -> Any:
+    return effects.text(value, pattern="{}", sign="format") if isinstance(value, Value) else str(
+        low.shown(value))  # fmt: skip
+
+
 def _all(conjunction: bool) -> Callable[..., Any]:
     join = compare.logical_and if conjunction else compare.logical_or
 
@@ -255,6 +260,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     max: _extreme(elementwise.maximum, max),
     sum: _sum,
     pow: _pow,
+    str: _str,
     divmod: lambda low, a, b: (low.binary("FloorDiv", a, b), low.binary("Mod", a, b)),
     all: _all(True),
     any: _all(False),

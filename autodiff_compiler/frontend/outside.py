@@ -139,6 +139,8 @@ class Outside(Keeping):
             self.call_python(functools.partial(callee, **kwargs), args)
             return None
         if self._values_in(args, kwargs):
+            if name == "format" and isinstance(getattr(callee, "__self__", None), str):
+                return self.filled(callee.__self__, args)
             raise self.fail(
                 UnsupportedSyntax,
                 f"'{name}' cannot be called with a run-time value",

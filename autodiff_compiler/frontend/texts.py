@@ -18,7 +18,6 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     raise_all,
 )
-from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.complaints import usage_of
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import frozen
@@ -36,6 +35,7 @@ from autodiff_compiler.frontend.values import (
     leaves,
     rebuild,
 )
+from autodiff_compiler.frontend.wording import Wording
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import DictType, ListType, TupleType
 from autodiff_compiler.operators import containers
@@ -65,8 +65,8 @@ class Outlined:
     hooks_argument: bool = False
 
 
-class Texts(Access):
-    """Adds user's texts to ``Access``."""
+class Texts(Wording):
+    """Adds user's texts to ``Wording``."""
 
     #: The frames of this function that wait for a call to end.
     waiting: list[Frame]

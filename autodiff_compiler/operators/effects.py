@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import Type
+from autodiff_compiler.ir.types import STR, Type
 
 
 def _nothing(types: Sequence[Type], **attrs: Any) -> tuple[()]:
@@ -33,6 +33,18 @@ check = OpDef(
 fail = OpDef(
     "fail", "Raises the built-in exception called error, made of the operands.", ("*rest",),
     lambda types, *, error: f"raise {error}({_slots(types)})", _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
+
+def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
+    quoted = repr(pattern).replace("{", "{{").replace("}", "}}")
+    many = _slots(types) + ("," if len(types) == 1 and sign == "%" else "")
+    return f"{quoted} % ({many})" if sign == "%" else f"{quoted}.format({many})"
+
+
+text = OpDef(
+    "text", "A text with the operands in its gaps: by format, or where the sign is % by that.",
+    ("*rest",), _text, lambda types, *, pattern, sign: STR, kind="effect",
 )  # fmt: skip
 
 

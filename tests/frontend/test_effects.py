@@ -135,3 +135,21 @@ def test_logs_are_written_once_in_order_by_forward(caplog):
     lines = [record.getMessage() for record in caplog.records]
     assert lines == ["step 0: [4.]", "step 1: [8.]", "step 0: [9.]", "step 1: [27.]"]
     assert gradient.asnumpy() == [4 * 2.0**3]
+
+
+def telling(x, k=3):
+    name = f"{{{x}}} of {x.shape}, {float(x.sum()):.2f} {k!r:>3}"
+    print(name + "!", "%s-%d" % (x, k), "{} and {}".format(x.sum(), [k, "a"]), str(x))
+    if x.sum() > 100:
+        raise ValueError(f"too large: {x}")
+    return x * x
+
+
+def test_texts_are_put_together_by_forward_as_python_does(capsys):
+    telling(ms.Tensor([1.0, 2.0]))
+    expected = capsys.readouterr().out
+    assert expected == "{[1. 2.]} of (2,), 3.00   3! [1. 2.]-3 3.0 and [3, 'a'] [1. 2.]\n"
+    assert ms.grad(telling)(ms.Tensor([1.0, 2.0])).asnumpy().tolist() == [2.0, 4.0]
+    assert capsys.readouterr().out == expected
+    with pytest.raises(ValueError, match=r"too large: \[100\.   2\.\]"):
+        ms.grad(telling)(ms.Tensor([100.0, 2.0]))

@@ -35,8 +35,8 @@ FLOORS = (
     (
         "frontend: source make looking matching contexts enclosing subset desugar numpy_calls "
         "complaints values meeting heap memory naming resolve lists expressions comparisons "
-        "access texts objects fitting rules hooks batches derivatives keeping builtin_calls "
-        "outside calls writes branches carried rolling loops statements lower",
+        "access wording texts objects fitting rules hooks batches derivatives keeping "
+        "builtin_calls outside calls writes branches carried rolling loops statements lower",
         "analysis:",
     ),
     ("adjoint:", "passes: * runner"),

@@ -171,3 +171,17 @@ def methods_of_numbers(x):
 @row("tensor item of shape")
 def shape_arithmetic(x):
     return x.reshape(x.shape[0] // 2, -1) * max(x.shape) * Tensor([2.0])
+
+
+@row("f-string")
+def f_string_of_a_tensor(x):
+    print(f"x is {x} and its sum {x.sum()}")
+    return x * x
+
+
+@row("str format/%")
+def texts_of_run_time_values(x):
+    name = f"{x.shape}: {{{x}}} {x.sum()!s} {float(x[0]):.2f}"
+    print(name + "!", "%s at %d" % (x, 3), "{} {}".format(x, [1, "a"]), str(x))
+    assert isinstance(name, str) and x.sum() > 0, "sum: " + str(x.sum())
+    return x * x

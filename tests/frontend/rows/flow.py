@@ -386,3 +386,10 @@ class NumpyScalar(nn.Cell):
 
     def construct(self, x):
         return x * x * self.k
+
+
+@row("raise on tensor cond not taken")
+def raise_not_taken(x):
+    if x.sum() < 0:
+        raise ValueError(f"the sum is negative: {x}")
+    return x * x

@@ -155,3 +155,35 @@ def defined_on_one_way(x):
     if x.sum() > 0:
         y = x * x
     return y * x
+
+
+@row("inner def nonlocal")
+def inner_nonlocal(x):
+    k = x
+
+    def grow():
+        nonlocal k
+        k = k * x
+
+    grow()
+    grow()
+    return k
+
+
+@row("with statement custom")
+def with_custom(x):
+    with Ctx() as k:
+        y = x * x * k
+    return y
+
+
+@row("match statement")
+def match_statement(x, n=2):
+    match n:
+        case 1:
+            y = x
+        case 2 | 3:
+            y = x * x
+        case _:
+            y = x * 3
+    return y
