@@ -196,15 +196,18 @@ class Calls(Outside):
         key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
         if key in self.world.written_out:
             return self.enter(callee, args, kwargs)
-        made = self.outline(callee, args, kwargs)
+        made = self.outline(callee, args, kwargs, effects=True)
         if made.returned is MISSING or made.wrote or made.hooks_argument:
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
-        if not isinstance(made.returned, Value):
-            return made.outcome  # known altogether: no call is needed
+        known = not isinstance(made.returned, Value)
+        if known and not made.writes:
+            return made.outcome  # no call is needed
         shared = self.world.share(made.function)
-        (result,) = self.builder.call(shared, made.operands, again)
-        return self.told(self.unpacked(result, made.outcome, made.heap), made)
+        result, *news = self.builder.call(shared, made.operands, again)
+        self.write_back(made, news)
+        return made.outcome if known else self.told(
+            self.unpacked(result, made.outcome, made.heap), made)  # fmt: skip
 
 
 def _is_macro(callee: Any) -> bool:

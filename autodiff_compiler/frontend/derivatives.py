@@ -263,7 +263,5 @@ class Derivatives(Hooks):
 
     def _outcome(self, values: Sequence[Value], made: Outlined) -> Any:
         """What the function returned; what it wrote is written here."""
-        for write, value in zip(made.writes, values[len(values) - len(made.writes) :]):
-            cell = self.world.cell_to_write(write.target, write.name)
-            self.state.heap[cell] = self.unpacked(value)
+        self.write_back(made, values[len(values) - len(made.writes) :])
         return self.told(self.unpacked(values[0], made.outcome, made.heap), made)

@@ -18,7 +18,6 @@ from autodiff_compiler.common.hooks import Hook
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.fitting import cotangent_type, has_cotangent
-from autodiff_compiler.frontend.resolve import BeginAgain
 from autodiff_compiler.frontend.rules import Rules, rule_op
 from autodiff_compiler.frontend.values import (
     CannotRoll,
@@ -242,7 +241,7 @@ class Hooks(Rules):
             if len(self.world.problems) == told and self._unchanged(base):
                 self.builder.ops.extend(ops)
                 return found
-        except (CompileError, PoisonTouched, NeedStatic, CannotRoll, BeginAgain):
+        except (CompileError, PoisonTouched, NeedStatic, CannotRoll):
             pass
         finally:
             self.world.strict = strict

@@ -20,7 +20,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
-from autodiff_compiler.frontend.resolve import MISSING, PLAIN, BeginAgain, World
+from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.statements import Statements
 from autodiff_compiler.frontend.texts import Outlined
@@ -75,6 +75,7 @@ class Lowering(Statements):
         self.loop_params = set()
         self.waiting = []
         self.taken, self.wrote = {}, set()
+        self.handed = {}
         self.parameters: list[Value] = []
         self.arguments: dict[Value, Any] = {}
         self.hoisted: dict[int, tuple[Any, Value]] = {}
@@ -191,25 +192,6 @@ class Lowering(Statements):
         same = owner is not None and owner is self.owner  # a method calls one of its own Cell
         return Lowering(self.world, self, "" if same else label_of(self.world.path(owner)), owner)
 
-    def begin_cells(self) -> None:
-        """Gives every cell of the outside world that the text writes its value before the call."""
-        for key, write in self.world.written.items():
-            name = write.name or write.target.name.replace(".", "_")
-            cell = self.world.cells[key] = Ref(name, next(self.world.refs))
-            if write.name is None:
-                self.state.heap[cell] = self.lift(write.target, name)
-                continue
-            held = getattr(write.target, write.name, MISSING)
-            if held is MISSING:
-                self.world.assume_absent(write.target, write.name)
-                self.state.heap[cell] = MISSING
-            elif isinstance(held, (Tensor, int, float)) and not isinstance(held, bool):
-                source = self.world.attribute_input(write)
-                self.state.heap[cell] = self.lift(source, write.name)
-            else:
-                span = self.builder.span
-                self.state.heap[cell] = self.world.attribute(write.target, write.name, span)
-
     def finish(
         self,
         returned: Any,
@@ -236,7 +218,10 @@ class Lowering(Statements):
         params = (*self.parameters, *captured, *(value for _, value in outside))
         span = self.started or NOWHERE
         function = Function(name, Region(params, body.ops, yields), span, title)
-        return function, [*captured, *(thing for thing, _ in outside)]
+        return function, [
+            *(self.handed.get(value, value) for value in captured),
+            *(thing for thing, _ in outside),
+        ]
 
 
 @dataclass(frozen=True)
@@ -277,17 +262,22 @@ def lower(
             unrolled=unrolled,
         )
         try:
-            return _lower(world, fn, request, slots, keywords)
-        except BeginAgain as new:
-            written = {**written, new.key: new.write}
+            made = _lower(world, fn, request, slots, keywords)
+            if not world.discovered:
+                return made
         except NeedItems as need:
-            if world.growing <= unrolled:
+            if world.growing <= unrolled and not world.discovered:
                 raise DTypeError(
                     "the items of this list must be known while compiling, but it grows in a loop",
                     "read them by their positions, or in a loop",
                     need.span,
                 ) from None
             unrolled |= world.growing
+        except Exception:
+            # What goes wrong after a write that was not known of is not to be told.
+            if not world.discovered:
+                raise
+        written = {**written, **world.discovered}
 
 
 def _lower(

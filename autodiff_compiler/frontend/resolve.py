@@ -37,14 +37,6 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 MISSING = object()
 
 
-class BeginAgain(Exception):
-    """Something outside is written that the lowering did not know of when it began."""
-
-    def __init__(self, key: Any, write: Write):
-        super().__init__("begin again")
-        self.key, self.write = key, write
-
-
 def is_array(thing: Any) -> bool:
     """Whether ``thing`` holds what may change without its identity changing: numbers, or the state
     of a random generator."""
@@ -67,6 +59,9 @@ class World:
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
     written: dict[Any, Write] = field(default_factory=dict)
     cells: dict[Any, Ref] = field(default_factory=dict)
+    #: What turned out to be written and is not among ``written``: the lowering begins again, so
+    #: that every branch and loop has its cell from the beginning.
+    discovered: dict[Any, Write] = field(default_factory=dict)
     #: Texts that cannot be functions of their own, known from the first try.
     written_out: set[Any] = field(default_factory=set)
     #: The loops in which lists grow and that could be written out, and those that must be.
@@ -206,14 +201,6 @@ class World:
     def cell_of(self, thing: Any, name: str | None = None) -> Ref | None:
         """The cell of the heap that stands for a written Parameter or attribute."""
         return self.cells.get((id(thing), name))
-
-    def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
-        """As ``cell_of``; where there is none yet, the lowering begins again and makes it first,
-        so that every branch and loop has it."""
-        found = self.cell_of(thing, name)
-        if found is None:
-            raise BeginAgain((id(thing), name), Write(thing, name))
-        return found
 
     def attribute_input(self, write: Write) -> AttributeInput:
         """The one input that stands for a written attribute."""

@@ -174,6 +174,14 @@ class Texts(Wording):
             frame.names = self.state.names  # closures that outlive the call see them
             self.frame, self.state.names = self.waiting.pop(), waiting.names
 
+    def write_back(self, made: Outlined, news: Sequence[Value]) -> None:
+        """Writes here what a called function wrote: its last results."""
+        for write, value in zip(made.writes, news):
+            name = write.name or write.target.name.rpartition(".")[2]
+            value.name, value.given = name, True
+            cell = self.world.cells[id(write.target), write.name]
+            self.state.heap[cell] = self.unpacked(value)
+
     def told(self, outcome: Any, made: Outlined) -> Any:
         """The outcome of a call, which may hold tensors that were given."""
         for leaf in leaves(frozen(outcome, self.state)):
@@ -226,6 +234,8 @@ class Texts(Wording):
                     places[slot] = before
             if root:
                 child.begin_cells()
+            else:
+                child.begin_own_cells()
             heap = dict(child.state.heap)
             outcome = child.enter(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])))
             if len(self.world.problems) > told:

@@ -13,18 +13,26 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.calls import Calls
+from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
+from autodiff_compiler.plan import Write
 
 
 class Writes(Calls):
     """Adds writes to ``Calls``."""
+
+    owner: Any
+    #: Values that stand here for values of the caller's.
+    handed: dict[Value, Value]
 
     def store_attribute(self, owner: Any, name: str, value: Any) -> None:
         """``owner.name = value``."""
@@ -44,16 +52,64 @@ class Writes(Calls):
         if isinstance(held, Parameter):
             self.store_parameter(held, value)
             return
-        self._put(self.world.cell_to_write(owner, name), value)
+        self._put(self.cell_to_write(owner, name), value)
+
+    def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
+        """The cell that stands for a Parameter or an attribute. One that was not known of lives
+        from here on, for the time being, so that one lowering finds all of them."""
+        found = self.world.cell_of(thing, name)
+        if found is None:
+            key, write = (id(thing), name), Write(thing, name)
+            self.world.discovered[key] = write
+            found = self.begin_cell(key, write)
+        return found
+
+    def begin_own_cells(self) -> None:
+        """The written Parameters of this text's owner are values of its own, called as the owner
+        calls them, so that one text serves every owner."""
+        if not self.world.cells or not isinstance(self.owner, Cell):
+            return
+        names = {id(p): name for name, p in self.owner.parameters_and_names()}
+        for (thing, attribute), cell in self.world.cells.items():
+            held = self.state.heap.get(cell)
+            if attribute is None and thing in names and isinstance(held, Value):
+                name = names[thing].lstrip("0123456789.").replace(".", "_")
+                own = self.state.heap[cell] = Value(held.type, name, True)
+                self.handed[own] = self.taken[own] = held
+
+    def begin_cells(self) -> None:
+        """Gives every cell of the outside world that the text writes its value before the call."""
+        for key, write in self.world.written.items():
+            self.begin_cell(key, write)
+
+    def begin_cell(self, key: Any, write: Write) -> Ref:
+        """Makes a cell that holds the value before the call."""
+        name = write.name or write.target.name.replace(".", "_")
+        cell = self.world.cells[key] = Ref(name, next(self.world.refs))
+        held = MISSING if write.name is None else getattr(write.target, write.name, MISSING)
+        if write.name is None:
+            self.state.heap[cell] = self.lift(write.target, name)
+        elif held is MISSING:
+            self.world.assume_absent(write.target, write.name)
+            self.state.heap[cell] = MISSING
+        elif isinstance(held, (Tensor, int, float)) and not isinstance(held, bool):
+            source = self.world.attribute_input(write)
+            self.state.heap[cell] = self.lift(source, write.name)
+        else:
+            span = self.builder.span
+            self.state.heap[cell] = self.world.attribute(write.target, write.name, span)
+        return cell
 
     def _put(self, cell: Ref, value: Any) -> None:
         if isinstance(value, Value) and not value.given and self.builder.producer(value):
-            value.name, value.given = cell.kind, True
+            before = self.state.heap[cell]
+            value.name = before.name if isinstance(before, Value) else cell.kind
+            value.given = True
         self.state.heap[cell] = value
 
     def store_parameter(self, parameter: Parameter, value: Any) -> Any:
         """Gives a Parameter a new value, in its own dtype; its shape stays."""
-        cell = self.world.cell_to_write(parameter)
+        cell = self.cell_to_write(parameter)
         before = self.state.heap[cell]
         assert isinstance(before, Value) and isinstance(before.type, ArrayType)
         value = self.lifted(value)
@@ -87,7 +143,7 @@ class Writes(Calls):
                 f"{callee!r} needs a Parameter and {' and '.join(wanted)}, by position",
                 "name the Parameter itself, such as self.weight",
             )
-        before = self.state.heap[self.world.cell_to_write(parameter)]
+        before = self.state.heap[self.cell_to_write(parameter)]
         values = [self.lifted(self.evaluate(node)) for node in node.args[1:]]
         return self.store_parameter(parameter, update(before, *values))
 
