@@ -26,6 +26,7 @@ from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import unwrapped
 from autodiff_compiler.testing.probes import Row, compared, difference, directions_in, probe
+from autodiff_compiler.testing.reached import reached
 
 
 @dataclass(frozen=True)
@@ -271,17 +272,23 @@ def _run(fn: Any, inputs: Sequence[Any], weights: Sequence[Parameter]) -> Any:
 
 @contextmanager
 def _kept(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
-    """Parameters have the values again afterwards that they had before."""
+    """Parameters, and attributes of Cells, are afterwards what they were before."""
     kept = [(parameter, parameter._data) for parameter in _state(fn, weights)]
+    cells = {part for cell in reached(fn) for _, part in cell.cells_and_names()}
+    attributes = [(vars(cell), dict(vars(cell))) for cell in cells]
     try:
         yield
     finally:
         for parameter, value in kept:
             parameter._data = value
+        for now, before in attributes:
+            for name in now.keys() - before.keys():
+                del now[name]
+            now.update(before)
 
 
 def _state(fn: Any, weights: Sequence[Parameter]) -> list[Parameter]:
-    found = list(fn.get_parameters()) if isinstance(fn, Cell) else []
+    found = [parameter for cell in reached(fn) for parameter in cell.get_parameters()]
     return list({id(p): p for p in (*found, *weights)}.values())
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import Parameter, Tensor, nn, ops
+from autodiff_compiler import Parameter, Tensor, gradient_source, nn, ops
+from autodiff_compiler.frontend import lower
 from autodiff_compiler.testing import check_grads
 
 X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
@@ -211,3 +212,50 @@ def test_writes_below_a_gradient_inside_a_text():
     np.testing.assert_allclose(gradient.asnumpy(), [18.0, 34.0])
     assert net.bump.calls == 2
     np.testing.assert_allclose(net.bump.seen.asnumpy(), [2.0, 4.0])
+
+
+class Counter(nn.Cell):
+    """Keeps a mean of what it has seen."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.seen = Parameter(Tensor(np.zeros(size, np.float32)), requires_grad=False)
+        self.w = Parameter(Tensor(np.ones(size, np.float32)))
+
+    def construct(self, x):
+        self.seen = self.seen * 0.5 + x
+        return ops.tanh(x * self.w + self.seen)
+
+
+class Chain(nn.Cell):
+    def __init__(self, count):
+        super().__init__()
+        self.parts = nn.CellList([Counter(3) for _ in range(count)])
+
+    def construct(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x
+
+
+def test_one_text_serves_every_cell_that_writes():
+    x = Tensor(np.array([0.5, -1.0, 0.25], np.float32))
+    net, plain = Chain(7), Chain(7)
+    source = gradient_source(net, x, get_all=True, get_by_list=True)
+    assert source.count("def counter_forward(") == source.count("def counter") - 1 == 1
+    gradient = ms.value_and_grad(net, 0, net.trainable_params())
+    for _ in range(2):
+        value, _ = gradient(x)
+        wanted = plain(x)
+        assert np.allclose(value.asnumpy(), wanted.asnumpy(), rtol=1e-6)
+        for mine, its in zip(net.parts, plain.parts):
+            assert np.allclose(mine.seen.asnumpy(), its.seen.asnumpy(), rtol=1e-6)
+    check_grads(net, [x])
+
+
+def test_what_is_written_is_found_at_once(monkeypatch):
+    begun = []
+    real = lower.World
+    monkeypatch.setattr(lower, "World", lambda **facts: begun.append(facts) or real(**facts))
+    gradient_source(Chain(9), Tensor(np.ones(3, np.float32)))
+    assert len(begun) == 2
