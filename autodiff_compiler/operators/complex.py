@@ -34,19 +34,19 @@ def _part_type(types: Sequence[Type]) -> Type:
 
 conj: OpDef = linear(
     "conj", "The complex conjugate. d_x = conj(ct).",
-    numpy="np.conj({x})", result=same_type, label="conj_{x}",
+    numpy="np.conj({x})", result=same_type, label="conj_{x}", batch="trailing",
     adjoint={"x": lambda ct: conj(ct)},
 )  # fmt: skip
 
 real = linear(
     "real", "The real part. d_x = ct, without imaginary part.",
-    numpy="np.real({x})", result=_part_type, label="real_{x}", views=("x",),
+    numpy="np.real({x})", result=_part_type, label="real_{x}", views=("x",), batch="trailing",
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
 )  # fmt: skip
 
 imag = linear(
     "imag", "The imaginary part, of real numbers 0. d_x = ct times the imaginary unit.",
-    numpy="np.imag({x})", result=_part_type, label="imag_{x}", views=("x",),
+    numpy="np.imag({x})", result=_part_type, label="imag_{x}", views=("x",), batch="trailing",
     adjoint={"x": lambda ct, x: cast_like(ct, x) * 1j if is_complex(x.type) else None},
 )  # fmt: skip
 

@@ -125,7 +125,7 @@ CASES: tuple[Case, ...] = (
          "jax.scipy.special.erf(x)"),
     Case("ops.erfc(x)", "erfc(x)", ([*TINY, -30.0, 3.0, 9.0],), "torch.erfc(x)",
          "jax.scipy.special.erfc(x)", ulps=100),
-    Case("ops.sinc(x)", "sinc(x)", ([0.25, 0.75, -2.5],), "torch.sinc(x)",
+    Case("ops.sinc(x)", "sinc(x)", ([1e-20, -1e-5, 1e-3, 0.25, 0.75, -2.5],), "torch.sinc(x)",
          "jnp.sinc(x)", floor=1.0),
     Case("ops.asin(x)", "asin(x)", ([1 - 2.0**-20, -1 + 2.0**-23, 1e-30],), "torch.asin(x)",
          "jnp.arcsin(x)"),
