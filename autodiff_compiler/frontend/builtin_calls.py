@@ -27,6 +27,8 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
+    SHAPE,
+    STR,
     ArrayType,
     DictType,
     ListType,
@@ -75,6 +77,8 @@ def _kinds_of(low: Access, value: Value) -> tuple[type, ...]:
         ]
     if isinstance(value.type, (TupleType, ListType, DictType)):
         return {TupleType: (tuple,), ListType: (list,), DictType: (dict,)}[type(value.type)]
+    if value.type in (STR, SHAPE):
+        return (str,) if value.type == STR else (tuple,)
     if low.world.numpy:
         return (np.ndarray,)
     return (Parameter, Tensor) if low.is_parameter(value) else (Tensor,)

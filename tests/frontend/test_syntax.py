@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections import namedtuple
 
 import numpy as np
@@ -134,3 +135,28 @@ def test_no_gradient_goes_through_what_leaves_the_world_of_tensors(function, exp
     x = Tensor([1.0, 2.0], ms.float32)
     np.testing.assert_allclose(ms.jit(function)(x).asnumpy(), function(x).asnumpy())
     np.testing.assert_allclose(ms.grad(function)(x).asnumpy(), expected)
+
+
+def of_trips(trips):
+    def rolled(x):
+        y, seen = x, []
+        for i in range(trips):
+            if y.sum() > 2.0:
+                y = y * 0.5
+            else:
+                y = ops.sin(y) * x + 0.25 * i / trips
+            seen.append(y)
+        while y.sum() > 1.0:
+            y = y * 0.75
+        return y * seen[-1]
+
+    return rolled
+
+
+def test_source_does_not_grow_with_trip_counts():
+    texts = []
+    for trips in (10, 10_000):
+        source = ms.gradient_source(of_trips(trips), ms.Tensor([0.5, 0.25]))
+        assert f"range({trips})" in source
+        texts.append(re.sub(" +#", " #", re.sub(rf"\b{trips}\b", "TRIPS", source)))
+    assert texts[0] == texts[1]
