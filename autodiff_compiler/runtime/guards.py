@@ -14,7 +14,8 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ class _Writer:
 
     def count(self, paths: Iterable[str]) -> None:
         for path in dict.fromkeys(paths):
-            self.uses.update(set(map(ast.unparse, _links(_parse(path)))))
+            parts = _parts(path)
+            self.uses.update(set(map(parts.text, parts.links)))
 
     def constant(self, value: Any) -> str:
         name = f"c{len(self.constants)}"
@@ -86,31 +88,21 @@ class _Writer:
 
     def evaluate(self, path: str) -> str:
         """An expression for ``path``, with shared parts in variables."""
-        for link in _links(_parse(path)):
-            text = ast.unparse(link)
+        parts = _parts(path)
+        for link in parts.links:
+            text = parts.text(link)
             if self.uses[text] > 1 and text not in self.known:
                 name = f"p{len(self.known)}"
-                self.lines.append(f"{name} = {self.shorten(link)}")
+                self.lines.append(f"{name} = {parts.shortened(link, self.known)}")
                 self.known[text] = name
-        return self.shorten(_parse(path))
-
-    def shorten(self, tree: ast.expr) -> str:
-        """The text of ``tree``, its longest part that has a variable replaced by that."""
-        known = self.known
-
-        class Replace(ast.NodeTransformer):
-            def visit(self, node: ast.AST) -> ast.AST:
-                text = ast.unparse(node) if isinstance(node, ast.expr) else ""
-                return ast.Name(known[text]) if text in known else self.generic_visit(node)
-
-        return ast.unparse(Replace().visit(_parse(ast.unparse(tree))))
+        return parts.shortened(parts.tree, self.known)
 
     def assume(self, assumption: Assumption) -> None:
         test, value = assumption.test, assumption.value
         if test == "absent":
             # Not shortened: a shared part may be what is absent.
             self.lines += [
-                f"try: {ast.unparse(_parse(assumption.path))}",
+                f"try: {assumption.path}",
                 "except (KeyError, AttributeError): pass",
                 "else: return False",
             ]
@@ -150,12 +142,38 @@ class _Writer:
             self.refuse_if(f"v.shape != {self.constant(type_.shape)}")  # type: ignore[attr-defined]
 
 
-def _parse(path: str) -> ast.expr:
-    return ast.parse(path, mode="eval").body
+class _Parts:
+    """A path with its parts, which are pieces of its text."""
+
+    def __init__(self, path: str):
+        self.raw = path.encode()
+        self.tree = ast.parse(path, mode="eval").body
+        #: The attribute and item look-ups, innermost first.
+        self.links = list(_links(self.tree))
+
+    def text(self, node: ast.expr) -> str:
+        """The piece that ``node`` was parsed from."""
+        return self.raw[node.col_offset : node.end_col_offset].decode()
+
+    def shortened(self, node: ast.expr, known: Mapping[str, str]) -> str:
+        """The text of ``node``, its longest parts that have a variable replaced by that."""
+        text = self.text(node)
+        if text in known:
+            return known[text]
+        made, at = "", node.col_offset
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                made += self.raw[at : child.col_offset].decode() + self.shortened(child, known)
+                at = child.end_col_offset or at
+        return made + self.raw[at : node.end_col_offset].decode()
+
+
+@lru_cache(maxsize=4096)
+def _parts(path: str) -> _Parts:
+    return _Parts(path)
 
 
 def _links(tree: ast.AST) -> Iterator[ast.expr]:
-    """The attribute and item look-ups of a path, innermost first."""
     for child in ast.iter_child_nodes(tree):
         yield from _links(child)
     if isinstance(tree, (ast.Attribute, ast.Subscript)):
