@@ -11,7 +11,8 @@ class Span:
     """A stretch of one source line (a longer expression is known by its first line).
 
     ``column`` counts from 1, ``end`` is one past the last column; ``text`` is the whole line.
-    ``note`` is what a reader of the generated line should know besides.
+    ``note`` is what a reader of the generated lines should know besides; ``aside`` is said behind
+    one of them.
     """
 
     file: str
@@ -20,6 +21,7 @@ class Span:
     end: int
     text: str
     note: str = ""
+    aside: str = ""
 
     @property
     def tag(self) -> str:

@@ -283,7 +283,8 @@ class _Writer:
             self.document.comment(span.note, indent)
         if news is not None and not behind:
             self.document.comment(news, indent)
-        self.document.add(text, indent, news if behind else None, origin=span)
+        comment = news if behind else span.aside or None
+        self.document.add(text, indent, comment, origin=span)
 
 
 def _negated(test: ast.expr) -> ast.expr:

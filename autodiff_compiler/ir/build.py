@@ -65,13 +65,25 @@ class Builder:
 
     @contextmanager
     def at(self, span: Span, about: str | None = None) -> Iterator[None]:
-        """Operations born inside are about ``span``."""
+        """Operations born inside are about ``span``; what that says aside is not theirs."""
         before = self.span, self.about
-        self.span, self.about = span, about or self.about
+        self.span = replace(span, aside="") if span.aside else span
+        self.about = about or self.about
         try:
             yield
         finally:
             self.span, self.about = before
+
+    @contextmanager
+    def saying(self, aside: str) -> Iterator[None]:
+        """Operations born inside say this behind their line."""
+        before = self.span
+        if before != NOWHERE:
+            self.span = replace(before, aside=aside)
+        try:
+            yield
+        finally:
+            self.span = before
 
     @contextmanager
     def block(self, ops: list[Op] | None = None) -> Iterator[list[Op]]:

@@ -212,3 +212,12 @@ def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
     if len(normal) != len(listed):
         raise ShapeError(f"axes {tuple(listed)} name one axis twice")
     return tuple(normal)
+
+
+def number_text(value: Any) -> str:
+    """The text of a number, which may be infinite or NaN.
+
+    >>> number_text(1.5), number_text(float("-inf"))
+    ('1.5', '-np.inf')
+    """
+    return repr(value).replace("inf", "np.inf").replace("nan", "np.nan")

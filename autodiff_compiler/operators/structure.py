@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import SHAPE, ArrayType, Dim, Shape, Type, is_complex, is_floating
@@ -21,6 +22,7 @@ from autodiff_compiler.operators.declare import (
     broadcast_shapes,
     linear,
     normal_axes,
+    number_text,
     same_type,
     shape_of_type,
     zero_gradient,
@@ -308,15 +310,6 @@ copy = linear(
 )  # fmt: skip
 
 
-def number_text(value: Any) -> str:
-    """The text of a number, which may be infinite or NaN.
-
-    >>> number_text(1.5), number_text(float("-inf"))
-    ('1.5', '-np.inf')
-    """
-    return repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
-
-
 def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value: Any) -> str:
     size = shape_text(types, shape, fixed=0)
     if shape == () and not types:
@@ -364,16 +357,24 @@ def unbroadcast(ct: Any, x: Value) -> Any:
     if have == want and want is not None and None not in want:
         return cast_like(ct, x)
     if want == ():
-        return cast_like(sum_(ct, axes=None, keepdims=False), x)
+        with current().saying(_stretched(x, ct)):
+            return cast_like(sum_(ct, axes=None, keepdims=False), x)
     if have is None or want is None or _undecided(have, want):
         return cast_like(unbroadcast_to(ct, shape_of(x)), x)
     lead = len(have) - len(want)
     stretched = [i + lead for i, dim in enumerate(want) if dim == 1 and have[i + lead] != 1]
-    if not lead:
-        summed = sum_(ct, axes=tuple(stretched), keepdims=True) if stretched else ct
-        return cast_like(summed, x)
-    summed = sum_(ct, axes=(*range(lead), *stretched), keepdims=False)
-    return cast_like(reshape_like(summed, x) if stretched else summed, x)
+    if not lead and not stretched:
+        return cast_like(ct, x)
+    with current().saying(_stretched(x, ct)):
+        summed = sum_(ct, axes=(*range(lead), *stretched), keepdims=not lead)
+        return cast_like(reshape_like(summed, x) if lead and stretched else summed, x)
+
+
+def _stretched(x: Value, ct: Value) -> str:
+    """What is to be said of the cotangent of a stretched value, if the user knows that."""
+    if not (x.name and x.given and isinstance(x.type, ArrayType)):
+        return ""
+    return f"{x.name} was stretched {x.type} -> {ArrayType(x.type.dtype, shape_of_type(ct.type))}"
 
 
 def _undecided(have: Sequence[Any], want: Sequence[Any]) -> bool:
