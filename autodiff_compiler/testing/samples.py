@@ -206,7 +206,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     # numbers
     "dim": (case(X, axis=1),),
     "shape_item": (case((2, 3), at=1),),
-    "to_number": (case(real(), kind="float"),),
+    "to_number": (case(real(), kind="float"), case(real(1, 1), kind="float")),
     "undefined": (case(),),
     "is_unset": (case(X),),
 }  # fmt: skip

@@ -68,6 +68,7 @@ def test_what_is_computed_is_no_setting() -> None:
         (lambda x: x.argmax(axis=1, keepdims=True), lambda a: a.argmax(1, keepdims=True)),
         (lambda x: x.argmin(), lambda a: a.argmin()),
         (lambda x: x.H, lambda a: a.T),
+        (lambda x: x * float(x[:1, 1]) + x[1:, :1].item(), lambda a: a * a[0, 1] + a[1, 0]),
         (lambda x: ops.Median(ignore_nan=True, axis=1)(x)[0], lambda a: np.median(a, 1)),
         (lambda x: ops.unique(x)[0], lambda a: a.ravel()),
     ],
