@@ -10,7 +10,6 @@ from autodiff_compiler.errors import (
     CompileError,
     DTypeError,
     SensitivityError,
-    UnsupportedSyntax,
 )
 from autodiff_compiler.frontend.batches import Batch, is_mapped
 from autodiff_compiler.frontend.hooks import Hooks
@@ -225,12 +224,6 @@ class Derivatives(Hooks):
         weights: Sequence[Any] | None,
     ) -> Outlined:
         """The function to be differentiated, as a function of its own."""
-        if any(self.world.cell_of(weight) for weight in weights or ()):
-            raise self.fail(
-                UnsupportedSyntax,
-                "a Parameter that this text assigns cannot be differentiated inside it",
-                "assign it outside, or take the gradient outside",
-            )
         with self.world.differentiating():
             made = self.outline(fn, args, kwargs, aux, weights, effects=True)
         if not isinstance(made.returned, (Value, int, float)):

@@ -172,7 +172,10 @@ class Lowering(Statements):
         """Outside arrays as the objects they are."""
         if isinstance(arg, Value):
             found = [thing for thing, value in self.hoisted.values() if value is arg]
-            return found[0] if found else arg
+            if found or self.parent is None:
+                return found[0] if found else arg
+            # A value of the text around may be an array's, and so what stands for it here.
+            return self.parent.original(self.handed.get(arg, arg))
         if isinstance(arg, Ref):
             return [self.original(item) for item in self.state.heap[arg]]
         if type(arg) in (tuple, list):

@@ -236,6 +236,13 @@ class Texts(Wording):
                 child.begin_cells()
             else:
                 child.begin_own_cells()
+            # Kept Parameters that this text writes are, as they stand now, arguments.
+            own: dict[int, tuple[int, Any]] = {}
+            for thing in keep or () if effects else ():
+                cell = self.world.cell_of(thing)
+                if cell is not None:
+                    own[id(thing)] = len(child.parameters), self.state.heap[cell]
+                    child.state.heap[cell] = child.parameter_of(cell.kind, self.state.heap[cell])
             heap = dict(child.state.heap)
             outcome = child.enter(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])))
             if len(self.world.problems) > told:
@@ -251,7 +258,8 @@ class Texts(Wording):
             if (root or effects) and self.world.differentiates:
                 child.add_outside_hooks(places if root else {})
             kept = child.trainable() if keep is None else tuple(keep)
-            for thing in kept:
+            lifted = [thing for thing in kept if id(thing) not in own]
+            for thing in lifted:
                 child.lift(thing)
             now = child.state.heap
             outside = set(self.world.cells.values()) if effects else set()
@@ -270,13 +278,18 @@ class Texts(Wording):
         for slot, value in enumerate((*args, *kwargs.values())):
             if slot in places:
                 operands.append(self.packed(value))
+        operands += [value for _, value in own.values()]
         wish, title = names_of(callee)
         more = [*first, *(new for _, new in writes)]
-        function, extra = child.finish(returned, wish, title, kept, more)
+        function, extra = child.finish(returned, wish, title, lifted, more)
         for thing in extra:
             operands.append(thing if isinstance(thing, Value) else
                             self.lift(thing, child.name_outside(thing)))  # fmt: skip
-        weights = [len(operands) - len(extra) + _index_of(thing, extra) for thing in kept]
+        count = len(operands) - len(extra)
+        weights = [
+            own[id(thing)][0] if id(thing) in own else count + _index_of(thing, extra)
+            for thing in kept
+        ]  # fmt: skip
         return Outlined(
             function, operands, places, weights, returned, outcome, child.state.heap,
             tuple(write for write, _ in writes), self._shared(child, outcome),

@@ -10,13 +10,17 @@ from autodiff_compiler.nn import (
     ctc,
     dropout,
     image,
+    learning_rate,
     loss,
     normalization,
+    optimizer,
+    optimizers,
     padding,
     pooling,
     recurrent,
     recurrent_layers,
     transformer,
+    wrap,
 )
 from autodiff_compiler.nn.activation import *  # noqa: F403
 from autodiff_compiler.nn.attention import *  # noqa: F403
@@ -25,13 +29,17 @@ from autodiff_compiler.nn.convolution import *  # noqa: F403
 from autodiff_compiler.nn.ctc import *  # noqa: F403
 from autodiff_compiler.nn.dropout import *  # noqa: F403
 from autodiff_compiler.nn.image import *  # noqa: F403
+from autodiff_compiler.nn.learning_rate import *  # noqa: F403
 from autodiff_compiler.nn.loss import *  # noqa: F403
 from autodiff_compiler.nn.normalization import *  # noqa: F403
+from autodiff_compiler.nn.optimizer import *  # noqa: F403
+from autodiff_compiler.nn.optimizers import *  # noqa: F403
 from autodiff_compiler.nn.padding import *  # noqa: F403
 from autodiff_compiler.nn.pooling import *  # noqa: F403
 from autodiff_compiler.nn.recurrent import *  # noqa: F403
 from autodiff_compiler.nn.recurrent_layers import *  # noqa: F403
 from autodiff_compiler.nn.transformer import *  # noqa: F403
+from autodiff_compiler.nn.wrap import *  # noqa: F403
 from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
@@ -39,7 +47,8 @@ __all__ = [
     *activation.__all__, *attention.__all__, *basic.__all__, *convolution.__all__,
     *ctc.__all__, *dropout.__all__, *image.__all__, *loss.__all__, *normalization.__all__,
     *padding.__all__, *pooling.__all__, *recurrent.__all__, *recurrent_layers.__all__,
-    *transformer.__all__,
+    *transformer.__all__, *learning_rate.__all__, *optimizer.__all__, *optimizers.__all__,
+    *wrap.__all__,
 ]  # fmt: skip
 
 __getattr__ = module_getattr("nn", globals())

@@ -42,7 +42,7 @@ class _Layer(Cell):
                 f"For '{type(self).__name__}', the 'activation' must be 'relu', 'gelu', ops.relu, "
                 f"ops.gelu, nn.ReLU() or nn.GELU(), but got {activation!r}."
             )
-        options = {"dropout": dropout, "batch_first": batch_first, "dtype": dtype}
+        options: dict[str, Any] = {"dropout": dropout, "batch_first": batch_first, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, **options)
         if self.crossed:
             self.multihead_attn = MultiheadAttention(d_model, nhead, **options)
