@@ -15,6 +15,7 @@ from autodiff_compiler.errors import (
     DTypeError,
     ShapeError,
     UnknownAttribute,
+    UnsupportedSyntax,
     UnknownName,
 )
 from autodiff_compiler.frontend import lists, make
@@ -87,8 +88,17 @@ class Access(Comparisons):
             if key is None:
                 made.update(self.contents(self.evaluate(value)))
             else:
-                made[self.static(self.evaluate(key), "a dict's key")] = self.evaluate(value)
+                made[self._dict_key(self.evaluate(key))] = self.evaluate(value)
         return self.allocate("dict", made)
+
+    def _dict_key(self, key: Any) -> Any:
+        if isinstance(key, Value) and self.is_parameter(key):
+            raise self.fail(
+                UnsupportedSyntax,
+                "a Parameter cannot be the key of a dict in compiled text",
+                "use its name; a bprop gives cotangents of inputs alone, so pass the Parameter in",
+            )
+        return self.static(key, "a dict's key")
 
     def eval_Set(self, node: Any) -> Any:
         return frozenset(self.static(item, "a set's item") for item in self._items(node.elts))

@@ -10,7 +10,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Function, Parameter, Tensor, custom_gradient, nn, ops, pipeline
-from autodiff_compiler.errors import CallError, DTypeError, ShapeError
+from autodiff_compiler.errors import CallError, DTypeError, ShapeError, UnsupportedSyntax
 
 X, Y = Tensor([1.0, 2.0]), Tensor([3.0, 5.0])
 EVERY = ms.GradOperation(get_all=True)
@@ -161,6 +161,22 @@ def test_a_rule_hides_the_parameters() -> None:
     in_x, in_w = ms.GradOperation(get_all=True, get_by_list=True)(net, [net.w])(X)
     same(in_x, [6, 6])
     same(in_w, [0, 0])
+
+
+def test_cotangents_of_parameters_in_a_dict_are_refused() -> None:
+    class Both(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = Parameter(Tensor([2.0, 2.0]), name="w")
+
+        def construct(self, x):
+            return x * self.w
+
+        def bprop(self, x, out, dout):
+            return (dout * self.w,), {self.w: dout * x}
+
+    with pytest.raises(UnsupportedSyntax, match="a Parameter cannot be the key of a dict"):
+        ms.grad(Both())(X)
 
 
 def test_what_the_rule_does_not_read_is_not_kept() -> None:
