@@ -15,8 +15,8 @@ from autodiff_compiler.errors import (
     DTypeError,
     ShapeError,
     UnknownAttribute,
-    UnsupportedSyntax,
     UnknownName,
+    UnsupportedSyntax,
 )
 from autodiff_compiler.frontend import lists, make
 from autodiff_compiler.frontend.comparisons import Comparisons
