@@ -26,7 +26,7 @@ types: $(VENV)/installed-dev
 	$(RUN) -m mypy
 
 golden: $(VENV)/installed-test  ## writes the expected texts anew; read the diff
-	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors
+	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors tests/test_shown_examples.py
 
 bench: $(VENV)/installed-plain  ## ours beside gradients written by hand
 	$(RUN) -m benchmarks

@@ -15,6 +15,7 @@ from typing import Any
 from autodiff_compiler.adjoint.expand import expand_gradients
 from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import split
+from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
@@ -99,6 +100,7 @@ def compile_unit(
         structure=stages.lowered.structure,
         writes=stages.lowered.writes,
         title=primal.title,
+        unconnected=_unconnected(stages, request) if request.connections else (),
         line_map=emitted.line_map,
         work=work,
         lent=places,
@@ -133,7 +135,8 @@ def _build(
     if request.stabilise:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
-    expanded = _placed(expand_gradients(typed, _written_out), typed)
+    tidied = expand_gradients(typed, lambda each: clean(_written_out(each)))
+    expanded = _placed(tidied, typed)
     primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
     _verify(primal, "differentiated: optimise")
     for position in request.positions:
@@ -210,6 +213,16 @@ def _work(reused: Sequence[Reused]) -> tuple[tuple[Type, ...], tuple[tuple[int, 
             chosen.append(place)
         places.append(tuple(chosen))
     return tuple(arrays), tuple(places)
+
+
+def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:
+    """Which of the differentiated parameters the output does not depend on."""
+    output = stages.primal.returns[int(request.aux)]
+    return tuple(
+        number
+        for number, place in enumerate(stages.wrt)
+        if output not in varied_values(stages.primal, (place,))
+    )
 
 
 def _written_out(function: Function) -> Function:

@@ -60,6 +60,7 @@ class Request:
     double      whether float32 means float64 throughout, as ``check_grads`` wants it.
     opt_level   which passes run: ``pipeline.LEVELS``.
     stabilise   whether formulas that overflow or cancel are replaced: ``passes/stabilise.py``.
+    connections whether it shall be told what the output does not depend on.
     """
 
     positions: tuple[int, ...] = ()
@@ -72,6 +73,7 @@ class Request:
     double: bool = False
     opt_level: int = 1
     stabilise: bool = True
+    connections: bool = False
 
     @property
     def differentiates(self) -> bool:
@@ -154,6 +156,8 @@ class Compiled:
                None where nothing is to be done.
     work       arrays that a caller may lend: the halves take tuples of them, last.
     lent       which of these each half is lent, by position.
+    unconnected   which of these gradients, by place, are zero because the output does not depend
+               on what they are of; told where the request asks for it.
     writes     forward returns one more value for each, right before the residuals.
     """
 
@@ -169,6 +173,7 @@ class Compiled:
     structure: Any = None
     writes: tuple[Write, ...] = ()
     title: str = ""
+    unconnected: tuple[int, ...] = ()
     line_map: dict[int, Any] = field(default_factory=dict)
     work: tuple[Any, ...] = ()
     lent: tuple[tuple[int, ...], ...] = ((), ())

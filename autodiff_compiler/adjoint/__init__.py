@@ -7,6 +7,7 @@ rules       what the user says a derivative is
 checkpoints the mirror of a loop that keeps few states
 reverse     the sweep over plain operations; gradients and pairs of halves of whole functions
 shares      the tangent of one operation, from its record
+forward_loops   loops in the tangent sweep
 forward     the tangent sweep over whole functions
 examples    a loop over a batch, around an operation that cannot take it whole
 spread      one operation for a batch, as its record says

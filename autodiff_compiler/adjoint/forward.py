@@ -30,7 +30,7 @@ is made is built of ordinary operators, so that it can be swept again, in either
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.adjoint.cotangents import (
@@ -45,17 +45,14 @@ from autodiff_compiler.adjoint.cotangents import (
     part_type,
     zero_leaf,
 )
+from autodiff_compiler.adjoint.forward_loops import Port, push_loop, so_far
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.adjoint.shares import push, push_rule
 from autodiff_compiler.errors import raise_all
-from autodiff_compiler.ir.build import Builder, read_type
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import fresh
-from autodiff_compiler.ir.types import UNDEFINED, ListType, Type
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.types import UNDEFINED, Type
 from autodiff_compiler.operators.containers import item
-
-#: A part of a carry or yield: its number and the path in it.
-Port = tuple[int, Path]
 
 
 def tangent_function(
@@ -69,10 +66,10 @@ def tangent_function(
 
 @dataclass(frozen=True)
 class Pushed:
-    """The tangent of a callee, and the returns whose tangents come after the returns."""
+    """The tangent of a callee, and the leaves of its returns whose tangents come after these."""
 
     function: Function
-    reached: tuple[int, ...]
+    reached: tuple[Port, ...]
 
 
 class Tangents:
@@ -83,7 +80,7 @@ class Tangents:
 
     def __init__(self, adjoint: Adjoint | None = None):
         self.adjoint = adjoint or Adjoint()
-        self._pushed: dict[tuple[Function, tuple[int, ...]], Pushed] = {}
+        self._pushed: dict[tuple[Function, tuple[Port, ...]], Pushed] = {}
 
     def function(
         self, function: Function, wrt: tuple[int, ...], outputs: Sequence[int] | None = None
@@ -91,32 +88,37 @@ class Tangents:
         """As ``tangent_function``."""
         self.adjoint.reserve_names(function)
         every = range(len(function.returns)) if outputs is None else outputs
-        made = self._made(function, wrt, every).function
+        ports = tuple((position, ()) for position in wrt)
+        made = self._made(function, ports, tuple(every)).function
         raise_all(self.adjoint.problems)
         return made
 
-    def pushed(self, callee: Function, wrt: tuple[int, ...]) -> Pushed:
-        """What a call of ``callee`` is replaced by."""
+    def pushed(self, callee: Function, wrt: tuple[Port, ...]) -> Pushed:
+        """What a call of ``callee`` is replaced by, where these leaves of its parameters have
+        tangents."""
         if (callee, wrt) not in self._pushed:
             self._pushed[callee, wrt] = self._made(callee, wrt)
         return self._pushed[callee, wrt]
 
     def _made(
-        self, function: Function, wrt: tuple[int, ...], outputs: Sequence[int] | None = None
+        self, function: Function, wrt: tuple[Port, ...], outputs: tuple[int, ...] | None = None
     ) -> Pushed:
-        """With the tangents of ``outputs``, or of what is reached."""
+        """With the tangents of ``outputs`` as a whole, or of the leaves that are reached."""
         sweep = TangentSweep(self, function)
         builder = sweep.builder
         with builder, builder.at(function.span, "tangent"):
-            params = [function.params[position] for position in wrt]
-            dots = [sweep.names.fresh(param.type, param) for param in params]
-            for param, dot in zip(params, dots):
-                sweep.set(param, dot)
+            dots = []
+            for position, path in wrt:
+                param = function.params[position]
+                dots.append(sweep.names.fresh(part_type(param.type, path), param, path))
+                sweep.set(param, dots[-1], path)
             sweep.region(function.body)
             if outputs is None:
-                outputs = [k for k, value in enumerate(function.returns) if sweep.has(value)]
-            reached = tuple(outputs)
-            found = [sweep.whole(function.returns[position]) for position in reached]
+                reached = sweep.ports(function.returns)
+                found = [so_far(sweep, function.returns[k], path) for k, path in reached]
+            else:
+                reached = tuple((k, ()) for k in outputs)
+                found = [sweep.whole(function.returns[k]) for k in outputs]
         returns = (*function.returns, *found)
         body = Region((*function.params, *dots), tuple(builder.ops), returns)
         name = self.adjoint.new_name(f"{function.name}_tangent")
@@ -139,6 +141,15 @@ class TangentSweep:
     def has(self, operand: AnyOperand) -> bool:
         """Whether any part of a value has a tangent."""
         return self.known.has(operand)
+
+    def ports(self, operands: Sequence[AnyOperand]) -> tuple[Port, ...]:
+        """The leaves of ``operands`` that have a tangent."""
+        return tuple(
+            (number, path)
+            for number, operand in enumerate(operands)
+            for path, _ in (leaves(operand.type) if isinstance(operand, Value) else ())
+            if so_far(self, operand, path) is not None
+        )
 
     def whole(self, operand: AnyOperand) -> AnyOperand:
         """The tangent of a value or literal, with zeros for the parts that have none."""
@@ -223,20 +234,20 @@ def push_item(sweep: TangentSweep, op: Op) -> None:
 
 def push_call(sweep: TangentSweep, op: Op) -> None:
     """A call becomes a call of the callee's tangent."""
-    wrt = tuple(k for k, operand in enumerate(op.operands) if sweep.has(operand))
+    wrt = sweep.ports(op.operands)
     pushed = sweep.tangents.pushed(op.attrs["callee"], wrt) if wrt else None
     if pushed is None or not pushed.reached:
         sweep.builder.add(op)
         return
-    dots = tuple(sweep.whole(op.operands[k]) for k in wrt)
+    dots = tuple(so_far(sweep, op.operands[k], path) for k, path in wrt)
     found = pushed.function.returns[len(op.results) :]
     results = tuple(Value(type_of(dot)) for dot in found)
     sweep.builder.add(
         replace(op, operands=(*op.operands, *dots), results=(*op.results, *results),
                 attrs={**op.attrs, "callee": pushed.function})
     )  # fmt: skip
-    for position, dot in zip(pushed.reached, results):
-        sweep.set(op.results[position], dot)
+    for (position, path), dot in zip(pushed.reached, results):
+        sweep.set(op.results[position], dot, path)
 
 
 def push_if(sweep: TangentSweep, op: Op) -> None:
@@ -245,7 +256,7 @@ def push_if(sweep: TangentSweep, op: Op) -> None:
     keys: dict[Key, Type] = {}
     for number, result in enumerate(op.results):
         for path, leaf in leaves(result.type):
-            dots = [_so_far(sweep, region.yields[number], path) for region in op.regions]
+            dots = [so_far(sweep, region.yields[number], path) for region in op.regions]
             types = [type_of(dot) for dot in dots if dot is not None]
             if types:
                 keys[result, path] = common_type(leaf, *types)
@@ -259,126 +270,6 @@ def push_if(sweep: TangentSweep, op: Op) -> None:
     sweep.builder.add(replace(op, regions=tuple(regions), results=(*op.results, *results)))
     for key, result in zip(keys, results):
         sweep.known.put(key, result)
-
-
-def push_loop(sweep: TangentSweep, op: Op) -> None:
-    """A loop carries, reads and stacks tangents beside what it carries, reads and stacks.
-
-    Which carries have one depends on the body, which is swept until that is settled.
-    """
-    loop = Loop(op)
-    carries: dict[Port, Type] = {}
-    _widen(sweep, carries, loop.carry_params, loop.inits)
-    while True:
-        before = dict(carries)
-        with sweep.builder.block() as ops:
-            ports = _enter(sweep, loop, carries)
-            reads = _enter_reads(sweep, loop)
-            sweep.region(loop.body)
-        _widen(sweep, carries, loop.carry_params, loop.carry_yields)
-        if carries == before:
-            break
-    _Pushed(sweep, loop, carries, ports, reads).build(ops)
-
-
-def _widen(
-    sweep: TangentSweep,
-    carries: dict[Port, Type],
-    params: Sequence[Value],
-    sources: Sequence[AnyOperand],
-) -> None:
-    """Notes the carries that ``sources`` give a tangent, with a type that holds it."""
-    for number, (param, source) in enumerate(zip(params, sources)):
-        for path, leaf in leaves(param.type):
-            dot = _so_far(sweep, source, path)
-            if dot is not None:
-                port = number, path
-                carries[port] = common_type(leaf, carries.get(port, leaf), type_of(dot))
-
-
-def _enter(sweep: TangentSweep, loop: Loop, carries: Mapping[Port, Type]) -> dict[Port, Value]:
-    """The parameters for the tangents of carries."""
-    made = {}
-    for (number, path), type_ in carries.items():
-        param = loop.carry_params[number]
-        made[number, path] = sweep.names.fresh(type_, param, path)
-        sweep.known.put((param, path), made[number, path])
-    return made
-
-
-def _enter_reads(sweep: TangentSweep, loop: Loop) -> list[tuple[AnyOperand, Value]]:
-    """The parameters for the tangents of what is read, with what is read for them."""
-    made: list[tuple[AnyOperand, Value]] = []
-    for source, param in zip(loop.reads, loop.read_params):
-        dots = _so_far(sweep, source, ())
-        if dots is not None:
-            dot = sweep.names.fresh(read_type(type_of(dots)), param)
-            made.append((dots, dot))
-            sweep.set(param, dot)
-    return made
-
-
-@dataclass(frozen=True)
-class _Pushed:
-    """A loop whose body has been swept."""
-
-    sweep: TangentSweep
-    loop: Loop
-    carries: Mapping[Port, Type]
-    ports: Mapping[Port, Value]
-    reads: Sequence[tuple[AnyOperand, Value]]
-
-    def build(self, ops: list[Op]) -> None:
-        """Adds the loop, and enters the tangents of its results."""
-        sweep, loop, op = self.sweep, self.loop, self.loop.op
-        stacks = [
-            (result, yielded)
-            for result, yielded in zip(loop.stacked, loop.stack_yields)
-            if sweep.has(yielded)
-        ]
-        with sweep.builder.block(ops):
-            carry_yields = self._leaves(loop.carry_yields)
-            stacked = [sweep.whole(yielded) for _, yielded in stacks]
-        until = loop.body.yields[len(loop.body.yields) - loop.has_until :]
-        yields = (*loop.carry_yields, *carry_yields, *loop.stack_yields, *stacked, *until)
-        lead = loop.body.params[: 1 + loop.is_for]
-        params = (*lead, *loop.carry_params, *self.ports.values(),
-                  *loop.read_params, *(param for _, param in self.reads))  # fmt: skip
-        regions: tuple[Region, ...] = (Region(params, tuple(ops), yields),)
-        if loop.condition is not None:
-            test = loop.condition
-            tested = (*test.params, *(fresh(port) for port in self.ports.values()))
-            regions = (Region(tested, test.ops, test.yields), *regions)
-        carried = [
-            sweep.names.fresh(type_, loop.carried[number], path)
-            for (number, path), type_ in self.carries.items()
-        ]
-        tapes = [
-            sweep.names.fresh(ListType(type_of(dot)), result)
-            for (result, _), dot in zip(stacks, stacked)
-        ]
-        operands = (*loop.bounds, *loop.inits, *self._leaves(loop.inits),
-                    *loop.reads, *(source for source, _ in self.reads))  # fmt: skip
-        attrs = {**op.attrs, "carries": loop.carries + len(carried)}
-        results = (*loop.carried, *carried, *loop.stacked, *tapes, loop.count)
-        sweep.builder.add(
-            replace(op, operands=operands, attrs=attrs, results=results, regions=regions)
-        )
-        for (number, path), dot in zip(self.carries, carried):
-            sweep.known.put((loop.carried[number], path), dot)
-        for (result, _), tape in zip(stacks, tapes):
-            sweep.known.put((result, ()), tape)
-
-    def _leaves(self, sources: Sequence[AnyOperand]) -> list[AnyOperand]:
-        return [
-            self.sweep.leaf(sources[number], path, type_)
-            for (number, path), type_ in self.carries.items()
-        ]
-
-
-def _so_far(sweep: TangentSweep, operand: AnyOperand, path: Path) -> AnyOperand:
-    """The tangent of a leaf of an operand, None for zero."""
-    return sweep.known.so_far((operand, path)) if isinstance(operand, Value) else None
 
 
 RULES: dict[str, Callable[[TangentSweep, Op], None]] = {

@@ -78,7 +78,7 @@ class Derivatives(Hooks):
         """The outcome of calling what a transformation made."""
         if isinstance(function, GradientFunction):
             return self.call_gradient(function, args, kwargs)
-        if isinstance(function, TangentFunction):
+        if type(function) is TangentFunction:
             return self.call_tangent(function, args)
         if isinstance(function, BatchedFunction):
             return self.call_batched(function, args)
@@ -88,6 +88,11 @@ class Derivatives(Hooks):
         self, gradient: GradientFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """A ``grad`` operation on the function that ``gradient`` differentiates."""
+        if gradient.unconnected != "zero":
+            raise self.fail(
+                CallError, f"inside a text, unconnected cannot be '{gradient.unconnected}'",
+                "take the gradient outside, or leave unconnected out",
+            )  # fmt: skip
         given, named, sens = gradient.split_sens(list(args), dict(kwargs))
         slots = [*given, *named.values()]
         request = gradient.request([self._is_active(slot) for slot in slots])

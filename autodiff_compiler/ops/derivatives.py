@@ -21,7 +21,7 @@ from autodiff_compiler.operators.joining import stack
 from autodiff_compiler.operators.structure import cast, ones_like
 from autodiff_compiler.ops.gradient import ALL, GradientFunction
 from autodiff_compiler.ops.jacobian import Jacobian
-from autodiff_compiler.ops.tangent import TangentFunction
+from autodiff_compiler.ops.tangent import Push, TangentFunction
 from autodiff_compiler.ops.transform import (
     Transformed,
     apply,
@@ -40,9 +40,7 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
     is differentiated, and the others follow: ``(out, dot_out, aux)``.
     """
     primals, dots = _row(inputs), _row(v)
-    _check_tensors((*primals, *dots))
-    if len(dots) != len(primals):
-        raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")
+    _check_row(primals, dots)
     function = TangentFunction(fn, len(primals), range(len(primals)), has_aux=has_aux)
     value, dot = function(*primals, *dots)
     return (value[0], dot, tuple(value[1:])) if has_aux else (value, dot)
@@ -99,9 +97,11 @@ def hvp(fn: Any, inputs: Any, v: Any) -> Any:
 
     ``inputs`` and ``v`` are tensors, and so is the result, or all are tuples of as many.
     """
-    primals = _row(inputs)
+    primals, dots = _row(inputs), _row(v)
+    _check_row(primals, dots)
     position = ALL if isinstance(inputs, (tuple, list)) else 0
-    return jvp(GradientFunction(fn, position=position, numpy=True), primals, v)[1]
+    gradient = GradientFunction(fn, position=position, numpy=True)
+    return Push(gradient, len(primals), range(len(primals)))(*primals, *dots)
 
 
 @takes_functions
@@ -238,6 +238,13 @@ def _row(things: Any) -> tuple:
 def _kept(primals: Sequence) -> tuple:
     """The inputs as they are now, whatever is written to them later."""
     return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
+
+
+def _check_row(primals: Sequence, dots: Sequence) -> None:
+    """Refuses tangents that do not match the inputs one by one."""
+    _check_tensors((*primals, *dots))
+    if len(dots) != len(primals):
+        raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")
 
 
 def _check_tensors(things: Sequence) -> None:

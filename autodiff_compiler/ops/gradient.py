@@ -38,6 +38,8 @@ class GradientFunction(Transformed):
     position    the slots to differentiate; ``"all"`` promises a tuple, whatever its length.
     optional    a missing slot 0 gives ``()`` instead of an error.
     by_list     whether ``weights`` are differentiated; None stands for all that take part.
+    unconnected what stands for the gradient in what the output does not depend on: ``"zero"``,
+                ``"none"`` (None), or ``"error"`` (it is refused).
     numpy       whether arrays and floats count as tensors where no argument is a tensor.
     """
 
@@ -56,8 +58,9 @@ class GradientFunction(Transformed):
         has_aux: bool = False,
         return_ids: bool = False,
         numpy: bool = False,
+        unconnected: str = "zero",
     ):
-        self.numpy = numpy
+        self.numpy, self.unconnected = numpy, unconnected
         self.fn = unwrapped(fn)
         # A snapshot: what the caller does to the list later is another request.
         self.weights = _snapshot(weights) if by_list else None
@@ -94,7 +97,7 @@ class GradientFunction(Transformed):
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
         kind = (self.position, self.optional, self.numpy, self.double, self.stabilise,
-                self.opt_level)  # fmt: skip
+                self.opt_level, self.unconnected)  # fmt: skip
         return (*kind, self.sens_param, self.value, self.has_aux, ids)
 
     # ---- the question
@@ -154,6 +157,7 @@ class GradientFunction(Transformed):
             double=self.double,
             stabilise=self.stabilise,
             opt_level=self.opt_level,
+            connections=self.unconnected != "zero",
         )
 
     # ---- the answer
@@ -185,6 +189,8 @@ class GradientFunction(Transformed):
     @cached_property
     def packs_plainly(self) -> bool:
         """Whether what backward returns has the promised structure but for a tuple's brackets."""
+        if self.unconnected != "zero":
+            return False
         return not self.return_ids and (not self.by_list or self._weights_are_plain)
 
     @cached_property
@@ -243,9 +249,17 @@ def grad(
     has_aux: bool = False,
     return_ids: bool = False,
     sens_param: bool = False,
+    *,
+    unconnected: str = "zero",
 ) -> GradientFunction:
-    """The gradient of ``fn`` in the inputs at ``grad_position`` and in ``weights``."""
-    return _asked("_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, False)
+    """The gradient of ``fn`` in the inputs at ``grad_position`` and in ``weights``.
+
+    unconnected   what stands for the gradient in what the output does not depend on: ``"zero"``,
+                  ``"none"``, or ``"error"`` for a CallError.
+    """
+    return _asked(
+        "_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, False, unconnected
+    )
 
 
 @takes_functions
@@ -256,9 +270,13 @@ def value_and_grad(
     has_aux: bool = False,
     return_ids: bool = False,
     sens_param: bool = False,
+    *,
+    unconnected: str = "zero",
 ) -> GradientFunction:
     """As ``grad``; the function's own result comes first."""
-    return _asked("_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, True)
+    return _asked(
+        "_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, True, unconnected
+    )
 
 
 def get_grad(gradients: Any, identifier: Any) -> Any:
@@ -290,7 +308,10 @@ def _asked(
     return_ids: bool,
     sens_param: bool,
     value: bool,
+    unconnected: str,
 ) -> GradientFunction:
+    if unconnected not in ("zero", "none", "error"):
+        raise ValueError(f"unconnected should be 'zero', 'none' or 'error', but got {unconnected}")
     if position is None and weights is None:
         raise ValueError("`grad_position` and `weight` can not be None at the same time.")
     check_flags(name, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
@@ -304,6 +325,7 @@ def _asked(
         has_aux=has_aux,
         return_ids=return_ids,
         numpy=True,
+        unconnected=unconnected,
     )
 
 

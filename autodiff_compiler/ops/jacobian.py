@@ -15,7 +15,7 @@ from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import full, ones_like, reshape, transpose, zeros_like
 from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction, check_flags, checked_position
-from autodiff_compiler.ops.tangent import TangentFunction
+from autodiff_compiler.ops.tangent import Push
 from autodiff_compiler.ops.transform import Transformed, apply, unwrapped
 
 
@@ -72,7 +72,7 @@ class Jacobian(Transformed):
         columns = []
         for place in places:
             x = args[place]
-            found = _each(Push(self.fn, len(args), place, self.has_aux), args, x)
+            found = _each(Push(self.fn, len(args), (place,), has_aux=self.has_aux), args, x)
             parts = (found,) if bare else found
             columns.append([_columns(part, out, x) for part, out in zip(parts, outputs)])
         return [*zip(*columns)]
@@ -87,22 +87,6 @@ class Jacobian(Transformed):
             found = _each(pull, args, output)
             table.append(tuple(_rows(part, output, args[p]) for part, p in zip(found, places)))
         return table
-
-
-class Push(Transformed):
-    """The tangent alone, of one input's: called with the inputs and that."""
-
-    suffix, phrase = "push", "tangent of"
-    takes_its_arguments = False
-
-    def __init__(self, fn: Any, inputs: int, place: int, has_aux: bool):
-        self.fn, self.inputs, self.place, self.has_aux = fn, inputs, place, has_aux
-
-    def names(self, inner: Sequence[str]) -> list[str]:
-        return [*inner[: self.inputs], f"dot_{inner[self.place]}"]
-
-    def build(self, *args: Any) -> Any:
-        return TangentFunction(self.fn, self.inputs, (self.place,), has_aux=self.has_aux)(*args)[1]
 
 
 class Pull(Transformed):

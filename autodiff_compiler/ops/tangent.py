@@ -71,4 +71,17 @@ class TangentFunction(Transformed):
         )
 
 
-__all__ = ["TangentFunction"]
+class Push(TangentFunction):
+    """As ``TangentFunction``, but gives the tangent alone: nothing is computed for the value."""
+
+    suffix, phrase = "push", "tangent of"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return Transformed.__call__(self, *args, **kwargs)
+
+    def build(self, *args: Any) -> Any:
+        function = TangentFunction(self.fn, self.inputs, self.positions, self.weights, self.has_aux)
+        return function(*args)[1]
+
+
+__all__ = ["Push", "TangentFunction"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import CallError
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import unwrapped
@@ -66,7 +67,13 @@ class Runtime:
         if gradient.sens_param:
             args, kwargs, sens = gradient.split_sens(args, kwargs)
         unit, slots = self._pair(gradient, args, kwargs)
+        if gradient.unconnected == "error" and unit.unconnected:
+            raise _unconnected(unit)
         value, inputs, weights = unit.run_pair(slots, sens)
+        if gradient.unconnected == "none":
+            for number in unit.unconnected:
+                of = inputs if number < len(inputs) else weights
+                of[number - (0 if of is inputs else len(inputs))] = None
         if unit.calls > 1 and not kwargs:
             self._quicken(gradient, unit, slots)
         return gradient.pack(value, inputs, weights, unit.request.positions)
@@ -176,6 +183,16 @@ class Runtime:
             return "first call"
         asked = {other[0] for other, _ in rows}  # type: ignore[index]
         return "other argument types" if key[0] in asked else "another gradient is asked for"
+
+
+def _unconnected(unit: Unit) -> CallError:
+    """What to say of inputs and weights that the output does not depend on."""
+    slots = [f"argument {slot}" for slot, _ in unit.inputs]
+    names = [*slots, *(f"the Parameter '{weight.name}'" for weight, _ in unit.weights)]
+    return CallError(
+        f"the output does not depend on {', '.join(names[n] for n in unit.unconnected)}",
+        "leave it out, or say unconnected='zero' or 'none'",
+    )
 
 
 def _check_aux(compiled: Compiled) -> None:

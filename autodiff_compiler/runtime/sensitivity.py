@@ -82,8 +82,10 @@ def directions(dot: Any, like: Any, place: str = "") -> Any:
             f"but got {dot.dtype}",
             f"cast it: v.astype('{like.dtype}')",
         )
-    try:
-        return np.broadcast_to(dot, like.shape)
+    if dot.shape == like.shape:
+        return dot
+    try:  # a stretched view would make products slow
+        return np.broadcast_to(dot, like.shape).copy()
     except ValueError:
         raise CallError(
             f"the tangent{_at(place)} should have the shape {_text(like.shape)} of the input, "

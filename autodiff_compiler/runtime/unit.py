@@ -58,6 +58,9 @@ class Unit:
             for number, slot in enumerate(request.positions)
             if isinstance(slots[slot], Mutable)
         ]
+        missing = {*compiled.unconnected, None}
+        places = [place for _, place in (*self.inputs, *self.weights)]
+        self.unconnected = [n for n, place in enumerate(places) if place in missing]
         self.exact = not _is_partial(self.inputs, self.weights)
         # An id in the signature speaks of an object only as long as that lives.
         self.kept = [thing for slot in slots for thing in known_by_identity(slot)]

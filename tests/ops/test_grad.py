@@ -135,6 +135,31 @@ def test_has_aux_with_the_sensitivity_of_the_first_output():
         ms.grad(fn, has_aux=True, sens_param=True)(X, Y, t(1))
 
 
+def test_what_the_output_does_not_depend_on(net):
+    def fn(x, y):
+        return x * 2 + ms.ops.stop_gradient(y)
+
+    assert plain(ms.grad(fn, (0, 1))(X, Y)) == ([2, 2], [0, 0])
+    assert plain(ms.grad(fn, (1, 0), unconnected="none")(X, Y)) == (None, [2, 2])
+    weights = [net.u, net.z]
+    found = ms.grad(net, (0, 1), weights, unconnected="none")(X, Y)
+    assert plain(found) == ((GX, GY), (None, GZ))
+    value, found = ms.value_and_grad(net, None, weights, unconnected="none")(X, Y)
+    assert plain((value, found)) == ([6, 20], (None, GZ))
+    for _ in range(3):  # the quick way must not be taken
+        assert plain(ms.grad(fn, 1, unconnected="none")(X, Y)) is None
+    with pytest.raises(CallError, match="the output does not depend on argument 1"):
+        ms.grad(fn, (0, 1), unconnected="error")(X, Y)
+    with pytest.raises(CallError, match="does not depend on the Parameter 'u'"):
+        ms.grad(net, 0, weights, unconnected="error")(X, Y)
+    assert plain(ms.grad(fn, 0, unconnected="error")(X, Y)) == [2, 2]
+    assert plain(ms.grad(lambda x: x - x, unconnected="error")(X)) == [0, 0]
+    with pytest.raises(ValueError, match="unconnected should be"):
+        ms.grad(fn, unconnected=None)
+    with pytest.raises(CallError, match="inside a text"):
+        ms.jit(lambda x, y: ms.grad(fn, 1, unconnected="none")(x, y))(X, Y)
+
+
 def test_methods_and_partials_follow_what_they_hold():
     class Scaled:
         k = 2.0
