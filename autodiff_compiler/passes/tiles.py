@@ -79,9 +79,9 @@ class _Walk:
         for op in body.ops:
             for value in uses_of(op):
                 self.read_by.setdefault(value, []).append(op)
-        for value in body.yields:
-            if isinstance(value, Value):
-                self.read_by.setdefault(value, []).append(None)
+        for returned in body.yields:
+            if isinstance(returned, Value):
+                self.read_by.setdefault(returned, []).append(None)
 
     def rewritten(self) -> list[Op]:
         for op in self.body.ops:
@@ -219,8 +219,9 @@ def _is_elementwise(op: Op) -> bool:
 
 def _shape(operand: AnyOperand) -> tuple[int, ...] | None:
     type_ = type_of(operand)
-    static = isinstance(type_, ArrayType) and type_.is_static and type_.dtype != "bfloat16"
-    return type_.shape if static else None  # type: ignore[union-attr, return-value]
+    if not isinstance(type_, ArrayType) or not type_.is_static or type_.dtype == "bfloat16":
+        return None
+    return type_.shape  # type: ignore[return-value]
 
 
 def _is_whole(operand: AnyOperand, shape: Sequence[int]) -> bool:
