@@ -30,6 +30,7 @@ from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.own import own_results
+from autodiff_compiler.passes.parts import parts
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.tiles import tiles
@@ -189,11 +190,11 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
     def called(function: Function) -> Function:
         if function not in done:
             inner = replace(function, body=map_functions(function.body, called))
-            done[function] = reuse(tiles(inner), lends=False).function
+            done[function] = reuse(tiles(parts(inner)), lends=False).function
         return done[function]
 
     whole = (replace(root, body=map_functions(root.body, called)) for root in roots)
-    return [reuse(tiles(root)) for root in whole]
+    return [reuse(tiles(parts(root))) for root in whole]
 
 
 def _work(reused: Sequence[Reused]) -> tuple[tuple[Type, ...], tuple[tuple[int, ...], ...]]:

@@ -92,6 +92,9 @@ class OpDef:
                 An operand without either gets its tangent by transposing its adjoint.
     batch       how it takes a batch of operands, the examples along the first axis: a word or a
                 rule (``adjoint/spread.py``); empty where it is run for one after the other.
+    parts       a rule from operands and attributes to the same result in other records, or None:
+                what stands for it in the last stage where the result is large, so that each part
+                can be told where to put what it makes.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
@@ -109,6 +112,7 @@ class OpDef:
     tangent: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     linear_in: tuple[str, ...] = ()
     batch: str | Callable[..., Any] = ""
+    parts: Callable[..., Any] | None = None
     kind: str = "general"
     label: str = ""
     views: tuple[str, ...] = ()

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_floating
 from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type
-from autodiff_compiler.operators.elementwise import exp
+from autodiff_compiler.operators.elementwise import exp, log
 from autodiff_compiler.operators.indexing import zeros_text
 from autodiff_compiler.operators.joining import flip
 from autodiff_compiler.operators.structure import (
@@ -100,6 +100,20 @@ def _log_softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
     return f"{{out}} = {in_single(types)} - np.max({{x}}{kept})\n{{out}} = {last}"
 
 
+def _softmax_parts(x: Any, axis: int) -> Any:
+    if x.dtype_name not in ("float32", "float64"):
+        return None  # halves are computed with in single precision
+    powers = exp(x - OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False))
+    return powers / sum_(powers, axes=(axis,), keepdims=True)
+
+
+def _log_softmax_parts(x: Any, axis: int) -> Any:
+    if x.dtype_name not in ("float32", "float64"):
+        return None
+    shifted = x - OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False)
+    return shifted - log(sum_(exp(shifted), axes=(axis,), keepdims=True))
+
+
 def _softmax_back(ct: Any, out: Any, axis: int) -> Any:
     return out * (ct - sum_(ct * out, axes=(axis,), keepdims=True))
 
@@ -109,6 +123,7 @@ softmax = OpDef(
     "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
     ("x",), _softmax_numpy, _along, promote=float_casts, adjoint={"x": _softmax_back},
     tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
+    parts=_softmax_parts,
     batch="axes",
 )  # fmt: skip
 
@@ -122,7 +137,7 @@ log_softmax = OpDef(
     tangent={
         "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
     },
-    label="log_softmax_{x}",
+    label="log_softmax_{x}", parts=_log_softmax_parts,
     batch="axes",
 )  # fmt: skip
 

@@ -68,7 +68,7 @@ class Reused:
 def reuse(function: Function, lends: bool = True) -> Reused:
     """``function`` with large results in memory that is there; a called one is lent nothing."""
     body = function.body
-    if not any(_bytes(value.type) >= LARGE for op in body.walk() for value in op.results):
+    if not any(size_of(value.type) >= LARGE for op in body.walk() for value in op.results):
         return Reused(function)
     memory = _Memory(cells(body), lends)
     residuals = [v for v in function.returns if isinstance(v, Value) and v.name == "residuals"]
@@ -198,6 +198,8 @@ class _Plan:
             if piece.result is not op.result:
                 self.made.add(piece.result)  # a temporary
                 self.last[piece.result] = place
+            if op.name == "empty" and target not in self.memory.buffers:
+                pieces = [replace(piece, text="{0}")]  # memory that is surely there
             targets.append(target)
         return [
             replace(op, opdef=into, operands=(*piece.arguments, target), attrs={"text": piece.text},
@@ -229,12 +231,12 @@ class _Plan:
 def _pieces(op: Op) -> list[_Piece]:
     """The calls that ``op`` is made of, if its result is large and each can be told where to put
     what it makes."""
-    if op.name == "empty" and _bytes(op.result.type) >= LARGE:
+    if op.name == "empty" and size_of(op.result.type) >= LARGE:
         text = f"{op.opdef.template((), op.attrs)} if {{0}} is None else {{0}}"
         return [_Piece(text, (), op.result, False)]
     if op.regions or len(op.results) != 1 or op.opdef.kind in ("control", "container", "lowered"):
         return []
-    if _bytes(op.result.type) < LARGE or op.opdef.views:
+    if size_of(op.result.type) < LARGE or op.opdef.views:
         return []
     if any(getattr(type_, "dtype", None) == "bfloat16" for type_ in (*op.types, op.result.type)):
         return []  # computed with in float32, and rounded: more than NumPy's own call
@@ -255,7 +257,8 @@ def _pieces(op: Op) -> list[_Piece]:
     return made
 
 
-def _bytes(type_: Type) -> int:
+def size_of(type_: Type) -> int:
+    """The bytes of an array, 0 where that is not known."""
     if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
         return 0  # what is 0-d is a NumPy scalar, and no memory to write to
     return math.prod(type_.shape) * item_size(type_.dtype)  # type: ignore[arg-type]

@@ -53,7 +53,8 @@ from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
 #: The bytes of a tile: a dozen of them fit the cache of a core.
 TILE = 2**18
-#: How many tiles, and how many operations, are worth a loop.
+#: How many tiles are worth a loop, and by how many the operations of a row must be more than the
+#: arrays that it makes whole.
 TILES, ROW = 4, 3
 
 
@@ -114,10 +115,11 @@ class _Walk:
 
     def close(self) -> None:
         """Ends the row: a loop if it is long enough."""
-        if len(self.row) < ROW:
+        loop = _Loop(self.row, self.read_by) if self.row else None
+        if loop is None or len(self.row) - loop.wholes < ROW:
             self.done += self.row
         else:
-            self.done += _Loop(self.row, self.read_by).build()
+            self.done += loop.build()
             self.changed = True
         self.row, self.made = [], set()
 
@@ -134,6 +136,7 @@ class _Loop:
             op for op in row
             if _is_total(op) or any(r not in inside for r in read_by.get(op.result, ()))
         ]  # fmt: skip
+        self.wholes = sum(not _is_total(op) for op in self.wanted)
         self.start = Value(INT, "tile")
         self.parts: dict[Value, Value] = {}
         self.views: dict[Value, Value] = {}

@@ -115,7 +115,7 @@ def test_reusing_memory_and_tiles_change_no_gradient(
     what can run in tiles does."""
     plain = all_gradients(case, 1)
     monkeypatch.setattr(reuse, "LARGE", 1)
-    for name, value in ("TILE", 16), ("TILES", 1), ("ROW", 1):
+    for name, value in ("TILE", 16), ("TILES", 1), ("ROW", 0):
         monkeypatch.setattr(tiles, name, value)
     runtime, fn = Runtime(api._compile), case.make()
     gradient = ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn))

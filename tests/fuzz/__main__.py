@@ -30,7 +30,7 @@ def batch(first: int, count: int) -> tuple[Counter[str], Counter[str], list[str]
     pipeline.VERIFY = True
     small = first // BATCH % 2  # arrays count as large, and run in tiles
     reuse.LARGE = 1 if small else LARGE
-    tiles.TILE, tiles.TILES, tiles.ROW = (16, 1, 1) if small else TILES
+    tiles.TILE, tiles.TILES, tiles.ROW = (16, 1, 0) if small else TILES
     ends: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     wrong = []

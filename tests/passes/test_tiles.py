@@ -20,6 +20,7 @@ from tests import interpreter
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of 64 bytes: sixteen numbers."""
     monkeypatch.setattr(tiles, "TILE", 64)
+    monkeypatch.setattr(tiles, "ROW", 2)
 
 
 def program(*lines: str, size: str = "96", returns: str = "%c") -> Function:

@@ -1,0 +1,51 @@
+"""Large operations in parts: a softmax is an exponential, a sum and a quotient.
+
+As one text such an operation makes arrays that nothing else knows of. In parts, each of them can be
+told where to put its result (``reuse``). A record says itself what its parts are; small results
+keep the short text.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> before = parse_function('''
+... func @f(%x: f32[300,200]) -> (f32[300,200]) {
+...   %y!: f32[300,200] = softmax %x {axis=1}
+...   return %y
+... }
+... ''')
+>>> print(print_function(parts(before)), end='')
+func @f(%x: f32[300,200]) -> (f32[300,200]) {
+  %max_x: f32[300,1] = max %x {axes=(1,), first=False, keepdims=True}
+  %x_minus_max_x: f32[300,200] = sub %x, %max_x
+  %exp_x_minus_max_x: f32[300,200] = exp %x_minus_max_x
+  %sum_exp_x_minus_max_x: f32[300,1] = sum %exp_x_minus_max_x {axes=(1,), keepdims=True}
+  %y!: f32[300,200] = div %exp_x_minus_max_x, %sum_exp_x_minus_max_x
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import Function, Op
+from autodiff_compiler.ir.opdef import call_rule, facts_of
+from autodiff_compiler.passes import reuse
+from autodiff_compiler.passes.sweep import sweep, with_body
+
+
+def parts(function: Function) -> Function:
+    """``function`` with large operations in their parts."""
+    return with_body(function, sweep(function.body, {}, _visit))
+
+
+def _visit(op: Op) -> Sequence[Op]:
+    if op.opdef.parts is None or reuse.size_of(op.result.type) < reuse.LARGE:
+        return (op,)
+    builder = Builder()
+    with builder, builder.at(op.span, op.about):
+        found = call_rule(op.opdef.parts, facts_of(op.opdef, op.operands, op.attrs))
+    if found is None or found.type != op.result.type:
+        return (op,)
+    return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]
