@@ -7,14 +7,10 @@
 12.0
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from autodiff_compiler import common, errors, nn, ops
-from autodiff_compiler.api import (
-    compile_info,
-    differentiable,
-    export_source,
-    gradient_source,
-    jit,
-)
 from autodiff_compiler.common import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -60,6 +56,7 @@ from autodiff_compiler.common.dtype import (
     uint32,
     uint64,
 )
+from autodiff_compiler.common.engine import install_on_demand
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.custom import Function, custom_gradient
 from autodiff_compiler.ops.custom import Function as _Function  # MindSpore's name  # noqa: F401
@@ -79,9 +76,45 @@ from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_
 from autodiff_compiler.ops.hooks import insert_grad_of
 from autodiff_compiler.ops.primitive import constexpr
 from autodiff_compiler.ops.recompute import checkpointed, recompute
-from autodiff_compiler.testing.numeric import check_grads
+
+if TYPE_CHECKING:
+    from autodiff_compiler.api import (
+        compile_info,
+        differentiable,
+        export_source,
+        gradient_source,
+        jit,
+    )
+    from autodiff_compiler.testing.numeric import check_grads
 
 __version__ = "0.1.0"
+
+#: The names that need the compiler. It is half of the package, and is imported when one of them is
+#: first used, or when something is first compiled.
+_COMPILER = {
+    "check_grads": "testing.numeric",
+    "compile_info": "api",
+    "differentiable": "api",
+    "export_source": "api",
+    "gradient_source": "api",
+    "jit": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _COMPILER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(
+        importlib.import_module(f"{__name__}.{_COMPILER[name]}"), name
+    )
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_COMPILER})
+
+
+install_on_demand(lambda: importlib.import_module(f"{__name__}.api"))
 
 __all__ = [
     "Function",

@@ -363,3 +363,16 @@ def test_the_docstring_calls_the_functions_by_their_printed_names():
     names = call.partition("(")[2].rstrip(")").split(", ")
     assert names == list(inspect.signature(scope["f_forward"]).parameters)
     assert names == ["x", "scale", "constant", "constant_1"]
+
+
+def test_the_compiler_is_imported_when_it_is_needed():
+    program = (
+        "import sys, autodiff_compiler as ms\n"
+        "assert 'gast' not in sys.modules and 'autodiff_compiler.pipeline' not in sys.modules\n"
+        "assert {'check_grads', 'differentiable'} <= set(dir(ms))\n"
+        "(ms.Tensor(2.0) * 3).asnumpy()\n"
+        "assert 'gast' not in sys.modules\n"
+        "ms.differentiable\n"
+        "assert 'gast' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,12 +1,13 @@
 """The socket through which low floors start the compiler.
 
 A ``Cell`` called in graph mode, or a ``GradOperation`` called at all, needs the whole compiler,
-which lives many floors above. It asks here; ``api`` plugs the compiler in.
+which lives many floors above. It asks here; ``api`` plugs the compiler in, and is imported when it
+is first needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 
@@ -27,6 +28,7 @@ class Engine(Protocol):
 
 
 _installed: list[Engine] = []
+_loaders: list[Callable[[], object]] = []
 
 
 def install(engine: Engine) -> None:
@@ -34,8 +36,15 @@ def install(engine: Engine) -> None:
     _installed[:] = [engine]
 
 
+def install_on_demand(load: Callable[[], object]) -> None:
+    """``load`` is called when an engine is first asked for, and installs one."""
+    _loaders[:] = [load]
+
+
 def engine() -> Engine:
     """The engine that serves."""
+    for load in [] if _installed else _loaders:
+        load()
     if not _installed:
         raise RuntimeError("no compiler is installed; import autodiff_compiler first")
     return _installed[0]
