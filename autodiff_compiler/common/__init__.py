@@ -2,6 +2,11 @@
 
 from autodiff_compiler.common import dtype
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.checkpoint import (
+    load_checkpoint,
+    load_param_into_net,
+    save_checkpoint,
+)
 from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
 from autodiff_compiler.common.context import (
     GRAPH_MODE,
@@ -34,6 +39,7 @@ __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "Cell", "CellDict", "CellList", "Generator", "Parameter",
     "ParameterTuple", "SequentialCell", "Tensor", "default_generator", "dtype", "dtype_to_nptype",
     "dtype_to_pytype", "get_context", "get_rng_state", "get_seed", "initial_seed", "initializer",
-    "jit_class", "manual_seed", "mutable", "pytype_to_dtype", "seed", "set_context",
-    "set_rng_state", "set_seed", "tensor",
+    "jit_class", "load_checkpoint", "load_param_into_net", "manual_seed", "mutable",
+    "pytype_to_dtype", "save_checkpoint", "seed", "set_context", "set_rng_state", "set_seed",
+    "tensor",
 ]  # fmt: skip

@@ -101,6 +101,11 @@ class Cell:
         what it returns, unless that is None, takes the place of ``grad_input``."""
         return register(self, "backward", hook_fn, "register_backward_hook")
 
+    @property
+    def cls_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
     def _hooked(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """``construct`` with the hooks of forward."""
         for hook in self._hooks:
@@ -291,6 +296,21 @@ class Cell:
         """Whether gradients are wanted; parameters are not changed."""
         self.requires_grad = requires_grad
         return self
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """The parameters by themselves: their values are there from the beginning."""
+        return {parameter: parameter for parameter in self.get_parameters()}
+
+    def check_names(self) -> None:
+        """Refuses two parameters of one name with a ValueError."""
+        names: set[str] = set()
+        for parameter in self.get_parameters():
+            if parameter.name in names:
+                raise ValueError(
+                    f"The value of {parameter} is {parameter.name}, which is already taken; give "
+                    "each parameter a name of its own."
+                )
+            names.add(parameter.name)
 
     def set_inputs(self, *inputs: Any, **named: Any) -> None:
         """Accepted for compatibility: the compiler reads types from each call."""

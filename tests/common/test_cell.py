@@ -3,8 +3,10 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
+import autodiff_compiler as ms
 from autodiff_compiler.common import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -296,3 +298,39 @@ def test_cell_dict():
     assert len(cell.cd) == 2
     with pytest.raises(TypeError):
         cell.cd["c"] = 3
+
+
+# ---- what models use beside
+
+
+def test_names_and_values_that_are_there() -> None:
+    net = ms.nn.Dense(2, 3)
+    assert net.cls_name == "Dense" and list(net.init_parameters_data()) == [net.weight, net.bias]
+    net.check_names()
+    net.bias.name = "weight"
+    with pytest.raises(ValueError, match="already taken"):
+        net.check_names()
+
+
+def test_copies_and_shared_parts() -> None:
+    class Shared(ms.nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = Parameter(np.array([2.0], np.float32))
+            self.inner = ms.nn.Dense(1, 1, has_bias=False)
+            self.twice = ms.nn.SequentialCell(self.inner, self.inner)
+
+        def construct(self, x):  # type: ignore[no-untyped-def]
+            return self.twice(x) * self.w * self.w
+
+    net = Shared()
+    net.inner.weight.set_data(Tensor(np.array([[3.0]], np.float32)))
+    other = copy.deepcopy(net)
+    assert other.inner is other.twice[1] and other.inner is not net.inner
+    weights = ms.ParameterTuple(other.trainable_params())
+    assert [weight.name for weight in weights] == ["w", "twice.0.weight"]
+    found = ms.GradOperation(get_by_list=True)(other, weights)(Tensor(np.ones((1, 1), np.float32)))
+    assert [gradient.asnumpy().item() for gradient in found] == [36.0, 24.0]
+    other.inner.weight.requires_grad = False
+    assert other.trainable_params() == [other.w]
+    assert net.inner.weight.requires_grad

@@ -29,7 +29,7 @@ FLOORS = (
     ("operators: declare structure families control containers",),
     (
         "common: hooks context dtype engine convert printing indexing eager tensor seed "
-        "initializer mutable parameter cell containers",
+        "initializer mutable parameter cell containers checkpoint",
     ),
     ("ops:", "numpy:", "nn:"),
     (

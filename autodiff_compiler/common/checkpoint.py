@@ -1,0 +1,137 @@
+"""Checkpoints: the Parameters of a net in a file, and back.
+
+A file is an archive of NumPy's (``.npz``, by whatever name) of one array for each name; nothing in
+it is executed when it is read. It is written beside its place and moved there as a whole, and a
+net takes new values only when all of them fit.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
+
+
+def save_checkpoint(save_obj: Any, ckpt_file_name: str | os.PathLike[str]) -> None:
+    """Writes a Cell, a dict of Tensors by name, or a list of {'name', 'data'} to a file.
+
+    A file of that name is replaced, or stays as it was if anything goes wrong.
+    """
+    arrays = {name: np.asarray(data.asnumpy()) for name, data in _named(save_obj)}
+    place = Path(ckpt_file_name)
+    if not place.parent.is_dir():
+        raise ValueError(f"For 'save_checkpoint', there is no directory '{place.parent}'.")
+    handle, beside = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, place)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _named(save_obj: Any) -> Iterable[tuple[str, Tensor]]:
+    if isinstance(save_obj, Cell):
+        pairs = [(p.name, p) for p in save_obj.get_parameters()]
+    elif isinstance(save_obj, Mapping):
+        pairs = list(save_obj.items())
+    elif isinstance(save_obj, (list, tuple)):
+        pairs = [(item["name"], item["data"]) for item in save_obj]
+    else:
+        raise TypeError(
+            "For 'save_checkpoint', the 'save_obj' must be a Cell, a dict or a list, but got "
+            f"{type(save_obj)}."
+        )
+    for name, data in pairs:
+        if not isinstance(name, str) or not isinstance(data, Tensor):
+            raise TypeError(
+                f"For 'save_checkpoint', a Tensor by its name is needed, but got {name!r} with "
+                f"{type(data)}."
+            )
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("For 'save_checkpoint', two Parameters have one name.")
+    return pairs
+
+
+def load_checkpoint(
+    ckpt_file_name: str | os.PathLike[str], net: Cell | None = None, strict_load: bool = False
+) -> dict[str, Parameter]:
+    """The Parameters of a file by their names; ``net``, if given, takes their values.
+
+    A file that is damaged or no checkpoint is a ValueError, and the net stays as it was.
+    """
+    place = Path(ckpt_file_name)
+    if not place.is_file():
+        raise ValueError(f"For 'load_checkpoint', the checkpoint file: {place} does not exist.")
+    found: dict[str, Parameter] = {}
+    try:
+        with zipfile.ZipFile(place) as archive:
+            for member in archive.namelist():
+                with archive.open(member) as file:
+                    array = np.lib.format.read_array(file, allow_pickle=False)
+                name = member.removesuffix(".npy")
+                found[name] = Parameter(Tensor(array), name=name)
+    except (zipfile.BadZipFile, ValueError, EOFError, OSError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"Failed to read the checkpoint file {place}: it is damaged, or no checkpoint "
+            f"({error})."
+        ) from error
+    if net is not None:
+        load_param_into_net(net, found, strict_load)
+    return found
+
+
+def load_param_into_net(
+    net: Cell, parameter_dict: Mapping[str, Parameter], strict_load: bool = False
+) -> tuple[list[str], list[str]]:
+    """Gives the Parameters of a net the values of those of the same names.
+
+    Returns the names of the net that got none, and the names that the net does not have. Another
+    shape is a RuntimeError, with ``strict_load`` another dtype, too; then nothing is changed.
+    """
+    if not isinstance(net, Cell):
+        raise TypeError(
+            f"For 'load_param_into_net', the argument 'net' should be a Cell, but got {type(net)}."
+        )
+    for name, value in parameter_dict.items():
+        if not isinstance(name, str) or not isinstance(value, Parameter):
+            raise TypeError(
+                "For 'load_param_into_net', the 'parameter_dict' must be of Parameters by name, "
+                f"but got {name!r} with {type(value)}."
+            )
+    have = {parameter.name: parameter for parameter in net.get_parameters()}
+    for name, value in parameter_dict.items():
+        if name not in have:
+            continue
+        for what, one, other in (
+            ("shape", have[name].shape, value.shape),
+            ("type", have[name].dtype, value.dtype),
+        ):
+            if one != other and (what == "shape" or strict_load):
+                raise RuntimeError(
+                    f"For 'load_param_into_net', {name} in the argument 'net' should have the same "
+                    f"{what} as in the argument 'parameter_dict', but got {one} and {other}."
+                )
+    for name, value in parameter_dict.items():
+        if name in have:
+            have[name].set_data(value)
+    missing = [name for name in have if name not in parameter_dict]
+    return missing, [name for name in parameter_dict if name not in have]
+
+
+__all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]

@@ -1,0 +1,78 @@
+"""Checkpoints: there and back, what is refused, and that nothing is left half done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Parameter, Tensor, nn
+
+
+def net() -> nn.Cell:
+    return nn.SequentialCell(nn.Dense(2, 3), nn.BatchNorm1d(3))
+
+
+def values(cell: nn.Cell) -> list[list[float]]:
+    return [parameter.asnumpy().ravel().tolist() for parameter in cell.get_parameters()]
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    one, other, path = net(), net(), tmp_path / "a.ckpt"
+    ms.save_checkpoint(one, path)
+    found = ms.load_checkpoint(str(path))
+    assert list(found) == [parameter.name for parameter in one.get_parameters()]
+    assert found["0.weight"].shape == (3, 2) and found["0.weight"].dtype == ms.float32
+    assert ms.load_param_into_net(other, found) == ([], [])
+    assert values(other) == values(one)
+    third = net()
+    ms.load_checkpoint(path, third)
+    assert values(third) == values(one)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.ckpt"]
+    ms.save_checkpoint([{"name": "n", "data": Tensor([1, 2])}], path)
+    assert ms.load_checkpoint(path)["n"].asnumpy().tolist() == [1, 2]
+
+
+def test_names_that_do_not_meet() -> None:
+    given = {"0.bias": Parameter(np.ones(3, np.float16)), "more": Parameter(np.ones(1, np.float32))}
+    cell = net()
+    missing, unknown = ms.load_param_into_net(cell, given)
+    assert unknown == ["more"] and "0.bias" not in missing and "0.weight" in missing
+    assert values(cell)[1] == [1, 1, 1]
+
+
+def test_a_net_stays_as_it_was(tmp_path: Path) -> None:
+    cell = net()
+    before = values(cell)
+    wrong = {"0.bias": Parameter(np.ones(3, np.float32)), "0.weight": Parameter(np.ones(2))}
+    with pytest.raises(RuntimeError, match="0.weight .* should have the same shape"):
+        ms.load_param_into_net(cell, wrong)
+    half = {"0.bias": Parameter(np.ones(3, np.float16))}
+    with pytest.raises(RuntimeError, match="the same type"):
+        ms.load_param_into_net(cell, half, strict_load=True)
+    path = tmp_path / "a.ckpt"
+    ms.save_checkpoint(net(), path)
+    whole = path.read_bytes()
+    for text in (b"hello", whole[: len(whole) // 2], whole[:80] + b"\xff" * 20 + whole[100:]):
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match="it is damaged, or no checkpoint"):
+            ms.load_checkpoint(path, cell)
+    assert values(cell) == before
+    np.savez(path.open("wb"), a=np.array([object()]))
+    with pytest.raises(ValueError, match="damaged"):
+        ms.load_checkpoint(path)
+
+
+def test_a_file_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.ckpt"
+    ms.save_checkpoint({"w": Tensor([1.0])}, path)
+    with pytest.raises(TypeError, match="a Tensor by its name"):
+        ms.save_checkpoint({"w": np.ones(2)}, path)
+    with pytest.raises(ValueError, match="no directory"):
+        ms.save_checkpoint(net(), tmp_path / "none" / "a.ckpt")
+    with pytest.raises(ValueError, match="does not exist"):
+        ms.load_checkpoint(tmp_path / "b.ckpt")
+    assert ms.load_checkpoint(path)["w"].asnumpy().tolist() == [1.0]
+    assert len(list(tmp_path.iterdir())) == 1
