@@ -16,7 +16,7 @@ from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import Shape
-from autodiff_compiler.operators import compare, draws, elementwise, indexing, structure
+from autodiff_compiler.operators import compare, draws, elementwise, indexing
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.ops import arrays, ordering, reductions
 from autodiff_compiler.ops._shapes import (
@@ -225,16 +225,14 @@ def _sizes(shape: Any) -> tuple[Any, ...]:
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
 
 
-def normal_like(input: Any, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Any:
-    """Normally distributed numbers in the shape and dtype of input."""
-    return drawn_like("normal", input, generator) * std + mean
+def normal_like(self: Any, mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None) -> Any:
+    """Normally distributed numbers in this shape and dtype."""
+    return drawn_like("normal", self, generator) * std + mean
 
 
-def uniform_like(input: Any, low: Any = 0.0, high: Any = 1.0, generator: Any = None) -> Any:
-    """Evenly distributed numbers in the shape and dtype of input."""
-    return structure.cast(
-        drawn_like("uniform", input, generator) * (high - low) + low, dtype=dtype_of(input)
-    )
+def uniform_like(self: Any, from_: Any = 0.0, to: Any = 1.0, *, generator: Any = None) -> Any:
+    """Evenly distributed numbers from ``from_`` up to and without ``to``, in this shape."""
+    return drawn_like("uniform", self, generator) * (to - from_) + from_
 
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops import parts
+from autodiff_compiler.ops import draws, parts
 from autodiff_compiler.ops._shapes import dtype_of, shape_of
 from autodiff_compiler.ops.methods import METHODS
 
@@ -52,8 +52,9 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
     **{f"{name}_": METHODS[name] for name in
        ("clamp", "div", "exp", "floor", "mul", "sigmoid", "tanh")},
     "add_": add_, "copy_": copy_, "fill_": fill_, "index_add_": index_add_,
+    "masked_fill_": METHODS["masked_fill"], "normal_": draws.normal_like,
     "scatter_": parts.scatter, "scatter_add_": parts.scatter_add_elements, "sub_": sub_,
-    "zero_": zero_,
+    "uniform_": draws.uniform_like, "zero_": zero_,
 }  # fmt: skip
 
 

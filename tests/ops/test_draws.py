@@ -194,6 +194,24 @@ def test_hard_gumbel_softmax_is_one_hot_with_the_soft_gradient() -> None:
     assert hard.asnumpy() == pytest.approx((chosen * weight.asnumpy()).sum(), rel=1e-6)
 
 
+def test_tensors_filled_in_place() -> None:
+    set_seed(8)
+    x = ops.zeros(MANY)
+    fills = ((lambda: x.normal_(3.0, 2.0), 3.0, 2.0), (lambda: x.uniform_(1, 4), 2.5, 0.866))
+    for fill, mean, spread in fills:
+        assert fill() is x
+        assert abs(x.asnumpy().mean() - mean) < 0.1
+        assert abs(x.asnumpy().std() - spread) < 0.05
+    assert x.masked_fill_(x > 2.0, -1.0) is x and x.asnumpy().max() <= 2.0
+
+    def fn(x: Any, scale: Any) -> Any:
+        noise = x * 1.0
+        noise.uniform_(1.0, scale.sum()).masked_fill_(x > 1.0, 0.5)
+        return noise * x
+
+    check_grads(fn, (X, Tensor([2.0, 1.5])), order=2)
+
+
 def test_a_gradient_through_rejections_is_refused() -> None:
     with pytest.raises(NoDerivative):
         value_and_grad(lambda alpha: ops.gamma((2,), alpha, 1.0))(Tensor(2.0))
