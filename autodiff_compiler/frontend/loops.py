@@ -59,7 +59,7 @@ class Loops(Rollable):
                 items = self.sequence(self.evaluate(node.iter))
             if items is None:
                 raise self._unrollable(reason, span)
-            self._unroll(node, iter(items))
+            self._unroll(node, self._held(items))
 
     def _try_to_roll(self, node: Any, walk: Walk | None) -> Exception | None:
         """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
@@ -89,8 +89,10 @@ class Loops(Rollable):
         around, awaited, countable = set(self.loop_params), self.frame.awaited, self.countable
         self.frame.awaited |= set(self._stored(node))
         try:
+            writes = len(self.world.memory.writes)
             with self.builder.at(self.source.span(node)), self.builder.block() as ops:
                 self._roll(node, walk, grown)
+                self._refuse_writes(walk, self.world.memory.writes[writes:])
         except (NeedStatic, CannotRoll) as reason:
             del self.world.problems[told:]
             self.state = base
@@ -102,6 +104,16 @@ class Loops(Rollable):
             self.loop_params, self.frame.awaited, self.countable = around, awaited, countable
         self.builder.ops.extend(ops)
         return None
+
+    def _refuse_writes(self, walk: Walk | None, writes: Sequence[frozenset[Any]]) -> None:
+        """A loop reads its tensor row by row, and each row as it was before the loop."""
+        memory = self.world.memory.of_all(() if walk is None else walk.reads)
+        if any(memory & write for write in writes):
+            raise self.fail(
+                UnsupportedSyntax,
+                "the body of this loop writes to what the loop goes through",
+                "loop over a copy, or over range(len(x)) and read x[i]",
+            )
 
     def _unrollable(self, reason: Exception, span: Any) -> Exception:
         if isinstance(reason, NeedStatic):
@@ -269,7 +281,15 @@ class Loops(Rollable):
             else:
                 yield from self.sequence(value)
         else:
-            yield from self.sequence(value)
+            yield from self._held(self.sequence(value))
+
+    def _held(self, items: Sequence[Any]) -> Iterator[Any]:
+        """Items in a variable of the loop's own, where a write to one of them shows."""
+        name = f"<items {next(self.world.refs)}>"
+        self.state.names[name] = tuple(items)
+        for place in range(len(items)):
+            yield self.certainly(self.state.names[name])[place]
+        self.state.names.pop(name, None)
 
     def _items_at(self, ref: Ref, places: Iterable[int]) -> Iterator[Any]:
         """The items of a list at the moment at which each is asked for."""

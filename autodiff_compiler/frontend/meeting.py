@@ -73,8 +73,11 @@ def list_type(contents: Any) -> ListType | None:
     are no values."""
     if isinstance(contents, Value):
         return contents.type if isinstance(contents.type, ListType) else None
+    items = contents.items if isinstance(contents, Listed) else contents
+    if not isinstance(items, tuple):  # lost on the way
+        return None
     joined: Type | None = UNDEFINED
-    for item in contents.items if isinstance(contents, Listed) else contents:
+    for item in items:
         type_ = _item_type(item)
         if type_ is None or joined is None:
             return None

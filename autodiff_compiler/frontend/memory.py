@@ -23,6 +23,8 @@ class Memory:
 
     def __init__(self) -> None:
         self.table: dict[Value, frozenset[Hashable]] = {}
+        #: The memories that were written to, in order.
+        self.writes: list[frozenset[Hashable]] = []
 
     def of(self, value: Any) -> frozenset[Hashable]:
         """What ``value`` may be; for a list or tuple, what its items may be."""
@@ -79,6 +81,7 @@ def written(low: Any, memory: frozenset[Hashable], owner: Any = None, new: Any =
 
     if not memory:
         return
+    low.world.memory.writes.append(memory)
     state.names = {name: seen(name, thing) for name, thing in state.names.items()}
     state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in state.heap.items()})
     for frame in low.waiting:

@@ -93,3 +93,21 @@ def gradient_of_a_writer(x):
         return a * a * a
 
     return grad(write)(x * 1)
+
+
+@case(t(3))
+def written_while_a_tuple_that_holds_it_is_walked(x):
+    y = x * 1
+    total = x
+    for v in (x * 2, y, ops.sin(y)):
+        y[0] = ops.sum(total)
+        total = total * v
+    return total * y
+
+
+@case(t(3), 2)
+def picked_from_a_list_and_written(x, n):
+    items = [x * 1, x * 2]
+    for i in range(n):
+        items[i][0] = ops.sum(x)
+    return items[0] * items[1]

@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from tests.fuzz.expressions import Expressions
 
 HEAD = """from autodiff_compiler import ops
-from tests.fuzz.surroundings import POWER, Base, blend, filled, grown, ordered, repeated
+from tests.fuzz.surroundings import POWER, Base, Scaled, blend, filled, grown, ordered, repeated
 """
 SIMPLE = (
-    "bool", "count", "dict", "extend", "filling", "function", "grown", "in_place", "inner", "item",
-    "lambda", "list", "list_item", "matrix", "nested", "pair", "pop", "scalar", "second_name",
-    "swap", "vector", "vector", "vector", "vector",
+    "bool", "context", "count", "dict", "extend", "filling", "function", "gathered", "grown",
+    "in_place", "inner", "item", "lambda", "list", "list_item", "match", "matrix", "maybe",
+    "method", "nested", "pair", "pick", "pop", "scalar", "second_name", "swap", "vector",
+    "vector", "vector", "vector", "walked",
 )  # fmt: skip
 NESTED = ("branch", "branch", "branch", "loop", "loop", "loop", "while")
 
@@ -128,6 +129,79 @@ class Writer(Expressions):
             self.put(indent, f"{name}['{self.one('p', 'q')}'] {self.one('', '*')}= {self.stored()}")
             return
         self.assign(indent, "d", f"{{'p': {self.vector(1)}, 'q': {self.vector(1)}}}")
+
+    def put_gathered(self, indent: int) -> None:
+        """A list that grows, shrinks and is read by position in a loop of unknown length."""
+        self.count += 1
+        name, i = f"L{self.count}", f"i{self.count}"
+        self.put(indent, f"{name} = [{self.one('', self.vector(1))}]")
+        self.put(indent, f"for {i} in range({self.int()}):")
+        with self.within(dict(self.scope) | {i: "n"}, self.locked, self.inner):
+            item = f"ops.sin({self.vector(1)})"
+            place = self.one("-1", "0", f"{i} % len({name})")
+            self.put(indent + 1, f"if len({name}) > 0 and ({self.test()}):")
+            changes = (f"{name}[{place}] = {name}[-1] * {item}", f"{name}.append({name}[{place}])",
+                       f"{name}.pop()", f"{name}.insert(0, {item})",
+                       f"{name} = {name} + [{item}, {name}[{place}] * 0.5]")  # fmt: skip
+            self.put(indent + 2, self.one(*changes))
+            self.put(indent + 1, self.one(f"{name}.append({item})", f"{name} += [{item}]"))
+        self.put(indent, f"{name}.append({self.vector(1)})")
+        self.scope[name] = "L"
+
+    def put_pick(self, indent: int) -> None:
+        for name in self.some("L", 1):
+            self.put(indent, f"{name}.append({self.vector(1)})")
+            self.assign(indent, "v", f"{name}[{self.int()} % len({name})] * 0.7")
+
+    def put_walked(self, indent: int) -> None:
+        self.count += 1
+        for name in self.some("L", 1):
+            total, item = f"v{self.count}", f"v{self.count}_"
+            head = self.one(f"{item} in {name}", f"{item} in reversed({name})")
+            made = self.one(f"[q * 0.5 for q in {name}]", f"{name}[1:]", f"{name}[::-1] + {name}")
+            self.put(indent, f"{total} = {self.vector(1)}")
+            self.put(indent, f"for {head if self.chance(0.5) else f'{item} in {made}'}:")
+            self.put(indent + 1, f"{total} = ops.tanh({total} * {item} + {self.vector(1)})")
+            self.scope[total] = "v"
+
+    def put_maybe(self, indent: int) -> None:
+        """A variable that is set and read on one way only."""
+        self.count += 1
+        name, test = f"u{self.count}", f"b{self.count}"
+        self.put(indent, f"{test} = {self.test()}")
+        self.put(indent, f"if {test}:")
+        self.put(indent + 1, f"{name} = {self.stored()}")
+        target = self.target("v")
+        self.put(indent, f"{target} = {name} * {self.vector(1)} if {test} else {self.vector(1)}")
+        self.scope |= {target: "v", test: "b"}
+
+    def put_match(self, indent: int) -> None:
+        target = self.target("v")
+        self.put(indent, f"match {self.int()}:")
+        cases = ["0", "1 | 3", f"q if q > 1 and {self.test()}", "_"]
+        for pattern in cases:
+            self.put(indent + 1, f"case {pattern}:")
+            self.put(indent + 2, f"{target} = {self.stored()}")
+        self.scope[target] = "v"
+
+    def put_context(self, indent: int) -> None:
+        self.count += 1
+        name, target = f"c{self.count}", self.target("v")
+        self.put(indent, f"with Scaled({self.vector(1)}) as {name}:")
+        self.put(indent + 1, f"{target} = ops.sin({name}.by * {self.vector(1)})")
+        self.scope[target] = "v"
+
+    def put_method(self, indent: int) -> None:
+        for name in self.free("v")[-1:]:
+            self.put(indent, f"{name} = {name} * 1.0")
+            other = self.target("v")
+            if other != name:
+                self.put(indent, f"{other} = {name}")
+                self.scope[other] = "v"
+            by = self.vector(1)
+            calls = (f"add_({by})", f"mul_({by}).tanh_()", f"sub_({by}, alpha=0.5)", "sigmoid_()",
+                     "zero_()", f"copy_({by})", f"clamp_(-0.5, 0.5).add_({by})")  # fmt: skip
+            self.put(indent, f"{name}.{self.one(*calls)}")
 
     def put_nested(self, indent: int) -> None:
         for name in self.some("L", 1):
