@@ -196,6 +196,12 @@ class Access(Comparisons):
         if isinstance(owner, Above) or isinstance(owner, Ref) and owner.kind == "object":
             return self.object_attribute(owner, name)
         if isinstance(owner, Ref):
+            kind = {"list": list, "dict": dict}[owner.kind]
+            if not hasattr(kind, name):
+                raise self.fail(
+                    UnknownAttribute, f"a {owner.kind} has no attribute '{name}'",
+                    suggested(name, dir(kind)) or f"use a method that every {owner.kind} has",
+                )  # fmt: skip
             return HeapMethod(owner, name)
         if isinstance(owner, Value):
             return self._value_attribute(owner, name)
@@ -291,9 +297,9 @@ class Access(Comparisons):
                 return self.new_list(found) if isinstance(key, slice) else found
             return self.lifted(self.world.item(container, key))
         except (LookupError, TypeError) as error:
-            raise self._no_item(container, key, error) from None
+            raise self.no_item(container, key, error) from None
 
-    def _no_item(self, container: Any, key: Any, error: Exception) -> CompileError:
+    def no_item(self, container: Any, key: Any, error: Exception) -> CompileError:
         """What is said of an item that is not there."""
         if isinstance(error, KeyError):
             keys = ", ".join(map(repr, container))

@@ -64,7 +64,8 @@ def _len(low: Access, value: Any) -> Any:
         if isinstance(shape, Value):
             return numbers.shape_item(shape, at=0)
         if not shape:
-            raise low.fail(DTypeError, "Not support len of a 0-D tensor")
+            raise low.fail(DTypeError, "Not support len of a 0-D tensor",
+                           "a 0-d tensor is one number")  # fmt: skip
         return shape[0]
     return len(value)
 

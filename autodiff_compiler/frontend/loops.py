@@ -193,7 +193,7 @@ class Loops(Rollable):
         if isinstance(shape, Value):
             return numbers.shape_item(shape, at=0)
         if not shape:
-            raise self.fail(DTypeError, "iteration over a 0-d tensor")
+            raise self.fail(DTypeError, "iteration over a 0-d tensor", "a 0-d tensor is one number")
         return shape[0]
 
     def _combined(self, iterable: Iteration) -> Walk | list[Any]:

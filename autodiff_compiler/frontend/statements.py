@@ -106,7 +106,7 @@ class Statements(Loops):
         try:
             del changed[self.static(key, "the key of a deleted item")]
         except LookupError as error:
-            raise self.translate(error, "this item cannot be deleted") from None
+            raise self.no_item(contents, key, error) from None
         self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
 
     def exec_Import(self, node: Any) -> None:
@@ -251,6 +251,8 @@ class Statements(Loops):
             try:
                 changed[key] = value
             except (LookupError, TypeError, ValueError) as error:
+                if isinstance(error, IndexError):
+                    raise self.no_item(contents, key, error) from None
                 raise self.translate(error, "this item cannot be set") from None
             self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
         elif isinstance(owner, Value) and isinstance(owner.type, ArrayType):

@@ -2,8 +2,6 @@
 
 import random
 import time
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -307,75 +305,3 @@ def sensitivity_of_another_shape(x):
 @refused(X)
 def sensitivity_of_another_dtype(x):
     return ops.GradOperation(sens_param=True)(ops.sin)(x, ops.cast(x, np.float64))
-
-
-# ---- objects
-
-
-@dataclass(frozen=True)
-class Frozen:
-    left: Any
-    right: Any = 2.0
-
-
-class Counter:
-    def __init__(self, start):
-        self.count = start
-
-    @property
-    def doubled(self):
-        return self.count * 2
-
-
-@refused(X)
-def sets_a_frozen_attribute(x):
-    pair = Frozen(x)
-    pair.left = x * 2
-    return pair.left
-
-
-@refused(X)
-def sets_a_property(x):
-    counter = Counter(x)
-    counter.doubled = x
-    return counter.count
-
-
-@refused(X)
-def attribute_that_an_object_has_not(x):
-    return Counter(x).cuont * x
-
-
-@refused(X)
-def object_with_too_few_arguments(x):
-    return Frozen(right=x).right * Counter().count
-
-
-@refused(X)
-def returns_an_object(x):
-    return Counter(x)
-
-
-@refused(X)
-def unpacks_an_object(x):
-    a, b = Counter(x)
-    return a * b
-
-
-@refused(X)
-def orders_objects(x):
-    return x if Counter(x) < Counter(x) else x * 2
-
-
-@refused(X)
-def object_by_two_ways(x):
-    made = Counter(x) if ops.sum(x) > 0 else Frozen(x)
-    return made.count
-
-
-@refused(X)
-class ReadsAnAttributeBeforeItIsSet(nn.Cell):
-    def construct(self, x):
-        y = self.kept * x
-        self.kept = y
-        return y

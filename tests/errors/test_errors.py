@@ -15,7 +15,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import errors, nn, ops
 from autodiff_compiler.ir.opdef import OPERATORS
-from tests.errors import refused, refused_too  # noqa: F401
+from tests.errors import refused, refused_objects, refused_too  # noqa: F401
 from tests.errors.cases import REFUSED, Refused
 
 MESSAGES = Path(__file__).parent / "messages.txt"

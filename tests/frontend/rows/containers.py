@@ -184,3 +184,40 @@ def index_with_list(x):
 @row("list comp with if", of(1.5, -2.5))
 def comprehension_with_a_run_time_test(x):
     return sum([part * x for part in (x[0], x[1]) if part > 0])
+
+
+@row("list methods")
+def list_methods(x):
+    ks = [3, 1, 3]
+    copied = ks.copy()
+    copied.remove(1)
+    ks.clear()
+    empty = not ks and not {} and bool([0])
+    return x * copied.index(3) + x * copied.count(3) * x if empty else x
+
+
+@row("dict methods")
+def dict_copy_pop_setdefault(x):
+    table = {"a": x, **{"b": x * x}}
+    other = table.copy()
+    first = other.pop("a")
+    other.setdefault("c", first * 2)
+    other.update({"d": x}, e=2.0)
+    return table["a"] * other["b"] * other["c"] * other["d"] * other["e"] * len(table)
+
+
+@row("comparison of containers")
+def compares_containers(x):
+    same = [1, (2, {"a": 3})] == [1, (2, {"a": 3})] and {"a": 1} != {"b": 1} and [1] != (1,)
+    short = [x, x] == [x] or {"a": x} == {"b": x} or (1, x) == (2, x)
+    return x * x if same and not short and x != None and not x == "a" else x  # noqa: E711
+
+
+@row("chained compare")
+def chained_compare_of_known_numbers(x):
+    return x if 3 < 2 < x.sum() or x.sum() < 1 < 0 else x * x
+
+
+@row("min/max default")
+def extreme_of_nothing(x):
+    return x * max([], default=2.5) * min((), default=x)

@@ -210,3 +210,50 @@ def returns_int(x):
 @row("return str", gradient=lambda x: 0 * x)
 def returns_str(x):
     return "three"
+
+
+@ms.jit
+def jitted(v, k=2.0):
+    return v * v * k
+
+
+class WithJit(nn.Cell):
+    @ms.jit
+    def inner(self, v):
+        return ops.sin(v)
+
+    def construct(self, x):
+        return self.inner(x) * jitted(x) * jitted(x, k=x)
+
+
+row("jit function")(WithJit)
+
+
+@row("Tensor of a value")
+def tensor_of_a_value(x):
+    return Tensor(x) * Tensor(x, ms.float32) * Tensor(float(x.shape[0]), ms.float32)
+
+
+@row("decorator inner fn")
+def wraps_inside(x):
+    def doubled(fn):
+        @functools.wraps(fn)
+        def both(*args, **kwargs):
+            return fn(*args, **kwargs) * 2
+
+        return both
+
+    @doubled
+    @doubled
+    def square(v, k=1.0):
+        return v * v * k
+
+    return square(x, k=x)
+
+
+@row("__name__ of an inner function")
+def name_of_an_inner_function(x):
+    def helper(v):
+        return v * v
+
+    return helper(x) if helper.__name__ == "helper" else x

@@ -148,3 +148,54 @@ def dataclass_with_factory(x):
     one, other = Range(x.sum(), high=x), Range(x.sum(), high=x)
     one.steps.append(x * 3)
     return one.width * len(other.steps) + one.steps[0] * other.width
+
+
+class Bag:
+    """Falsy while it is empty, and shown by its size."""
+
+    scale = 2.5
+
+    def __init__(self, *parts):
+        self.parts = list(parts)
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __str__(self):
+        return f"a bag of {len(self)}"
+
+
+class Switch:
+    def __init__(self, on):
+        super().__init__()
+        self.on = on
+
+    def __bool__(self):
+        return self.on
+
+
+@row("truth and text of an object")
+def truth_of_an_object(x):
+    bag, none = Bag(x, x * x), Bag()
+    if bag and not none and Switch(True) and not Switch(False) and f"{bag}" == "a bag of 2":
+        return bag.parts[1] * bag.scale
+    return x
+
+
+@row("truth and text of an object")
+def truth_at_run_time(x):
+    return x * x if Switch(bool(x.sum() > 0)) else x
+
+
+@dataclass
+class Derived:
+    left: float
+    total: float = field(init=False)
+
+    def __post_init__(self):
+        self.total = self.left * self.left
+
+
+@row("dataclass made inside")
+def dataclass_with_a_derived_field(x):
+    return Derived(x).total * (Derived(1.0) == Derived(1.0)) + x * (Derived(1.0) != Derived(2.0))

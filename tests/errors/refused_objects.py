@@ -1,0 +1,148 @@
+"""Programs that are refused for what they do with objects, lists and methods."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler import nn, ops
+from tests.errors.cases import refused
+
+X = np.array([0.5, 1.5, -0.5], np.float32)
+ONE = np.array([0.5], np.float32)
+
+
+# ---- objects
+
+
+@dataclass(frozen=True)
+class Frozen:
+    left: Any
+    right: Any = 2.0
+
+
+class Counter:
+    def __init__(self, start):
+        self.count = start
+
+    @property
+    def doubled(self):
+        return self.count * 2
+
+
+@refused(X)
+def sets_a_frozen_attribute(x):
+    pair = Frozen(x)
+    pair.left = x * 2
+    return pair.left
+
+
+@refused(X)
+def sets_a_property(x):
+    counter = Counter(x)
+    counter.doubled = x
+    return counter.count
+
+
+@refused(X)
+def attribute_that_an_object_has_not(x):
+    return Counter(x).cuont * x
+
+
+@refused(X)
+def object_with_too_few_arguments(x):
+    return Frozen(right=x).right * Counter().count
+
+
+@refused(X)
+def returns_an_object(x):
+    return Counter(x)
+
+
+@refused(X)
+def unpacks_an_object(x):
+    a, b = Counter(x)
+    return a * b
+
+
+@refused(X)
+def orders_objects(x):
+    return x if Counter(x) < Counter(x) else x * 2
+
+
+@refused(X)
+def object_by_two_ways(x):
+    made = Counter(x) if ops.sum(x) > 0 else Frozen(x)
+    return made.count
+
+
+@refused(X)
+class ReadsAnAttributeBeforeItIsSet(nn.Cell):
+    def construct(self, x):
+        y = self.kept * x
+        self.kept = y
+        return y
+
+
+# ---- rows, ranges and methods
+
+
+@refused(ONE)
+def length_of_a_number(x):
+    return x * len(x[0])
+
+
+@refused(ONE)
+def iterates_over_a_0d_tensor(x):
+    for part in x[0]:
+        x = x * part
+    return x
+
+
+@refused(X)
+def keyword_of_a_list_method(x):
+    items = [x]
+    items.append(item=x)
+    return items[0]
+
+
+@refused(X)
+def deletes_an_item_that_is_not_there(x):
+    table = {"a": x}
+    del table["b"]
+    return table["a"]
+
+
+@refused(X)
+def sets_an_item_that_is_not_there(x):
+    items = [x]
+    items[3] = x
+    return items[0]
+
+
+@refused(X)
+def deletes_an_item_of_a_tensor(x):
+    y = x * 2
+    del y[0]
+    return y
+
+
+@refused(X)
+def method_that_a_list_has_not(x):
+    items = [x]
+    items.push(x)
+    return items[0]
+
+
+@refused(X)
+def object_without_arguments(x):
+    return Plain(x).k
+
+
+@refused(X)
+def python_function_on_a_tensor(x):
+    return x * oct(x)
+
+
+class Plain:
+    k = 2.0
