@@ -369,3 +369,10 @@ def tuple_by_tensor(x):
 @row("list index by tensor int")
 def list_by_tensor(x):
     return [x, x * x, ops.sin(x)][Tensor(2)] * x
+
+
+@row("inplace method add_")
+def in_place_add(x):
+    y = x * x
+    y.add_(x)
+    return y * x
