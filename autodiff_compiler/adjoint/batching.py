@@ -246,7 +246,10 @@ def batch_call(sweep: BatchSweep, op: Op) -> bool:
     """A call of the callee for a batch."""
     mapped = tuple(map(sweep.differs, op.operands))
     made = sweep.batching.function(op.attrs["callee"], mapped, sweep.size)
-    results = sweep.builder.call(made.function, [sweep.now(x) for x in op.operands])
+    operands = tuple(map(sweep.now, op.operands))
+    results = [Value(type_of(value)) for value in made.function.returns]
+    attrs = {**op.attrs, "callee": made.function}
+    sweep.builder.add(replace(op, operands=operands, attrs=attrs, results=tuple(results)))
     for result, new, differs in zip(op.results, results, made.differs):
         if differs:
             sweep.set(result, new)

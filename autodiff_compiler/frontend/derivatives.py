@@ -15,6 +15,7 @@ from autodiff_compiler.frontend.batches import Batch, is_mapped
 from autodiff_compiler.frontend.hooks import Hooks
 from autodiff_compiler.frontend.lists import sensitivity
 from autodiff_compiler.frontend.memory import written
+from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
@@ -184,6 +185,13 @@ class Derivatives(Hooks):
         with self.builder.block():  # what takes the examples apart is not computed
             examples = [batch.example(arg, axis) for arg, axis in zip(moved, axes)]
             made = self.outline(function.fn, examples, {})
+        if made.returned is MISSING:
+            raise self.fail(
+                CallError,
+                "the function to be batched writes to a Parameter, an attribute or an argument, "
+                "and what one example writes is not what another does",
+                "return what is to be kept, and write it outside",
+            )
         if not isinstance(made.returned, Value):
             raise self.fail(DTypeError, "the function to be batched returns nothing that depends "
                             "on its arguments", "return a tensor from it")  # fmt: skip

@@ -321,6 +321,21 @@ def test_through_loops_and_branches():
         np.testing.assert_allclose(dot.asnumpy(), expected[1], rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda z: z * z, lambda z: 1.0 / z, ops.exp, ops.sin, ops.conj, ops.real, ops.abs,
+        lambda z: ops.matmul(z, z), lambda z: (ops.conj(z) * z).sum(),
+    ],
+)  # fmt: skip
+def test_tangents_of_complex_numbers(f):
+    rng = np.random.default_rng(2)
+    z, v = (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) for _ in range(2))
+    ends = [f(Tensor(z + h * v)).asnumpy() for h in (1e-6, -1e-6)]
+    found = ms.jvp(f, Tensor(z), Tensor(v))[1].asnumpy()
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
 # ---- confusion, and staleness
 
 

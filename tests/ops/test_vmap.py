@@ -142,6 +142,68 @@ def test_numbers_out_of_examples():
     np.testing.assert_allclose(ms.vmap(fn)(X).asnumpy(), expected, rtol=1e-5)
 
 
+class Bent(nn.Cell):
+    """A derivative that is not the real one, so that it shows who asked for it."""
+
+    def construct(self, x):
+        return x * x
+
+    def bprop(self, x, out, dout):
+        return (dout * x * 5.0,)
+
+
+class Twice(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.inner = Bent()
+        self.inner.recompute()
+
+    def construct(self, x):
+        return (self.inner(x) * 2.0).sum()
+
+
+def test_rules_of_the_users_and_recomputation():
+    x, v = X.asnumpy(), Y.asnumpy()
+    for cell in (Bent(), lambda x: ops.InsertGradientOf(lambda d: d * 5.0)(x) * x):
+        slope = 5 * x if isinstance(cell, Bent) else 6 * x
+        np.testing.assert_allclose(ms.vmap(ms.grad(cell))(X).asnumpy(), slope, rtol=1e-6)
+        found = ms.grad(lambda x: ms.vmap(cell)(x).sum())(X)  # noqa: B023
+        np.testing.assert_allclose(found.asnumpy(), slope, rtol=1e-6)
+    found = ms.vmap(lambda x, v: ms.jvp(Bent(), x, v)[1])(X, Y).asnumpy()
+    np.testing.assert_allclose(found, 5 * x * v, rtol=1e-5)
+    np.testing.assert_allclose(ms.vmap(ms.grad(Twice()))(X).asnumpy(), 10 * x, rtol=1e-6)
+    np.testing.assert_allclose(ms.jacrev(Bent())(X[0]).asnumpy(), np.diag(5 * x[0]), rtol=1e-6)
+    np.testing.assert_allclose(ms.jacfwd(Bent())(X[0]).asnumpy(), np.diag(5 * x[0]), rtol=1e-6)
+
+
+class Counting(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.c = Parameter(Tensor(np.zeros(3, np.float32)), name="c")
+
+    def construct(self, x):
+        self.c = self.c + x
+        return x * self.c
+
+
+def test_what_writes_is_refused_and_tangents_write_once():
+    for make in (ms.vmap, ms.jacrev):
+        cell = Counting()
+        with pytest.raises(TypeError, match="writes to a Parameter"):
+            make(cell)(X if make is ms.vmap else X[0])
+        assert not cell.c.asnumpy().any()
+    x = X.asnumpy()[0]
+    for ask in (lambda c: ms.jvp(c, X[0], Y[0]), lambda c: ms.hvp(c, X[0], Y[0]),
+                lambda c: [ms.vjp(c, X[0])[1](Y[0]) for _ in range(1)]):  # fmt: skip
+        cell = Counting()
+        ask(cell)
+        np.testing.assert_array_equal(cell.c.asnumpy(), x)
+    cell = Counting()
+    _, pull = ms.vjp(cell, X[0])
+    pull(Y[0]), pull(Y[0])
+    np.testing.assert_array_equal(cell.c.asnumpy(), x)
+
+
 def test_numpy_functions():
     found = ms.vmap(lambda x: np.sin(x).sum())(X.asnumpy().astype(np.float64))
     assert type(found) is np.ndarray and found.dtype == np.float64
