@@ -31,7 +31,7 @@ from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.parts import parts
-from autodiff_compiler.passes.reuse import Reused, reuse
+from autodiff_compiler.passes.reuse import Reused, reuse, size_of
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.tiles import tiles
 from autodiff_compiler.plan import Compiled, Request, Slot
@@ -87,7 +87,7 @@ def compile_unit(
     emitted = emit(stages, request)
     forward = stages.finished[0]
     primal = stages.lowered.function
-    work, places = _work(stages.reused)
+    work, lent = _work(stages.reused)
     return Compiled(
         source=emitted.source,
         forward=forward.name,
@@ -103,8 +103,8 @@ def compile_unit(
         title=primal.title,
         unconnected=_unconnected(stages, request) if request.connections else (),
         line_map=emitted.line_map,
-        work=work,
-        lent=places,
+        work=tuple(work),
+        lent=tuple(lent),
     )
 
 
@@ -197,23 +197,23 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
     return [reuse(tiles(parts(root))) for root in whole]
 
 
-def _work(reused: Sequence[Reused]) -> tuple[tuple[Type, ...], tuple[tuple[int, ...], ...]]:
-    """The arrays to lend, and which of them go to each half: backward works in what forward
-    worked in, where no residual is kept there."""
-    arrays = list(reused[0].work)
-    places = [tuple(range(len(arrays)))]
+def _work(reused: Sequence[Reused]) -> tuple[list[int], list[tuple[tuple[int, Type], ...]]]:
+    """The bytes of each block to lend, and the arrays that each half is lent, with their blocks:
+    backward works in what forward worked in, where no residual is kept there."""
+    blocks = [size_of(type_) for type_ in reused[0].work]
+    lent = [tuple(enumerate(reused[0].work))]
     for half in reused[1:]:
-        free = [place for place in places[0] if place not in reused[0].kept]
+        free = sorted(set(range(len(blocks))) - reused[0].kept, key=lambda k: -blocks[k])
         chosen = []
         for type_ in half.work:
-            place = next((k for k in free if arrays[k] == type_), len(arrays))
-            if place == len(arrays):
-                arrays.append(type_)
-            else:
-                free.remove(place)
-            chosen.append(place)
-        places.append(tuple(chosen))
-    return tuple(arrays), tuple(places)
+            if not free:
+                free.append(len(blocks))
+                blocks.append(0)
+            block = free.pop(0)
+            blocks[block] = max(blocks[block], size_of(type_))
+            chosen.append((block, type_))
+        lent.append(tuple(chosen))
+    return blocks, lent
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:

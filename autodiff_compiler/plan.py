@@ -154,8 +154,8 @@ class Compiled:
     returns the cotangents of ``positions`` and then of ``weights``, a bare one if there is one.
     structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
                None where nothing is to be done.
-    work       arrays that a caller may lend: the halves take tuples of them, last.
-    lent       which of these each half is lent, by position.
+    work       the bytes of each block of memory that a caller may lend.
+    lent       the types of the arrays that each half takes as a tuple, last, with their blocks.
     unconnected   which of these gradients, by place, are zero because the output does not depend
                on what they are of; told where the request asks for it.
     writes     forward returns one more value for each, right before the residuals.
@@ -175,8 +175,8 @@ class Compiled:
     title: str = ""
     unconnected: tuple[int, ...] = ()
     line_map: dict[int, Any] = field(default_factory=dict)
-    work: tuple[Any, ...] = ()
-    lent: tuple[tuple[int, ...], ...] = ((), ())
+    work: tuple[int, ...] = ()
+    lent: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
 
 
 __all__ = [

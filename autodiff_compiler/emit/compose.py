@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from string import Formatter
 from typing import cast
 
@@ -56,7 +56,7 @@ class Waiting:
     tree: ast.expr
     depth: int
 
-    @property
+    @cached_property
     def width(self) -> int:
         return len(print_expression(renamed(self.tree, lambda name: getattr(name, "name", name))))
 

@@ -171,8 +171,9 @@ def texts(block: Block) -> set[str]:
 
 
 def _texts(tree: ast.AST) -> set[str]:
-    found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not _is_value(n)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and not _is_value(n)}
+    for node in nodes:
         if isinstance(node, COMPREHENSIONS) and not _inner_values(node):
             for generator in node.generators:
                 found -= {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}

@@ -86,10 +86,11 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
         for line in (quotes + lines[0], *lines[1:], *([] if len(lines) == 1 else [quotes])):
             document.text(line if len(lines) > 1 else line + quotes)
         document.blank()
-    if any("ml_dtypes" in texts(block) for block, _ in bodies):
+    used = set().union(*(texts(block) for block, _ in bodies))
+    if "ml_dtypes" in used:
         document.add("import ml_dtypes")
     document.add("import numpy as np")
-    if any("unbroadcast" in texts(block) for block, _ in bodies):
+    if "unbroadcast" in used:
         document.blank(2)
         first, *rest = UNBROADCAST.splitlines()
         document.add(first)

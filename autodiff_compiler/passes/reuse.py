@@ -32,6 +32,8 @@ func @f(%x: f32[99999], %work: (f32[99999], f32[99999])) -> (f32[99999]) {
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -144,6 +146,9 @@ class _Plan:
             inner = [v for region in op.regions for each in region.walk() for v in uses_of(each)]
             self.note([*uses_of(op), *inner], place)
         self.note(residuals, len(region.ops))
+        #: What was made here and put in memory, by where it is read last.
+        self.ends: list[tuple[int, int, Value]] = []
+        self.count = itertools.count()
         #: Cells that outlive the region in somebody's hands.
         self.escaping: set[Value] = set()
         for value in region.yields:
@@ -168,8 +173,9 @@ class _Plan:
 
     def release(self, place: int) -> None:
         """Frees the lent arrays of what was made here and is not read from ``place`` on."""
-        for cell in [*self.memory.slots]:
-            if cell in self.made and self.last.get(cell, place) < place:
+        while self.ends and self.ends[0][0] < place:
+            _, _, cell = heapq.heappop(self.ends)
+            if cell in self.memory.slots:
                 self.memory.release(cell)
 
     def inside(self, region: Region) -> Region:
@@ -196,8 +202,9 @@ class _Plan:
             if target is None:
                 return (op,)
             if piece.result is not op.result:
-                self.made.add(piece.result)  # a temporary
-                self.last[piece.result] = place
+                self.last[piece.result] = place  # a temporary
+            end = self.last.get(piece.result, place)
+            heapq.heappush(self.ends, (end, next(self.count), piece.result))
             if op.name == "empty" and target not in self.memory.buffers:
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
             targets.append(target)

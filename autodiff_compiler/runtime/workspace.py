@@ -22,11 +22,12 @@ Lent = tuple[tuple[Any, ...], ...]
 
 
 class Workspace:
-    """``arrays`` are the types of one set; ``places`` tells which of them each half is lent."""
+    """``blocks`` are the bytes of each block of one set; ``places`` are the arrays that each half
+    is lent: a block and a type for each."""
 
-    def __init__(self, arrays: Sequence[ArrayType], places: Sequence[tuple[int, ...]]):
-        self.arrays, self.places = arrays, places
-        self.bytes = sum(_bytes(type_) for type_ in arrays)
+    def __init__(self, blocks: Sequence[int], places: Sequence[Sequence[tuple[int, ArrayType]]]):
+        self.blocks, self.places = blocks, places
+        self.bytes = sum(blocks)
         self.idle: list[Lent] = []
 
     def borrow(self) -> Lent:
@@ -37,8 +38,10 @@ class Workspace:
             pass
         if self.bytes > MOST:
             return self.nothing()
-        made = [np.empty(type_.shape, type_.dtype) for type_ in self.arrays]  # type: ignore
-        return tuple(tuple(made[place] for place in places) for places in self.places)
+        made = [np.empty(size, np.uint8) for size in self.blocks]
+        return tuple(
+            tuple(_array(made[block], type_) for block, type_ in half) for half in self.places
+        )
 
     def nothing(self) -> Lent:
         """In the place of the arrays of each half, for a call that lends none."""
@@ -50,8 +53,11 @@ class Workspace:
             self.idle.append(lent)
 
 
-def _bytes(type_: ArrayType) -> int:
-    return math.prod(type_.shape or ()) * np.dtype(type_.dtype).itemsize  # type: ignore[arg-type]
+def _array(block: np.ndarray, type_: ArrayType) -> np.ndarray:
+    """An array at the beginning of a block."""
+    dtype = np.dtype(type_.dtype)
+    size = math.prod(type_.shape or ()) * dtype.itemsize  # type: ignore[arg-type]
+    return block[:size].view(dtype).reshape(type_.shape)  # type: ignore[arg-type]
 
 
 __all__ = ["Workspace"]
