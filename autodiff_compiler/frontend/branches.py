@@ -114,7 +114,9 @@ class Merger:
         return Unset(
             f"'{name}' is one {kind} on one way through {self.where} and another on the other, and "
             "one of these has a second name",
-            f"copy it, as in {kind}({name}), or set the items of one {kind} on both ways",
+            "give the two different names"
+            if kind == "object"
+            else f"copy it, as in {kind}({name}), or set the items of one {kind} on both ways",
         )
 
     def _leaf(self, left: Any, right: Any, name: str) -> Any:

@@ -146,3 +146,11 @@ def python_function_on_a_tensor(x):
 
 class Plain:
     k = 2.0
+
+
+@refused(X)
+def object_with_a_second_name(x):
+    one = Counter(x)
+    other = one if ops.sum(x) > 0 else Counter(x * 2)
+    other.count = x * 3
+    return one.count * other.count
