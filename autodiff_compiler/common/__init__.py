@@ -19,7 +19,6 @@ from autodiff_compiler.common.dtype import (
     dtype_to_pytype,
     pytype_to_dtype,
 )
-from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.mutable import jit_class, mutable
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.seed import (
@@ -38,7 +37,7 @@ from autodiff_compiler.common.tensor import Tensor, tensor
 __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "Cell", "CellDict", "CellList", "Generator", "Parameter",
     "ParameterTuple", "SequentialCell", "Tensor", "default_generator", "dtype", "dtype_to_nptype",
-    "dtype_to_pytype", "get_context", "get_rng_state", "get_seed", "initial_seed", "initializer",
+    "dtype_to_pytype", "get_context", "get_rng_state", "get_seed", "initial_seed",
     "jit_class", "load_checkpoint", "load_param_into_net", "manual_seed", "mutable",
     "pytype_to_dtype", "save_checkpoint", "seed", "set_context", "set_rng_state", "set_seed",
     "tensor",

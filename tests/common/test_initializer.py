@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from autodiff_compiler.common import Tensor, get_seed, initializer, set_seed
+from autodiff_compiler.common import Tensor, get_seed, set_seed
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import (
     Constant,
@@ -18,6 +18,7 @@ from autodiff_compiler.common.initializer import (
     Uniform,
     XavierNormal,
     XavierUniform,
+    initializer,
 )
 
 SHAPE = (200, 300)

@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
-from autodiff_compiler.common import Parameter, ParameterTuple, Tensor, initializer
+from autodiff_compiler.common import Parameter, ParameterTuple, Tensor
 from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.initializer import initializer
 
 
 @pytest.mark.parametrize(
