@@ -13,6 +13,7 @@ from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Closure,
+    Either,
     Fresh,
     Heap,
     Maybe,
@@ -88,7 +89,18 @@ class Merger:
             return self._two_of_them(name, left.kind)
         if isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind == right.kind:
             return Fresh(left.kind, self.contents(left.kind, left.contents, right.contents, name))
+        if _is_called(left) and _is_called(right):
+            sides = self._carried_out(left, 0), self._carried_out(right, 1)
+            return Either(self._leaf(True, False, ""), *sides)
         return self._apart(name, self._kind(left), self._kind(right))
+
+    def _carried_out(self, value: Any, place: int) -> Any:
+        """A choice that one way made, whose test must outlive that way."""
+        if not isinstance(value, Either):
+            return value
+        tests = (value.test, False) if place == 0 else (False, value.test)
+        sides = [self._carried_out(side, place) for side in (value.left, value.right)]
+        return Either(self._leaf(tests[0], tests[1], ""), *sides)
 
     def contents(self, kind: str, left: Any, right: Any, name: str) -> Any:
         """As ``merge`` for the contents of two lists, which may differ in length, or dicts."""
@@ -168,6 +180,9 @@ class Merger:
         if isinstance(merged, Maybe):
             flag = self.settle(merged.flag, results)
             return Maybe(self.settle(merged.value, results), merged.unset, flag)
+        if isinstance(merged, Either):
+            parts = (merged.test, merged.left, merged.right)
+            return Either(*(self.settle(part, results) for part in parts))
         if isinstance(merged, Fresh):
             return Fresh(merged.kind, self.settle(merged.contents, results))
         if isinstance(merged, tuple):
@@ -288,6 +303,11 @@ class Branches(Writes):
             result.given = bool(result.name)
             self.world.memory.may_be(result, self.world.memory.of_all(sources))
         return results
+
+
+def _is_called(value: Any) -> bool:
+    """Whether ``value`` is a function or Cell, which may be chosen at run time."""
+    return isinstance(value, (Closure, Either)) or callable(value) and not isinstance(value, Value)
 
 
 def _flag(held: Any) -> Any:

@@ -310,6 +310,9 @@ def heap_method(
 def _heap_method(
     low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
+    if method.ref.kind == "list" and method.name == "sort":
+        low.state.heap[method.ref] = low.state.heap[_sorted(low, method.ref, *args, **kwargs)]
+        return None
     if kwargs and method.name != "update":
         raise TypeError(f"{method.name}() takes no keyword arguments")
     contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref

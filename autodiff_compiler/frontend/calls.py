@@ -29,6 +29,7 @@ from autodiff_compiler.frontend.values import (
     Above,
     BoundToValue,
     Closure,
+    Either,
     HeapMethod,
     InPlace,
     Partial,
@@ -91,6 +92,10 @@ class Calls(Outside):
         callee = self._below_jit(callee)
         self.world.know_parts(callee)
         callee = self.special(callee, "__call__") or callee
+        if isinstance(callee, Either):
+            left, right = callee.left, callee.right
+            return self.choose(callee.test, lambda: self.call(left, args, kwargs),
+                               lambda: self.call(right, args, kwargs))  # fmt: skip
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
         if isinstance(callee, RuleText):

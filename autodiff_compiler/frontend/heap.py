@@ -15,6 +15,7 @@ from typing import Any
 
 from autodiff_compiler.frontend.values import (
     Closure,
+    Either,
     Frame,
     Fresh,
     HeapMethod,
@@ -107,6 +108,8 @@ def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
         parts = (value.func, value.args, value.keywords)
     elif isinstance(value, Closure):
         parts = (value.defaults, *_around(value.frame, seen))
+    elif isinstance(value, Either):
+        parts = (value.left, value.right)
     elif isinstance(value, Iteration):
         parts = value.sources
     elif isinstance(value, MethodType):

@@ -15,6 +15,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
+    Either,
     HeapMethod,
     InPlace,
     Partial,
@@ -116,7 +117,7 @@ def hides_values(value: Any) -> bool:
     if isinstance(value, (types.MethodType, Ref)):
         ref = getattr(value, "__self__", value)
         return isinstance(ref, Ref) and ref.kind == "object"
-    return isinstance(value, (Closure, HeapMethod, BoundToValue, InPlace, Partial))
+    return isinstance(value, (Closure, Either, HeapMethod, BoundToValue, InPlace, Partial))
 
 
 def variables(tree: Any) -> frozenset[str]:

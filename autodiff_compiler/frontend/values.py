@@ -117,6 +117,15 @@ class BoundToValue:
 
 
 @dataclass(frozen=True, eq=False)
+class Either:
+    """One of two functions or Cells, by a run-time test."""
+
+    test: Any
+    left: Any
+    right: Any
+
+
+@dataclass(frozen=True, eq=False)
 class InPlace:
     """A method that changes a tensor: ``x.add_``; what it becomes is ``function(value, …)``."""
 

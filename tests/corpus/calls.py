@@ -218,3 +218,30 @@ class Configured(nn.Cell):
         for step in self.settings["steps"]:
             x = x * step + n
         return ops.sin(x) * self.settings["scale"]
+
+
+@case(of(0.3, 0.4))
+@case(of(-0.3, 0.1))
+class ChosenAtRunTime(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.weight = nn.Tanh(), Dense(2, 2), p(2)
+
+    def construct(self, x):
+        net = self.first if ops.sum(x) > 0 else self.second
+        if ops.sum(x) > 0.5:
+            change = ops.sin
+        elif ops.sum(x) > -0.3:
+            change = lambda v: v * v * self.weight  # noqa: E731
+        else:
+            change = self.second
+        return net(x) * change(x) + change(x * 2)
+
+
+@case(of(0.3, 0.4))
+def sorted_by_what_is_known(x):
+    items = [(3, x), (1, x * x), (2, ops.sin(x))]
+    items.sort(key=lambda item: -item[0])
+    numbers = [2, 3, 1]
+    numbers.sort()
+    return items[0][1] * items[2][1] * numbers[2] + items[1][1]

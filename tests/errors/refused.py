@@ -260,14 +260,6 @@ def none_or_tensor_in_a_loop(x):
     return x if kept is None else kept
 
 
-@refused(X)
-def one_function_or_another(x):
-    change = ops.sin
-    if ops.sum(x) > 0:
-        change = ops.cos
-    return change(x)
-
-
 # ---- tensors that may be one
 
 
