@@ -29,6 +29,7 @@ from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
+from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.parts import parts
 from autodiff_compiler.passes.reuse import Reused, reuse, size_of
@@ -171,7 +172,7 @@ def _build(
     finished = [run(half, ("unrule", *passes)) for half in halves]
     finished[-1] = own_results(finished[-1])
     if request.opt_level:
-        finished = [everywhere(half, in_place) for half in finished]
+        finished = [everywhere(everywhere(half, in_place), overwrite) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:

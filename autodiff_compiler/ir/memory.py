@@ -25,9 +25,18 @@ ITERATIONS = 3
 
 
 def writes_to(op: Op) -> Value | None:
-    """The value in whose memory ``op`` puts its result: the last operand of an ``into``."""
-    target = op.operands[-1] if op.name == "into" else None
+    """The value in whose memory ``op`` puts its result: the last operand of an ``into``, the first
+    of what changes an array in place."""
+    if op.name == "into":
+        target = op.operands[-1]
+    else:
+        target = op.operands[0] if changes_array(op) else None
     return target if isinstance(target, Value) else None
+
+
+def changes_array(op: Op) -> bool:
+    """Whether ``op`` changes a part of an array where it stands."""
+    return bool(op.attrs.get("in_place")) and isinstance(type_of(op.operands[0]), ArrayType)
 
 
 def cells(body: Region) -> dict[Value, Cells]:
@@ -100,8 +109,9 @@ class _Cells:
 
 def shares(op: Op) -> list[AnyOperand]:
     """The operands of a plain operation in whose memory a result may lie."""
-    if writes_to(op) is not None:
-        return [op.operands[-1]]
+    target = writes_to(op)
+    if target is not None:
+        return [target]
     if op.opdef.views:
         return [operand for place, operand in enumerate(op.operands)
                 if op.opdef.operand_name(place) in op.opdef.views]  # fmt: skip
@@ -166,7 +176,7 @@ class _Writes:
     def plain(self, op: Op) -> None:
         target = writes_to(op)
         # What is written to, or was in part, is not read by that.
-        writes = target is not None or op.name == "filled"
+        writes = op.name in ("into", "filled")
         self.read(op.operands[:-1] if writes else op.operands)
         pieces = self.all(shares(op))
         if target is not None:

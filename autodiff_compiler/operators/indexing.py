@@ -216,14 +216,14 @@ def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
 
 
 def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
-    rest = _operands_of(index)
+    rest = operands_of(index)
     zeros = zeros_text(types, shape, 1 + rest)
     if _adds_up(index, types[1:]):
         return f"{zeros}\nnp.add.at({{out}}, {index_text(index, 1)}, {{v}})"
     return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
 
 
-def _operands_of(index: Index) -> int:
+def operands_of(index: Index) -> int:
     """How many run-time operands an index has."""
     parts = [part for item in index for part in (item[1:] if _is_slice(item) else (item,))]
     return 1 + max((part[1] for part in parts if _is_op(part)), default=-1)
@@ -238,7 +238,7 @@ scatter = linear(
         types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape),
     adjoint={
         "v": lambda ct, v, rest, index: unbroadcast(
-            _index(ct, *rest[: _operands_of(index)], index=index), v
+            _index(ct, *rest[: operands_of(index)], index=index), v
         ),
         "*rest": lambda: None,
     },
@@ -270,8 +270,8 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
     return x
 
 
-def _add_at_numpy(types: Sequence[Type], *, index: Index) -> str:
-    head = "{out} = {acc}.copy()\n"
+def _add_at_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
+    head = "" if in_place else "{out} = {acc}.copy()\n"
     if _adds_up(index, types[2:]):
         return f"{head}np.add.at({{out}}, {index_text(index, 2)}, {{v}})"
     return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
@@ -280,7 +280,7 @@ def _add_at_numpy(types: Sequence[Type], *, index: Index) -> str:
 add_at = OpDef(
     "add_at", "acc with v added at [index]; a position named twice gets both.",
     ("acc", "v", "*rest"), _add_at_numpy,
-    lambda types, *, index: check_written(types, index),
+    lambda types, *, index, in_place=False: check_written(types, index),
     adjoint={
         "acc": lambda ct: ct,
         "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
@@ -331,8 +331,9 @@ set_item: OpDef = OpDef(
     "x with v written at [index], x itself untouched; v is cast to the dtype of x. Of the values "
     "for a position that is named twice the last one stays.",
     ("x", "v", "*rest"),
-    lambda types, *, index: f"{{out}} = {{x}}.copy()\n{{out}}[{subscript(index, 2)}] = {{v}}",
-    lambda types, *, index: check_written(types, index),
+    lambda types, *, index, in_place=False: (
+        "" if in_place else "{out} = {x}.copy()\n") + f"{{out}}[{subscript(index, 2)}] = {{v}}",
+    lambda types, *, index, in_place=False: check_written(types, index),
     adjoint={
         "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),
         "v": _assigned,

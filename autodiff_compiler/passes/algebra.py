@@ -30,9 +30,10 @@ import math
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
+from autodiff_compiler.operators.indexing import operands_of
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
 
 #: Integers up to this size are exact in each dtype of floats.
@@ -147,6 +148,18 @@ def _unstretched(view: View) -> Any:
     return None
 
 
+def _added_at(view: View) -> Any:
+    """What is added to zeros with a part set is added to that part."""
+    left, right = view.operands
+    for acc, part in ((left, right), (right, left)):
+        maker = view.made_by(part, "scatter")
+        if maker is not None and isinstance(acc, Value) and view.uses.get(part, 0) == 1:
+            index = maker.attrs["index"]
+            v, *rest = maker.operands
+            return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
+    return None
+
+
 def _reshape_of_reshape(view: View) -> Any:
     inner, *rest = view.operands
     maker = view.made_by(inner, "reshape")
@@ -227,6 +240,7 @@ ROWS = (
     Row("reshape of reshape", "reshape", _reshape_of_reshape),
     Row("stretched to its own shape", "broadcast_to", _unchanged),
     Row("stretched full", "broadcast_to", _moved_full),
+    Row("x + scattered", "add", _added_at),
     Row("transposed by the identity", "transpose", _identity_permutation),
     Row("transposed full", "transpose", _moved_full),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),

@@ -70,6 +70,9 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
                              f"{M} = maximum %a, %y"), (f"{M} = maximum %x, %y",)),
     "stretched in minimum": (f"%x: f32[], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                              f"{M} = minimum %y, %a"), (f"{M} = minimum %y, %x",)),
+    "x + scattered": (f"{A}, %v: f32[3]", M, (
+                      f"{M} = scatter %v {{index=(1,), shape=(2, 3)}}", f"{M} = add %x, %a"),
+                      (f"{M} = add_at %x, %v {{index=(1,)}}",)),
     "stretched in add": ("%x: f32[3], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                          f"{M} = add %a, %y"), (f"{M} = add %x, %y",)),
     "stretched in sub": ("%x: f32[], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",

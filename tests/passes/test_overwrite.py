@@ -1,0 +1,120 @@
+"""Parts written in place: where they may be, and that nobody ever reads what was spoilt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, gradient_source, ops
+from autodiff_compiler.testing import check_grads
+
+X = Tensor(np.array([[0.5, -1.0], [0.25, 2.0], [1.5, -0.75]], np.float32))
+
+
+def filled(x):
+    y = ops.zeros_like(x)
+    for i in range(3):
+        y[i] = ops.tanh(x[i]) * 2
+    return y
+
+
+def neighbours(x, n):
+    s = 0.0
+    for i in range(1, n):
+        s = s + ops.sin(x[i] * x[i - 1]).sum()
+    return s
+
+
+def old_and_new(x):
+    y = x * 2
+    z = y
+    y = y.copy()
+    y[0] = x[1] * x[2]
+    return y * z
+
+
+def seen_before(x):
+    y = x * x
+    first = y[0] * 1
+    view = y[1] * 1
+    y[1] = first * view
+    return y.sum(0) * view
+
+
+def each_kept(x):
+    y, kept = x * 1, []
+    for i in range(3):
+        y = y.copy()
+        y[i] = ops.sin(y[i] * y[(i + 1) % 3])
+        kept.append(y)
+    return kept[0] * kept[1] + kept[2]
+
+
+def swapped(x, n):
+    a, b = x * 1, x * 2
+    for i in range(n):
+        a, b = b, a.copy()
+        b[i] = a[i] * b[i]
+    return a * b
+
+
+def on_one_way(x):
+    y = x * 3
+    for i in range(3):
+        if x[i].sum() > 0:
+            y[i] = x[i] * y[i - 1]
+    return y * y
+
+
+def split(x):
+    a, b, c = x[0], x[1], x[2]
+    return a * b * c
+
+
+def given(x):
+    x[0] = x[1] * x[2]
+    return x * x
+
+
+def nested(x):
+    y = ops.zeros((3, 3), ms.float32)
+    for i in range(3):
+        for j in range(3):
+            y[i, j] = (x[i] * x[j]).sum()
+    return ops.matmul(y, y)
+
+
+CASES = {
+    filled: (), neighbours: (3,), old_and_new: (), seen_before: (), each_kept: (), swapped: (3,),
+    on_one_way: (), split: (), given: (), nested: (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
+def test_gradients(function):
+    kept = X.asnumpy().copy()
+    check_grads(function, (X, *CASES[function]))
+    value, plain = ms.jit(function)(X, *CASES[function]), function(X.copy(), *CASES[function])
+    assert np.allclose(value.asnumpy(), plain.asnumpy())
+    assert np.array_equal(X.asnumpy(), kept)
+
+
+def forward_of(function):
+    return gradient_source(function, X, sens_param=True).split("\ndef ")[1]
+
+
+def test_no_copies_where_the_array_is_the_functions_own():
+    assert ".copy()" not in forward_of(filled)
+    source = gradient_source(neighbours, X, "int")
+    assert source.count("] += ") == 2 and "_scattered" not in source
+    assert ".copy()" not in forward_of(nested)
+
+
+def test_one_array_for_the_parts():
+    source = gradient_source(split, X, sens_param=True)
+    assert source.count("np.zeros(") == 1
+
+
+def test_what_is_read_later_is_copied():
+    assert ".copy()" in forward_of(each_kept)
