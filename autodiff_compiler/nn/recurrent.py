@@ -11,6 +11,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import positive
+from autodiff_compiler.ops.recurrent import RNN_STEPS, gru_step, lstm_step
 
 
 class _RecurrentCell(Cell):
@@ -41,38 +42,6 @@ class _RecurrentCell(Cell):
         """The state after a step."""
         gates = ops.dense(x, self.weight_ih, self.bias_ih)
         return step(gates, state, self.weight_hh, self.bias_hh)
-
-
-def tanh_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """tanh(x + W h + b); x is what the input adds. A state is a tuple, here (h,)."""
-    return (ops.tanh(x + ops.dense(state[0], weight, bias)),)
-
-
-def relu_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """relu(x + W h + b); x is what the input adds."""
-    return (ops.relu(x + ops.dense(state[0], weight, bias)),)
-
-
-def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """The next (h, c); x is what the input adds to the gates."""
-    hidden, cell = state
-    gates = x + ops.dense(hidden, weight, bias)
-    enter, forget, candidate, out = ops.chunk(gates, 4, -1)
-    cell = ops.sigmoid(forget) * cell + ops.sigmoid(enter) * ops.tanh(candidate)
-    return ops.sigmoid(out) * ops.tanh(cell), cell
-
-
-def gru_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """The next (h,); x is what the input adds to the gates."""
-    hidden = state[0]
-    reset_x, update_x, new_x = ops.chunk(x, 3, -1)
-    reset_h, update_h, new_h = ops.chunk(ops.dense(hidden, weight, bias), 3, -1)
-    new = ops.tanh(new_x + ops.sigmoid(reset_x + reset_h) * new_h)
-    return (new + ops.sigmoid(update_x + update_h) * (hidden - new),)
-
-
-#: The step of a plain recurrent net by its nonlinearity.
-RNN_STEPS = {"tanh": tanh_step, "relu": relu_step}
 
 
 class RNNCell(_RecurrentCell):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import Tensor, nn
+from autodiff_compiler import Tensor, gradient_source, nn
 from autodiff_compiler.testing import check_grads
 
 X = np.random.default_rng(1).normal(size=(4, 2, 3)).astype(np.float32)
@@ -50,6 +50,26 @@ def test_gradients() -> None:
     check_grads(nn.GRU(3, 2), [X[:2, :1]])
     lengths = Tensor(np.array([1, 3], np.int32))
     check_grads(nn.LSTM(3, 2), [X[:3], None, lengths], order=1)
+
+
+def test_loops_stay_and_weights_are_done_ahead_and_after() -> None:
+    """The text does not grow with the steps; its loops hold no product that could be outside."""
+    net = nn.LSTM(3, 4)
+    texts = [gradient_source(net, f"f32[{n},2,3]", get_by_list=True) for n in (5, 50)]
+    assert len(texts[0].splitlines()) == len(texts[1].splitlines())
+    loops, inside = [], False
+    for line in texts[0].splitlines():
+        if line.startswith("    for "):
+            inside = True
+            loops.append("")
+        elif inside and not line.startswith("        ") and "):" not in line:
+            inside = False
+        if inside:
+            loops[-1] += line
+    ahead, back = loops
+    assert ahead.count("np.matmul") == 1  # of the state
+    assert back.count("np.matmul") == 1  # its cotangent
+    assert texts[0].count("np.matmul") == 5
 
 
 def test_refusals() -> None:
