@@ -137,6 +137,8 @@ class _Writes:
         self.pieces = itertools.count()
         self.where: dict[Value, frozenset[int]] = {}
         self.stale: set[Value] = set()
+        #: Values that are arrays as an operation made them: a view may be stretched, and read-only.
+        self.whole: set[Value] = set()
         self.lent: frozenset[int] = frozenset()
 
     def check(self) -> None:
@@ -157,9 +159,13 @@ class _Writes:
         found = (self.where[operand] for operand in operands if isinstance(operand, Value))
         return frozenset().union(*found)
 
-    def define(self, value: Value, pieces: frozenset[int]) -> None:
+    def define(self, value: Value, pieces: frozenset[int], whole: bool = False) -> None:
         self.where[value] = pieces
         self.stale.discard(value)
+        (self.whole.add if whole else self.whole.discard)(value)
+
+    def are_whole(self, operands: Iterable[AnyOperand]) -> bool:
+        return all(operand in self.whole for operand in operands)
 
     def region(self, region: Region) -> None:
         for op in region.ops:
@@ -183,7 +189,11 @@ class _Writes:
             self.write(op, target)
         for result in op.results:
             own = target is None and not op.opdef.views
-            self.define(result, pieces | self.new() if own else pieces)
+            if changes_array(op):
+                whole = target in self.whole
+            else:
+                whole = op.name == "into" or own and not pieces and "callee" not in op.attrs
+            self.define(result, pieces | self.new() if own else pieces, whole)
         if op.name == "lent":
             self.lent |= self.where[op.result]
 
@@ -196,27 +206,29 @@ class _Writes:
             spoilt |= self.stale
         self.stale = spoilt
         for result, *yields in zip(op.results, *(inner.yields for inner in op.regions)):
-            self.define(result, self.all(yields))
+            self.define(result, self.all(yields), self.are_whole(yields))
 
     def loop(self, loop: Loop) -> None:
         now = [self.all([init]) for init in loop.inits]
         ever = list(now)
+        whole = [self.are_whole([init]) for init in loop.inits]
         for stacked in loop.stacked:
             self.define(stacked, frozenset())
         for _ in range(ITERATIONS):
             for region in loop.op.regions:
                 params = loop.carry_params if region is loop.body else region.params
-                for param, pieces in zip(params, now):
-                    self.define(param, pieces)
+                for param, pieces, is_whole in zip(params, now, whole):
+                    self.define(param, pieces, is_whole)
                 if region is loop.body:
                     self.enter(loop)
                 self.region(region)
             now = [self.all([value]) for value in loop.carry_yields]
             ever = [a | b for a, b in zip(ever, now)]
+            whole = [w and self.are_whole([v]) for w, v in zip(whole, loop.carry_yields)]
             for stacked, item in zip(loop.stacked, loop.stack_yields):
                 self.where[stacked] |= self.all([item])
-        for result, pieces in zip(loop.carried, ever):
-            self.define(result, pieces)
+        for result, pieces, is_whole in zip(loop.carried, ever, whole):
+            self.define(result, pieces, is_whole)
         self.define(loop.count, frozenset())
 
     def enter(self, loop: Loop) -> None:
@@ -239,5 +251,7 @@ class _Writes:
             not pieces & self.foreign,
             f"{op.result} is written over {target}, which is the caller's",
         )
+        if changes_array(op):
+            self.demand(target in self.whole, f"{target}, which is written to, may be a view")
         self.demand(target.type == op.result.type, f"{op.result} does not fit over {target}")
         self.stale.update(value for value, lies in self.where.items() if lies & pieces)

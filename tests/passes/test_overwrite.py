@@ -77,6 +77,10 @@ def given(x):
     return x * x
 
 
+def stretched(x):
+    return x.sum() + x[1] * 2
+
+
 def nested(x):
     y = ops.zeros((3, 3), ms.float32)
     for i in range(3):
@@ -87,7 +91,7 @@ def nested(x):
 
 CASES = {
     filled: (), neighbours: (3,), old_and_new: (), seen_before: (), each_kept: (), swapped: (3,),
-    on_one_way: (), split: (), given: (), nested: (),
+    on_one_way: (), split: (), given: (), stretched: (), nested: (),
 }  # fmt: skip
 
 
