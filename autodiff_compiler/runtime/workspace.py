@@ -7,7 +7,9 @@ in none of them (``ir/memory.py`` proves it). A call that raises keeps its set, 
 
 from __future__ import annotations
 
+import itertools
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +17,12 @@ import numpy as np
 
 from autodiff_compiler.plan import ArrayType
 
-#: A unit keeps no more than this many bytes, and lends none where one set takes more.
+#: All units together keep no more than this many bytes; where one set takes more, none is lent.
 MOST = 2**30
+
+#: Every workspace that lends anything, and what tells when it was used last.
+ALL: weakref.WeakSet[Workspace] = weakref.WeakSet()
+CLOCK = itertools.count(1)
 
 Lent = tuple[tuple[Any, ...], ...]
 
@@ -29,15 +35,20 @@ class Workspace:
         self.blocks, self.places = blocks, places
         self.bytes = sum(blocks)
         self.idle: list[Lent] = []
+        self.used = 0
+        if self.bytes:
+            ALL.add(self)
 
     def borrow(self) -> Lent:
         """The arrays of each half, for one call."""
+        self.used = next(CLOCK)
         try:
             return self.idle.pop()
         except IndexError:
             pass
         if self.bytes > MOST:
             return self.nothing()
+        make_room(self.bytes)
         made = [np.empty(size, np.uint8) for size in self.blocks]
         return tuple(
             tuple(_array(made[block], type_) for block, type_ in half) for half in self.places
@@ -51,6 +62,18 @@ class Workspace:
         """Nobody reads or writes ``lent`` any more."""
         if self.bytes * (len(self.idle) + 1) <= MOST:
             self.idle.append(lent)
+
+
+def make_room(wanted: int) -> None:
+    """Lets sets go that nobody uses, the least lately used first, until ``wanted`` more bytes fit
+    under the limit."""
+    idle = sorted((w for w in [*ALL] if w.idle), key=lambda workspace: workspace.used)
+    kept = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
+    for workspace in idle:
+        if kept + wanted <= MOST:
+            return
+        kept -= len(workspace.idle) * workspace.bytes
+        workspace.idle.clear()
 
 
 def _array(block: np.ndarray, type_: ArrayType) -> np.ndarray:

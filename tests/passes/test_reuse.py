@@ -166,6 +166,21 @@ def test_arrays_are_kept_for_the_next_call_and_go_with_the_cache():
     assert RUNTIME.cache.all() == []
 
 
+def test_the_least_lately_used_arrays_make_room(monkeypatch):
+    ms.compile_info().clear()
+    functions = [lambda x, k=k: chain(x * (k + 2.5)) for k in range(3)]
+    gradients, (x,) = [ms.grad(function) for function in functions], arrays(1)
+    for gradient in gradients[:2]:
+        gradient(Tensor(x))
+    first, second = RUNTIME.cache.all()
+    size = first.workspace.bytes
+    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 2 * size)
+    gradients[0](Tensor(x))
+    gradients[2](Tensor(x))
+    idle = [len(unit.workspace.idle) for unit in (first, second, RUNTIME.cache.all()[-1])]
+    assert idle == [1, 0, 1]
+
+
 def test_too_much_is_not_kept(monkeypatch):
     monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 1000)
     ms.compile_info().clear()
