@@ -137,11 +137,14 @@ def _ordered(
 
 
 def clean(name: str) -> str:
-    """``name`` as Python reads it, or made an identifier.
+    """``name`` as Python reads it, or made an identifier; ``_`` stands for what nobody reads, and
+    a count that backward reads is called ``i``.
 
-    >>> clean("lambda"), clean("2 x"), clean("h")
-    ('lambda_', '_2_x', 'h')
+    >>> clean("lambda"), clean("2 x"), clean("h"), clean("_")
+    ('lambda_', '_2_x', 'h', 'i')
     """
+    if not name.strip("_"):
+        return "i"
     name = unicodedata.normalize("NFKC", name)
     if not name.isidentifier():
         name = "".join(char if f"_{char}".isidentifier() else "_" for char in name)

@@ -189,8 +189,8 @@ class _Writes:
             self.write(op, target)
         for result in op.results:
             own = target is None and not op.opdef.views
-            if changes_array(op):
-                whole = target in self.whole
+            if changes_array(op) or op.name == "filled":
+                whole = self.are_whole(op.operands[-1:] if target is None else [target])
             else:
                 whole = op.name == "into" or own and not pieces and "callee" not in op.attrs
             self.define(result, pieces | self.new() if own else pieces, whole)
