@@ -157,6 +157,8 @@ class Merger:
         if not any(True for _ in leaves(like)):
             if any(side is not MISSING and not same(side, like) for side in inner):
                 return self._apart(name, *map(self._kind, inner))
+            if one is None or other is None:
+                return unset  # a list or dict with a second name: nothing tells whether it is set
             return Maybe(like, unset, self._leaf(one, other, ""))
         sides = [rebuild(like, self._nothing()) if s is MISSING else s for s in inner]
         merged = self.merge(sides[0], sides[1], name)

@@ -20,6 +20,7 @@ from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
+from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.objects import PACKAGE, is_users
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
@@ -66,7 +67,10 @@ class Calls(Outside):
 
     def call_node(self, callee: Any, node: Any) -> Any:
         """The outcome of a call whose callee has been evaluated: that may have effects."""
+        mark = len(self.world.memory.writes)
         args = self._items(node.args)
+        refuse_spoilt(self, getattr(callee, "value", None), mark)
+        mark = len(self.world.memory.writes)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self.evaluate(keyword.value)
@@ -74,6 +78,7 @@ class Calls(Outside):
                 kwargs.update(self.contents(value))
             else:
                 kwargs[keyword.arg] = value
+        refuse_spoilt(self, (getattr(callee, "value", None), *args), mark)
         return self.call(callee, args, kwargs)
 
     def _super(self, node: Any) -> Any:

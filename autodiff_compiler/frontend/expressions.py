@@ -20,6 +20,7 @@ from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.complaints import translated
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lists import is_long
+from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import NAMELESS, variables
 from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
 from autodiff_compiler.frontend.source import Source
@@ -87,10 +88,11 @@ class Expressions:
 
     def evaluate_all(self, nodes: Sequence[Any]) -> list[Any]:
         """The values of several expressions; what is wrong with each of them is reported."""
-        values, hurt = [], False
+        values, marks, hurt = [], [], False
         for node in nodes:
             try:
                 values.append(self.evaluate(node))
+                marks.append(len(self.world.memory.writes))
             except CompileError as error:
                 self.poison(error)
                 hurt = True
@@ -98,6 +100,8 @@ class Expressions:
                 hurt = True
         if hurt:
             raise PoisonTouched
+        for value, mark in zip(values, marks):
+            refuse_spoilt(self, value, mark)
         return values
 
     def fail(self, error: type[CompileError], cause: str, cure: str = "") -> CompileError:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.values import Heap, Listed, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ListType
@@ -60,6 +61,19 @@ class Memory:
             }
             found[key] = {*(memory & around), *marks}
         return found
+
+
+def refuse_spoilt(low: Any, value: Any, mark: int) -> None:
+    """Refuses ``value`` if a tensor in it was written to since there were ``mark`` writes: Python
+    would use what it holds now, and this is what it held before."""
+    memory = low.world.memory
+    held = memory.of_all(leaves(value)) if memory.writes[mark:] else frozenset()
+    if any(held & later for later in memory.writes[mark:]):
+        raise low.fail(
+            UnsupportedSyntax,
+            "a tensor is used in an expression that also changes it",
+            "change it in a statement of its own, before or after",
+        )
 
 
 def written(low: Any, memory: frozenset[Hashable], owner: Any = None, new: Any = None) -> None:

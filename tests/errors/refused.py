@@ -309,3 +309,16 @@ def remove_compares(x):
     items = [x, x * 2]
     items.remove(x)
     return items[0]
+
+
+def halving_the_first(q):
+    q[0] = q[0] * 0.5
+    return q * 2
+
+
+@refused(X)
+def used_and_changed_at_once(x):
+    y = x * 1
+    y = y + halving_the_first(y)
+    y.mul_(halving_the_first(y))
+    return y
