@@ -22,7 +22,7 @@ from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import NAMELESS, variables
-from autodiff_compiler.frontend.resolve import PLAIN, World, is_array
+from autodiff_compiler.frontend.resolve import World, is_array
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.values import (
     NUMBERS,
@@ -382,11 +382,6 @@ class Expressions:
         """Keeps an error's problems for the report."""
         for problem in problem_of.problems:
             self.world.report(problem)
-
-    @staticmethod
-    def is_plain(value: Any) -> bool:
-        """Whether ``value`` is a number, string or None."""
-        return isinstance(value, PLAIN)
 
     @staticmethod
     def described(value: Any) -> str:
