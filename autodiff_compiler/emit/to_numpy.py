@@ -272,7 +272,7 @@ class _Writer:
 
     def line(self, statement: Statement, text: str, indent: int, behind: bool = False) -> None:
         span = statement.span
-        if span == NOWHERE:
+        if span in (NOWHERE, self.function.span):  # what is about the whole needs no tag
             self.document.add(text, indent)
             return
         adjoint = statement.about == "adjoint"

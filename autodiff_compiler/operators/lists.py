@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.build import current
+from autodiff_compiler.ir.nodes import Loop, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import (
     NONE,
@@ -209,6 +210,42 @@ list_split: OpDef = OpDef(
     adjoint={"v": lambda ct, axis: list_concat(ct, axis=axis), "x": lambda: None},
     linear_in=("v",),
 )  # fmt: skip
+
+
+def length_of(items: Value) -> int | None:
+    """How many items a list has that is being built here, where that is sure while compiling: it
+    began with so many, and every iteration of a loop that runs so often appends as many."""
+    maker = current().producer(items)
+    if maker is None:
+        return None
+    if maker.name == "make_list":
+        return len(maker.operands)
+    if maker.name == "list_append":
+        return _more(maker.operands[0], 1)
+    if maker.name != "for":
+        return None
+    loop, place = Loop(maker), maker.results.index(items)
+    bounds = [bound for bound in loop.bounds if type(bound) is int]
+    if place >= loop.carries or loop.has_until or len(bounds) < 3:
+        return None
+    each = _appended(loop.carry_yields[place], loop.carry_params[place])
+    return None if each is None else _more(loop.inits[place], each * len(range(*bounds)))
+
+
+def _more(items: Any, count: int) -> int | None:
+    known = length_of(items) if isinstance(items, Value) else None
+    return None if known is None else known + count
+
+
+def _appended(after: Any, before: Value) -> int | None:
+    """How many items were appended to ``before`` to make ``after``, if nothing else was done."""
+    count = 0
+    while after is not before:
+        maker = current().producer(after)
+        if maker is None or maker.name != "list_append":
+            return None
+        after, count = maker.operands[0], count + 1
+    return count
 
 
 def _copied(type_: Type, text: str, depth: int = 0) -> str:

@@ -108,7 +108,7 @@ def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
 def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
     """All of one shape, along a new axis."""
     if is_list(tensors):
-        rows = tapes.stack_rows(tensors, length=None)
+        rows = tapes.stack_rows(tensors, length=lists.length_of(tensors))
         if axis == 0:
             return rows
         axes = item_rank(tensors, "stack") + 1
