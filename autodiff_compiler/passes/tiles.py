@@ -42,6 +42,7 @@ import math
 from collections.abc import Sequence
 
 from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.memory import writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, item_size
@@ -89,7 +90,7 @@ class _Walk:
             if self.joins(op):
                 self.row.append(op)
                 self.made.update(op.results)
-            elif op.opdef.effect or not self.made.isdisjoint(uses_of(op)):
+            elif _is_fixed(op) or not self.made.isdisjoint(uses_of(op)):
                 self.close()
                 if self.joins(op):
                     self.row.append(op)
@@ -205,6 +206,13 @@ class _Loop:
             return self.builder.make(into, (*given, target), {"text": calls[0].text})
         made = self.builder.make(op.opdef, operands, op.attrs)
         return self.builder.make(into, (made, target), {"text": "np.maximum({0}, {0}, out={1})"})
+
+
+def _is_fixed(op: Op) -> bool:
+    """Whether what stands before ``op`` cannot be done after it: a row may read, as it is now, the
+    memory that ``op`` writes to."""
+    inner = (each for region in op.regions for each in region.walk())
+    return any(each.opdef.effect or writes_to(each) is not None for each in (op, *inner))
 
 
 def _is_total(op: Op) -> bool:

@@ -102,3 +102,33 @@ def test_gradients_in_tiles_are_those_in_one_piece(monkeypatch):
     plain, d_plain = ms.value_and_grad(chain)(x)
     np.testing.assert_allclose(value.asnumpy(), plain.asnumpy(), rtol=1e-5)
     np.testing.assert_allclose(d_x.asnumpy(), d_plain.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def written(x):
+    y = ops.tanh(x)
+    z = y[0] * 1.5 + x[0]
+    w = ops.sin(y[1:2][0])
+    y[0] = x[1]
+    return (ops.exp(w * z + w) + z).sum() + y.sum()
+
+
+def written_in_a_loop(x):
+    y = ops.tanh(x)
+    z = y[0] * 1.5 + x[0]
+    w = ops.sin(y[1:2][0])
+    for i in range(2):
+        y[i] = x[1]
+    return (ops.exp(w * z + w) + z).sum() + y.sum()
+
+
+@pytest.mark.parametrize("function", [written, written_in_a_loop])
+def test_what_is_read_before_a_write_is_not_read_after_it(function):
+    x = np.random.default_rng(0).uniform(-1, 1, (2, 96)).astype(np.float32)
+    y, z = np.tanh(x), np.tanh(x[0]) * 1.5 + x[0]
+    w = np.sin(y[1])
+    y[0] = x[1]
+    y[1] = x[1] if function is written_in_a_loop else y[1]
+    value = ms.jit(function)(Tensor(x)).asnumpy()
+    source = ms.compile_info().units[-1].source
+    assert "for tile in" in source and ".copy()" not in source
+    np.testing.assert_allclose(value, (np.exp(w * z + w) + z).sum() + y.sum(), rtol=1e-5)
