@@ -8,6 +8,7 @@ Each stage can be printed (``stage_text``), and with ``VERIFY`` set each is veri
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -320,7 +321,8 @@ def _filled(words: Sequence[str]) -> list[str]:
         if lines[-1] and len(lines[-1]) + len(word) > 90:
             lines.append("")
         lines[-1] += ("   " if lines[-1] else "") + word
-    return [line for line in lines if line]
+        lines[-1:] = textwrap.wrap(lines[-1], 98, break_on_hyphens=False, drop_whitespace=False)
+    return [line.rstrip() for line in lines if line]
 
 
 def stage_text(

@@ -54,7 +54,8 @@ def wrap(code: str, indent: int = 0, width: int = WIDTH) -> list[str]:
         return [" " * indent + code]
     opener, value, closer = _parts(code)
     targets = opener.removesuffix(" = ")
-    if indent + len(opener) >= width and re.fullmatch(r"[^=:]*, [^=:]*", _flat(targets)):
+    first = indent + len(opener) + min((start for start, _ in _brackets(value)), default=0)
+    if first > width and re.fullmatch(r"[^=:]*, [^=:]*", _flat(targets)):
         head = _parenthesised("", targets, "", indent, width)
         tail = wrap(f"_ = {value}", indent, width)
         return [*head[:-1], tail[0].replace("_", ")", 1), *tail[1:]]

@@ -99,3 +99,10 @@ def test_lines_keep_the_width(depth: int) -> None:
     lines = wrap(f"return {text}", 4, 60)
     assert max(map(len, lines)) <= 60
     assert ast.dump(read("\n".join(lines).replace("return", "", 1).strip())) == ast.dump(read(text))
+
+
+def test_many_targets_before_a_short_call():
+    targets = ", ".join(f"d_weight_{n}" for n in range(6))
+    lines = wrap(f"{targets} = layers_backward(residuals, d_out)", width=80)
+    assert lines[0] == "(" and lines[-1] == ") = layers_backward(residuals, d_out)"
+    assert max(map(len, lines)) <= 80
