@@ -30,7 +30,7 @@ from autodiff_compiler.operators.families import (
     real_function,
     signed,
 )
-from autodiff_compiler.operators.structure import full_like
+from autodiff_compiler.operators.structure import cast, full_like
 
 XY = ("x", "y")
 
@@ -79,8 +79,10 @@ mod = elementwise(
 def _pow_base(ct: Any, x: Any, y: Any) -> Any:
     """``y * x ** (y - 1)``, except at x = y = 0, where the slope of the constant 1 is 0."""
     if isinstance(y, Value):
-        both_zero = equal(x, 0.0) & equal(y, 0.0)
-        return ct * (y * x ** where(both_zero, 1.0, y - 1.0))
+        both_zero, less = equal(x, 0.0) & equal(y, 0.0), y - 1.0
+        if x.dtype_name is not None and y.dtype_name is None:
+            less = cast(less, dtype=real_dtype(x.dtype_name))  # a plain number is as wide as x
+        return ct * (y * x ** where(both_zero, 1.0, less))
     if y == 0:
         return None
     if y == 1:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler import Tensor, jit, ops
+from autodiff_compiler import Tensor, grad, jit, ops
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.types import ArrayType
 from tests.operators.test_records import CASES, Program
@@ -92,3 +92,12 @@ def test_the_difference_of_bools_is_whether_they_differ() -> None:
     one, other = (Tensor(np.array(row)) for row in ([True, True, False], [True, False, True]))
     for run in (lambda x, y: x - y, jit(lambda x, y: x - y)):
         assert run(one, other).asnumpy().tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_power_that_is_known_when_it_runs_is_as_exact_as_its_base(dtype):
+    x, p = np.array([0.3, 0.7, 1.9], dtype), 2.1
+    (found,) = grad(lambda x, p: x**p, (0,))(Tensor(x), p)
+    assert found.asnumpy().dtype == dtype
+    exact = p * x.astype(np.float64) ** (p - 1)
+    assert np.allclose(found.asnumpy(), exact, rtol=4 * np.finfo(dtype).eps, atol=0)
