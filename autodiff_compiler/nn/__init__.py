@@ -12,6 +12,7 @@ from autodiff_compiler.nn import (
     image,
     learning_rate,
     loss,
+    loss_scale,
     normalization,
     optimizer,
     optimizers,
@@ -31,6 +32,7 @@ from autodiff_compiler.nn.dropout import *  # noqa: F403
 from autodiff_compiler.nn.image import *  # noqa: F403
 from autodiff_compiler.nn.learning_rate import *  # noqa: F403
 from autodiff_compiler.nn.loss import *  # noqa: F403
+from autodiff_compiler.nn.loss_scale import *  # noqa: F403
 from autodiff_compiler.nn.normalization import *  # noqa: F403
 from autodiff_compiler.nn.optimizer import *  # noqa: F403
 from autodiff_compiler.nn.optimizers import *  # noqa: F403
@@ -48,7 +50,7 @@ __all__ = [
     *ctc.__all__, *dropout.__all__, *image.__all__, *loss.__all__, *normalization.__all__,
     *padding.__all__, *pooling.__all__, *recurrent.__all__, *recurrent_layers.__all__,
     *transformer.__all__, *learning_rate.__all__, *optimizer.__all__, *optimizers.__all__,
-    *wrap.__all__,
+    *loss_scale.__all__, *wrap.__all__,
 ]  # fmt: skip
 
 __getattr__ = module_getattr("nn", globals())

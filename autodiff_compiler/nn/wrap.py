@@ -8,7 +8,8 @@ from autodiff_compiler import ops
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.nn.basic import Identity
+from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
 
 
 class WithLossCell(Cell):
@@ -86,6 +87,10 @@ class TrainOneStepCell(Cell):
         self.weights = optimizer.parameters
         self.names = tuple(weight.name for weight in self.weights)
         self.sens = 1.0 if sens is None else float(sens)
+        # For steps of training that a subclass writes.
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.grad_no_sens = GradOperation(get_by_list=True)
+        self.grad_reducer = Identity()
         self.gradient = GradientFunction(
             network, self.weights, position=None, by_list=True, value=True
         )

@@ -1,0 +1,195 @@
+"""Training with a scaled loss: small gradients do not vanish, and large ones are not taken.
+
+Backward starts at the scale instead of at one, and its gradients are divided by the scale. A step
+whose gradients are not all finite is left out, and an update Cell chooses the next scale.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler import ops
+from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.nn.wrap import TrainOneStepCell
+from autodiff_compiler.ops.gradient import GradientFunction
+
+
+class FixedLossScaleUpdateCell(Cell):
+    """Leaves the loss scale as it is: ``update(loss_scale, overflow)`` returns ``overflow``."""
+
+    def __init__(self, loss_scale_value: float):
+        super().__init__()
+        self.loss_scale_value = loss_scale_value
+
+    def get_loss_scale(self) -> float:
+        """The scale to begin with."""
+        return self.loss_scale_value
+
+    def construct(self, _: Any, overflow: Any) -> Any:
+        return overflow
+
+
+class DynamicLossScaleUpdateCell(Cell):
+    """Divides the loss scale by ``scale_factor`` at an overflow, and multiplies it by that after
+    ``scale_window`` steps without one; it never falls below 1.
+
+    ``update(loss_scale, overflow)`` takes the scale as a Parameter, to which it assigns, and a
+    bool Tensor of shape ``()``, which it returns.
+    """
+
+    def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int):
+        super().__init__()
+        self.loss_scale_value = loss_scale_value
+        self.scale_factor = Tensor(scale_factor, mstype.float32)
+        self.scale_window = Tensor(scale_window, mstype.int32)
+        self.cur_iter = Parameter(Tensor(1, mstype.int32), name="current_iterator_step")
+        self.last_overflow_iter = Parameter(
+            Tensor(0, mstype.int32), name="last_overflow_iterator_step"
+        )
+
+    def get_loss_scale(self) -> float:
+        """The scale to begin with."""
+        return self.loss_scale_value
+
+    def next_scale(self, loss_scale: Any, overflow: Any) -> Any:
+        """The scale after a step; the step counts from here on as done."""
+        window_is_full = self.cur_iter - self.last_overflow_iter >= self.scale_window
+        smaller = ops.maximum(loss_scale / self.scale_factor, 1.0)
+        larger = ops.select(window_is_full, loss_scale * self.scale_factor, loss_scale)
+        changed = ops.logical_or(overflow, window_is_full)
+        last = ops.select(changed, self.cur_iter, self.last_overflow_iter)
+        ops.assign(self.last_overflow_iter, last)
+        ops.assign(self.cur_iter, self.cur_iter + 1)
+        return ops.select(overflow, smaller, larger)
+
+    def construct(self, loss_scale: Any, overflow: Any) -> Any:
+        ops.assign(loss_scale, self.next_scale(loss_scale, overflow))
+        return overflow
+
+
+class TrainOneStepWithLossScaleCell(TrainOneStepCell):
+    """One step of training with a scaled loss: ``step(*inputs)`` is (loss, overflow, scale).
+
+    The loss is not scaled; ``overflow``, a bool Tensor of shape ``()``, tells whether a gradient
+    was infinite or NaN, in which case the optimizer did not run; the scale is the one after the
+    step. ``scale_sense`` is an update Cell, asked for its ``get_loss_scale()`` and called with the
+    scale and the overflow, or a Tensor of shape ``()`` or ``(1,)`` (else a ValueError), the scale
+    until ``set_sense_scale``. Anything else is a TypeError.
+    """
+
+    def __init__(self, network: Any, optimizer: Any, scale_sense: Any):
+        super().__init__(network, optimizer)
+        self.loss_scaling_manager = None
+        if isinstance(scale_sense, Cell):
+            self.loss_scaling_manager = scale_sense
+            scale_sense = Tensor(scale_sense.get_loss_scale(), mstype.float32)  # type: ignore
+        elif not isinstance(scale_sense, Tensor):
+            raise TypeError(
+                "For 'TrainOneStepWithLossScaleCell', the 'scale_sense' must be Cell or Tensor, "
+                f"but got 'scale_sense' type: {type(scale_sense)}."
+            )
+        if scale_sense.shape not in ((), (1,)):
+            raise ValueError(
+                "For 'TrainOneStepWithLossScaleCell', the shape of 'scale_sense' must be (1,) or "
+                f"(), but got {scale_sense.shape}."
+            )
+        self.scale_sense = Parameter(scale_sense, name="scale_sense")
+        self.gradient = GradientFunction(
+            self.scaled_loss, self.weights, position=None, by_list=True, value=True, has_aux=True
+        )
+
+    def scaled_loss(self, *inputs: Any) -> Any:
+        """The loss times the scale, which is differentiated, and the loss."""
+        loss = self.network(*inputs)
+        return loss * ops.cast(ops.reshape(self.scale_sense, ()), loss.dtype), loss
+
+    def scaled(self, gradients: Any) -> Any:
+        """The gradients of the scaled loss divided by the scale."""
+        factor = ops.reciprocal(ops.reshape(self.scale_sense, ()))
+        return tuple(gradient * ops.cast(factor, gradient.dtype) for gradient in gradients)
+
+    def set_sense_scale(self, sens: Tensor) -> None:
+        """Gives the scale a new value, a Tensor; anything else is a TypeError."""
+        if not isinstance(sens, Tensor):
+            raise TypeError(
+                "For 'TrainOneStepWithLossScaleCell', the type of 'sens' must be Tensor, but got "
+                f"{type(sens)}"
+            )
+        self.scale_sense.set_data(sens)
+
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> Any:
+        """(status, compute_input) for ``get_overflow_status``: there is no flag to be cleared."""
+        return ops.zeros((8,), mstype.int32), compute_input
+
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Any:
+        """Whether one of the gradients in ``compute_output`` has an element that is not finite."""
+        finite = [ops.isfinite(gradient).all() for gradient in compute_output]
+        return ops.logical_not(ops.stack(finite).all())
+
+    def process_loss_scale(self, overflow: Any) -> Any:
+        """Lets the update Cell choose the next scale; returns ``overflow``."""
+        manager = self.loss_scaling_manager
+        if manager is None:
+            return overflow
+        if type(manager) is not DynamicLossScaleUpdateCell:
+            return manager(self.scale_sense, overflow)
+        # Compiled text assigns to Parameters that it names, not to those that it is handed.
+        ops.assign(self.scale_sense, manager.next_scale(self.scale_sense, overflow))
+        return overflow
+
+    def construct(self, *inputs: Any) -> Any:
+        (_, loss), gradients = self.gradient(*inputs)
+        gradients = self.scaled(gradients)
+        overflow = self.get_overflow_status(None, gradients)
+        if not self.process_loss_scale(overflow):
+            self.optimizer(gradients)
+        return loss, overflow, self.scale_sense
+
+
+class GradAccumulationCell(Cell):
+    """The sum of a network's outputs for ``micro_size`` equal parts of the batch, one by one.
+
+    Each input is cut along its first axis, whose length must be a multiple of ``micro_size``,
+    else it is a ValueError.
+    """
+
+    def __init__(self, network: Any, micro_size: int):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, Cell):
+            raise TypeError(
+                "For 'GradAccumulationCell', the argument 'network' must cell type, but got the "
+                f"type : {type(network)}."
+            )
+        if not isinstance(micro_size, int) or isinstance(micro_size, bool):
+            raise TypeError(
+                "For 'GradAccumulationCell', the argument 'micro_size' must be integer, but got "
+                f"the type : {type(micro_size)}."
+            )
+        if micro_size <= 0:
+            raise ValueError(
+                "For 'GradAccumulationCell', the argument 'micro_size' must be large than 0, but "
+                f"got {micro_size}."
+            )
+        self.network, self.micro_size = network, micro_size
+
+    def construct(self, *inputs: Any) -> Any:
+        for x in inputs:
+            if x.shape[0] % self.micro_size != 0:
+                raise ValueError(
+                    "For micro batch initialization, the 0th dimension shape of "
+                    f"input({x.shape[0]}) must be divided by micro size({self.micro_size})"
+                )
+        parts = [ops.split(x, x.shape[0] // self.micro_size) for x in inputs]
+        total = self.network(*[part[0] for part in parts])
+        for i in range(1, self.micro_size):
+            total = total + self.network(*[part[i] for part in parts])
+        return total
+
+
+__all__ = [
+    "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "GradAccumulationCell",
+    "TrainOneStepWithLossScaleCell",
+]  # fmt: skip
