@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ import numpy as np
 from autodiff_compiler import pipeline
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.engine import install
+from autodiff_compiler.common.files import written_whole
 from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, raise_all
@@ -135,7 +135,10 @@ install(RUNTIME)
 def jit(fn: Any = None, **options: Any) -> Any:
     """Makes calls of a function or Cell run its compiled forward half.
 
-    Stands before a ``def`` with or without parentheses, or takes a function, a Cell or a class.
+    Stands before a ``def`` with or without parentheses, or takes a function, a Cell or a class of
+    Cells; a Cell is given back itself. Arguments, results and dtypes are those of the function. It
+    is compiled when it is called, once for each signature, and what cannot be compiled is a
+    CompileError then. The ``options`` are MindSpore's, and change nothing here.
     """
     if fn is None:
         return functools.partial(jit, **options)
@@ -166,7 +169,11 @@ def _running_compiled(fn: Callable[..., Any]) -> Any:
 def differentiable(target: Any) -> Any:
     """Checks the source of a Cell class or function at once, and runs it compiled from then on.
 
-    It gains ``gradient_source(*inputs, **flags)`` and ``check_grads(*inputs, **options)``.
+    It gains ``gradient_source(*inputs, **flags)`` and ``check_grads(*inputs, **options)``, the
+    functions of those names with itself as the first argument.
+
+    Raises a CompileError for Python that cannot be compiled, TypeError for what is neither a class
+    of Cells nor a function.
     """
     if isinstance(target, type):
         if not issubclass(target, Cell):
@@ -219,9 +226,13 @@ def gradient_source(
     mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
                 the tangents of what is differentiated and returns that of the value, too.
     opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
-    stage       ``ir``, ``typed``, ``adjoint``, ``optimized`` or ``source``.
+    stage       ``ir``, ``typed``, ``adjoint``, ``optimized``, ``lowered`` or ``source``; see
+                ``pipeline.stage_text``.
     stabilise   whether formulas that overflow or cancel are replaced by operators that do not
                 (None: as ``set_context`` says, which is yes if it says nothing).
+
+    Raises a CompileError with every problem of the text, in place and with a cure; a CallError,
+    which is one, where a setting is unknown; a ValueError where the text of a type is no type.
     """
     gradient = GradOperation(get_all, get_by_list, sens_param)(fn, weights)
     target = gradient.fn
@@ -257,25 +268,14 @@ def gradient_source(
 
 
 def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
-    """Writes ``gradient_source(fn, *inputs, **flags)`` to a file, whole or not at all."""
+    """Writes ``gradient_source(fn, *inputs, **flags)`` to a file, whole or not at all.
+
+    ``inputs`` and ``flags`` are those of ``gradient_source``, and so are the errors; besides, an
+    OSError where the file cannot be written. What was in it stays if there is an error.
+    """
     text = gradient_source(fn, *inputs, **flags)
-    write_whole(path, text)
-
-
-def write_whole(path: str | os.PathLike, text: str) -> None:
-    """Writes a file so that no reader ever sees half of it."""
-    path = os.fspath(path)
-    handle, draft = tempfile.mkstemp(dir=os.path.dirname(path) or ".", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(draft, 0o666 & ~mask)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    with written_whole(path) as file:
+        file.write(text.encode("utf-8"))
 
 
 def required(fn: Any) -> list[str]:
@@ -324,7 +324,8 @@ class CompileInfo:
 
 
 def compile_info() -> CompileInfo:
-    """What is cached, for which signature, and why it was compiled."""
+    """What is cached, for which signature, and why it was compiled: printed, a table. It is a
+    snapshot, but its ``clear()`` empties the cache itself."""
     return CompileInfo(
         tuple(
             CachedUnit(
@@ -346,5 +347,5 @@ def _asked(request: Request) -> str:
 
 __all__ = [
     "CompileInfo", "abstract", "compile_info", "differentiable", "export_source",
-    "gradient_source", "jit", "required", "slot_of", "write_whole",
+    "gradient_source", "jit", "required", "slot_of",
 ]  # fmt: skip

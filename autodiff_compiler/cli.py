@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler import pipeline
-from autodiff_compiler.api import gradient_source, required, write_whole
+from autodiff_compiler.api import gradient_source, required
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.files import written_whole
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError, by_code, page
 from autodiff_compiler.ir.types import BOOL, FLOAT, INT, NONE, ArrayType, parse_type
@@ -58,7 +59,11 @@ class UsageError(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit code."""
+    """Runs a command with these arguments (None: those of the process); returns its exit code.
+
+    What was asked for goes to standard output, complaints to standard error. An unknown option ends
+    the process with code 2, as argparse does.
+    """
     try:
         arguments = _parser().parse_args(argv)
         sys.path.insert(0, os.getcwd())
@@ -136,7 +141,8 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
         sys.stdout.write(text)
     else:
         try:
-            write_whole(arguments.out, text)
+            with written_whole(arguments.out) as file:
+                file.write(text.encode("utf-8"))
         except OSError as error:
             raise UsageError(f"{arguments.out} cannot be written: {error.strerror}") from None
     return ExitCode.OK

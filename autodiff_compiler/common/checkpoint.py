@@ -8,7 +8,6 @@ net takes new values only when all of them fit.
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.files import written_whole
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 
@@ -24,25 +24,18 @@ from autodiff_compiler.common.tensor import Tensor
 def save_checkpoint(save_obj: Any, ckpt_file_name: str | os.PathLike[str]) -> None:
     """Writes a Cell, a dict of Tensors by name, or a list of {'name', 'data'} to a file.
 
-    A file of that name is replaced, or stays as it was if anything goes wrong.
+    Shapes and dtypes are kept. A file of that name is replaced, or stays as it was if anything goes
+    wrong. Raises TypeError for anything else to save, ValueError where there is no such directory
+    or two of the names are alike.
     """
     arrays = {name: np.asarray(data.asnumpy()) for name, data in _named(save_obj)}
     place = Path(ckpt_file_name)
     if not place.parent.is_dir():
         raise ValueError(f"For 'save_checkpoint', there is no directory '{place.parent}'.")
-    handle, beside = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, place)
-    except BaseException:
-        os.unlink(beside)
-        raise
+    with written_whole(place) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _named(save_obj: Any) -> Iterable[tuple[str, Tensor]]:
@@ -71,9 +64,12 @@ def _named(save_obj: Any) -> Iterable[tuple[str, Tensor]]:
 def load_checkpoint(
     ckpt_file_name: str | os.PathLike[str], net: Cell | None = None, strict_load: bool = False
 ) -> dict[str, Parameter]:
-    """The Parameters of a file by their names; ``net``, if given, takes their values.
+    """The Parameters of a file by their names; ``net``, if given, takes their values, as
+    ``load_param_into_net`` has it.
 
-    A file that is damaged or no checkpoint is a ValueError, and the net stays as it was.
+    Raises ValueError where the file is missing, damaged or no checkpoint, RuntimeError where a
+    Parameter of the net has another shape (with ``strict_load``, another dtype). The net then stays
+    as it was.
     """
     place = Path(ckpt_file_name)
     if not place.is_file():
@@ -101,8 +97,10 @@ def load_param_into_net(
 ) -> tuple[list[str], list[str]]:
     """Gives the Parameters of a net the values of those of the same names.
 
-    Returns the names of the net that got none, and the names that the net does not have. Another
-    shape is a RuntimeError, with ``strict_load`` another dtype, too; then nothing is changed.
+    Returns the names of the net that got none, and the names that the net does not have. Values
+    are cast to the dtype of the net's. Raises TypeError for what is no Cell or no Parameters by
+    name, RuntimeError for another shape, with ``strict_load`` for another dtype; then nothing is
+    changed.
     """
     if not isinstance(net, Cell):
         raise TypeError(

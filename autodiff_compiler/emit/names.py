@@ -19,6 +19,7 @@ from autodiff_compiler.emit.statements import (
     Moves,
     Return,
     flow_of,
+    is_value,
     targets_of,
     trees_of,
     value_in,
@@ -175,7 +176,7 @@ def texts(block: Block) -> set[str]:
 
 def _texts(tree: ast.AST) -> set[str]:
     nodes = list(ast.walk(tree))
-    found = {n.id for n in nodes if isinstance(n, ast.Name) and not _is_value(n)}
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and not is_value(n)}
     for node in nodes:
         if isinstance(node, COMPREHENSIONS) and not _inner_values(node):
             for generator in node.generators:
@@ -186,12 +187,8 @@ def _texts(tree: ast.AST) -> set[str]:
 def _inner_values(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
     """Whether a value is read anywhere but in the iterable that is computed outside."""
     first = {id(inner) for inner in ast.walk(node.generators[0].iter)}
-    return any(isinstance(n, ast.Name) and _is_value(n) and id(n) not in first
+    return any(isinstance(n, ast.Name) and is_value(n) and id(n) not in first
                for n in ast.walk(node))  # fmt: skip
-
-
-def _is_value(node: ast.Name) -> bool:
-    return isinstance(node.id, Value)
 
 
 __all__: Sequence[str] = ("Variable", "choose", "share", "unshared")

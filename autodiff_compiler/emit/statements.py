@@ -130,7 +130,8 @@ def writes(*trees: ast.AST) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(_found(trees, lambda node, augmented: not _loads(node))))
 
 
-def _is_value(node: ast.Name) -> bool:
+def is_value(node: ast.Name) -> bool:
+    """Whether a name stands for a value, and is no text of a template."""
     return isinstance(node.id, Value)
 
 
@@ -142,7 +143,7 @@ def _found(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) -
     for tree in trees:
         augmented = isinstance(tree, ast.AugAssign)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and _is_value(node) and wanted(node, augmented):
+            if isinstance(node, ast.Name) and is_value(node) and wanted(node, augmented):
                 yield node.id  # type: ignore[misc]
 
 

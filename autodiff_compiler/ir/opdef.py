@@ -77,7 +77,7 @@ class OpDef:
     """One operator.
 
     operands    their names, in order; a last one called ``*rest`` takes any number.
-    numpy       the emission: an expression with ``{operand}`` and ``{attribute}`` slots (also
+    numpy       the emission: an expression with ``{operand}`` and ``{attribute}`` (also
                 ``{0}``, ``{1}`` … by position), or several lines that assign to ``{out}``;
                 a callable ``(types, **attrs) -> text`` where the text depends on types.
     result      ``(types, **attrs) -> Type`` or a tuple of them; raises ShapeError or DTypeError.
@@ -161,7 +161,7 @@ class OpDef:
         return str(position)
 
     def template(self, types: Sequence[Type], attrs: Mapping[str, Any]) -> str:
-        """The emission text, with slots for operands and attributes."""
+        """The emission text, with placeholders for operands and attributes."""
         if isinstance(self.numpy, str):
             return self.numpy
         return self.numpy(tuple(types), **attrs).replace("np.bfloat16", "ml_dtypes.bfloat16")

@@ -18,17 +18,12 @@ from autodiff_compiler.ir.types import (
     Type,
     join,
 )
-from autodiff_compiler.operators.declare import same_type, zero_gradient
+from autodiff_compiler.operators.declare import placeholders, same_type, zero_gradient
 from autodiff_compiler.operators.structure import zeros_like
 
 
-def _slots(count: int) -> list[str]:
-    return [f"{{{position}}}" for position in range(count)]
-
-
 def _tuple_text(types: Sequence[Type]) -> str:
-    slots = _slots(len(types))
-    return f"({slots[0]},)" if len(slots) == 1 else f"({', '.join(slots)})"
+    return f"({placeholders(types)},)" if len(types) == 1 else f"({placeholders(types)})"
 
 
 make_tuple = OpDef(
@@ -39,7 +34,7 @@ make_tuple = OpDef(
 make_dict = OpDef(
     "make_dict", "A dict of the operands under the attribute keys.", ("*rest",),
     lambda types, *, keys: "{{"
-    + ", ".join(f"{key!r}: {slot}" for key, slot in zip(keys, _slots(len(types)))) + "}}",
+    + ", ".join(f"{key!r}: {{{position}}}" for position, key in enumerate(keys)) + "}}",
     lambda types, *, keys: DictType(tuple(keys), tuple(types)), kind="container",
 )  # fmt: skip
 
@@ -70,7 +65,7 @@ def _list_type(types: Sequence[Type]) -> Type:
 
 make_list = OpDef(
     "make_list", "A list of run-time length, from its first items.", ("*rest",),
-    lambda types: "[" + ", ".join(_slots(len(types))) + "]", _list_type, kind="container",
+    lambda types: f"[{placeholders(types)}]", _list_type, kind="container",
     linear_in=("*rest",),
 )  # fmt: skip
 

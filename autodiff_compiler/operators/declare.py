@@ -214,6 +214,15 @@ def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
     return tuple(normal)
 
 
+def placeholders(types: Sequence[Type]) -> str:
+    """What stands in a template for all operands of a record that takes any number.
+
+    >>> placeholders([Type(), Type()])
+    '{0}, {1}'
+    """
+    return ", ".join(f"{{{position}}}" for position in range(len(types)))
+
+
 def number_text(value: Any) -> str:
     """The text of a number, which may be infinite or NaN.
 

@@ -9,36 +9,36 @@ from typing import Any
 
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import STR, Type
+from autodiff_compiler.operators.declare import placeholders
 
 
 def _nothing(types: Sequence[Type], **attrs: Any) -> tuple[()]:
     return ()
 
 
-def _slots(types: Sequence[Type]) -> str:
-    return ", ".join(f"{{{position}}}" for position in range(len(types)))
-
-
 show = OpDef(
     "show", "Prints the operands, with print's sep and end.", ("*rest",),
-    lambda types, *, settings: f"print({', '.join(filter(None, (_slots(types), settings)))})",
+    lambda types, *, settings: (
+        f"print({', '.join(filter(None, (placeholders(types), settings)))})"
+    ),
     _nothing, kind="effect", effect=True,
 )  # fmt: skip
 
 check = OpDef(
     "check", "Asserts the first operand; the second, if there is one, is the message.", ("*rest",),
-    lambda types: f"assert {_slots(types)}", _nothing, kind="effect", effect=True,
+    lambda types: f"assert {placeholders(types)}", _nothing, kind="effect", effect=True,
 )  # fmt: skip
 
 fail = OpDef(
     "fail", "Raises the built-in exception called error, made of the operands.", ("*rest",),
-    lambda types, *, error: f"raise {error}({_slots(types)})", _nothing, kind="effect", effect=True,
+    lambda types, *, error: f"raise {error}({placeholders(types)})",
+    _nothing, kind="effect", effect=True,
 )  # fmt: skip
 
 
 def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
     quoted = repr(pattern).replace("{", "{{").replace("}", "}}")
-    many = _slots(types) + ("," if len(types) == 1 and sign == "%" else "")
+    many = placeholders(types) + ("," if len(types) == 1 and sign == "%" else "")
     return f"{quoted} % ({many})" if sign == "%" else f"{quoted}.format({many})"
 
 

@@ -15,6 +15,7 @@ from autodiff_compiler.operators.declare import (
     linear,
     moved_on,
     normal_axes,
+    placeholders,
     same_type,
     shape_of_type,
     zero_gradient,
@@ -58,10 +59,6 @@ def size_along(x: Any, axes: Sequence[int] | None) -> Any:
             return size_of(x, axes=axes)
         size *= dim
     return size
-
-
-def _slots(types: Sequence[Type]) -> str:
-    return ", ".join(f"{{{position}}}" for position in range(len(types)))
 
 
 def _joined_dtype(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
@@ -128,7 +125,8 @@ def _piece(position: int) -> Callable[..., Any]:
 
 concat: OpDef = OpDef(
     "concat", "The operands one after another along an axis; all other dimensions agree.",
-    ("*rest",), lambda types, *, axis: f"np.concatenate([{_slots(types)}], axis={axis})",
+    ("*rest",),
+    lambda types, *, axis: f"np.concatenate([{placeholders(types)}], axis={axis})",
     _concat_type, promote=_joined_dtype, adjoint=PerOperand(_piece),
     linear_in=("*rest",), batch="axes",
 )  # fmt: skip
@@ -160,7 +158,9 @@ def _layer(position: int) -> Callable[..., Any]:
 stack: OpDef = OpDef(
     "stack", "The operands, all of one shape, along a new axis.",
     ("*rest",),
-    lambda types, *, axis: f"np.stack([{_slots(types)}]" + (f", axis={axis})" if axis else ")"),
+    lambda types, *, axis: (
+        f"np.stack([{placeholders(types)}]" + (f", axis={axis})" if axis else ")")
+    ),
     _stack_type, promote=_joined_dtype, adjoint=PerOperand(_layer),
     linear_in=("*rest",), batch="axes",
 )  # fmt: skip

@@ -182,27 +182,28 @@ def reshape_as(self: Any, other: Any) -> Any:
     return arrays.reshape(self, arrays.shape(other))
 
 
-def _named(module: Any, names: str) -> dict[str, Callable[..., Any]]:
+def named(module: Any, names: str) -> dict[str, Callable[..., Any]]:
+    """The functions of ``module`` with these names."""
     return {name: getattr(module, name) for name in names.split()}
 
 
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {
-    **_named(
+    **named(
         parts,
         "gather_nd index_fill index_select narrow scatter select_scatter slice_scatter "
         "unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum",
     ),
-    **_named(
+    **named(
         layout,
         "diagflat diagonal diagonal_scatter dsplit fliplr flipud hsplit moveaxis movedim "
         "repeat_interleave reverse roll rot90 tensor_split tril triu vsplit",
     ),
-    **_named(
+    **named(
         masks,
         "count_nonzero fill_diagonal heaviside masked_scatter masked_select nan_to_num nanmean "
         "nansum renorm reverse_sequence",
     ),
-    **_named(ordering, "argsort argwhere kthvalue msort nonzero sort top_k topk unique"),
+    **named(ordering, "argsort argwhere kthvalue msort nonzero sort top_k topk unique"),
     **dict(
         choose=choose, contiguous=arrays.identity, cross=contraction.cross, diag=diag, fill=fill,
         fold=convolution.fold, index_add=index_add, index_put=index_put, ndimension=rank_of,

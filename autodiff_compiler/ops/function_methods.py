@@ -14,6 +14,7 @@ from autodiff_compiler.ops import (
     special,
 )
 from autodiff_compiler.ops._shapes import known_rank, shape_of
+from autodiff_compiler.ops.array_methods import named
 
 
 def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
@@ -36,20 +37,16 @@ def cov(self: Any, *, correction: int = 1) -> Any:
     return product if rows is self else arrays.reshape(product, ())
 
 
-def _of(module: Any, names: str) -> dict[str, Callable[..., Any]]:
-    return {name: getattr(module, name) for name in names.split()}
-
-
 FUNCTION_METHODS: dict[str, Callable[..., Any]] = {
-    **_of(
+    **named(
         special,
         "addcdiv addcmul addmv angle bitwise_left_shift bitwise_right_shift conj copysign deg2rad "
         "diff digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 igamma "
         "imag inv is_floating_point isclose isneginf isposinf isreal lcm ldexp lerp lgamma log10 "
         "log2 logaddexp logaddexp2 logit positive rad2deg real sgn sinc xdivy xlogy",
     ),
-    **_of(running, "aminmax cummax cummin cumprod logcumsumexp median nanmedian norm"),
-    **_of(elementwise, "bitwise_not floor_div floor_mod"),
+    **named(running, "aminmax cummax cummin cumprod logcumsumexp median nanmedian norm"),
+    **named(elementwise, "bitwise_not floor_div floor_mod"),
     **dict(
         argmax_with_value=argmax_with_value, argmin_with_value=argmin_with_value,
         clone=elementwise.deepcopy, cov=cov, hardshrink=activations.hardshrink,

@@ -33,7 +33,7 @@ from autodiff_compiler.ops._shapes import (
     one_or_many,
     rank_of,
 )
-from autodiff_compiler.ops.array_methods import ARRAY_METHODS
+from autodiff_compiler.ops.array_methods import ARRAY_METHODS, named
 from autodiff_compiler.ops.function_methods import FUNCTION_METHODS
 from autodiff_compiler.ops.matrix_methods import MATRIX_METHODS
 from autodiff_compiler.vocabulary.missing import no_such
@@ -190,12 +190,8 @@ def _to(dtype: Any) -> Callable[[Any], Any]:
     return convert
 
 
-def _of(module: Any, names: str) -> dict[str, Callable[..., Any]]:
-    return {name: getattr(module, name) for name in names.split()}
-
-
 METHODS: dict[str, Callable[..., Any]] = {
-    **_of(
+    **named(
         elementwise,
         "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin "
         "asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor ceil clamp clip cos cosh div "
@@ -205,7 +201,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         "remainder round rsqrt sigmoid sign sin sinh sqrt square sub subtract tan tanh "
         "true_divide trunc",
     ),
-    **_of(
+    **named(
         arrays,
         "bmm chunk dot expand_dims gather gather_elements matmul mm outer ravel split "
         "squeeze swapaxes t unbind unsqueeze",
@@ -213,7 +209,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     **ARRAY_METHODS,
     **FUNCTION_METHODS,
     **MATRIX_METHODS,
-    **_of(reductions, "all amax amin any log_softmax logsumexp mean prod softmax"),
+    **named(reductions, "all amax amin any log_softmax logsumexp mean prod softmax"),
     **dict(
         argmax=argmax, argmin=argmin, astype=astype, bernoulli=bernoulli, broadcast_to=broadcast_to,
         copy=elementwise.deepcopy, cumsum=cumsum, multinomial=draws.multinomial,

@@ -65,6 +65,12 @@ def test_a_net_stays_as_it_was(tmp_path: Path) -> None:
         ms.load_checkpoint(path)
 
 
+def test_others_may_read_a_file_as_they_may_any_new_one(tmp_path: Path) -> None:
+    ms.save_checkpoint(net(), tmp_path / "a.ckpt")
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / "a.ckpt").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_a_file_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.ckpt"
     ms.save_checkpoint({"w": Tensor([1.0])}, path)

@@ -6,12 +6,16 @@ import ast
 import importlib
 import pkgutil
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
 import autodiff_compiler
-from autodiff_compiler import operators
+from autodiff_compiler import cli, operators
 from autodiff_compiler.ir.opdef import OPERATORS
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +50,28 @@ def test_the_readme_runs() -> None:
     scope: dict[str, object] = {"__name__": "readme"}
     for number, block in enumerate(blocks, 1):
         exec(compile(block, f"<README block {number}>", "exec"), scope)
+
+
+def test_the_readme_shows_what_its_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    cell = re.search(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    command = re.search(r"^autodiff-compiler (dump net\.py:.*)$", text, re.MULTILINE)
+    assert cell and command
+    (tmp_path / "net.py").write_text(cell[1], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    assert cli.main(shlex.split(command[1])) == 0
+    sys.modules.pop("net")
+    assert capsys.readouterr().out == FENCE.findall(text)[0]
+
+
+def test_decisions_are_numbered_in_a_row() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").iterdir())
+    assert [page.name[:4] for page in pages] == [f"{n:04}" for n in range(1, len(pages) + 1)]
+    heads = [page.read_text(encoding="utf-8")[:6] for page in pages]
+    assert heads == [f"# {page.name[:4]}" for page in pages]
 
 
 def tracked_files() -> list[Path]:
