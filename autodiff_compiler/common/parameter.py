@@ -22,6 +22,11 @@ _numbers = itertools.count()
 class Parameter(Tensor):
     """A named Tensor with a gradient.
 
+    ``default_input`` is copied, with its shape; a Python int becomes int32, all else has the dtype
+    that a Tensor of it has. The arguments after ``requires_grad`` are MindSpore's, and change
+    nothing here. Raises ValueError for a bool and for a name that is no string, TypeError for a
+    ``requires_grad`` that is no bool.
+
     >>> Parameter([1.0, 2.0], name="w")
     Parameter (name=w, shape=(2,), dtype=Float32, requires_grad=True)
     """
@@ -88,7 +93,8 @@ class Parameter(Tensor):
         return wrap(self._data)
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Takes over a value, cast to this dtype; its shape may be another one."""
+        """Takes over a value, cast to this dtype; its shape may be another one. Raises TypeError
+        for what is neither a Tensor nor a number."""
         if not isinstance(data, (Tensor, int, float)):
             raise TypeError(
                 "Parameter data must be [`Tensor`, `int`, `float`] or a kind of `Tensor` "
@@ -115,7 +121,8 @@ class Parameter(Tensor):
 
 
 class ParameterTuple(tuple):
-    """Parameters in order, no two different ones of the same name."""
+    """Parameters in order. Raises TypeError for anything else in it, ValueError where two different
+    ones have the same name."""
 
     def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
         items = list(iterable) if isinstance(iterable, Iterable) else [iterable]

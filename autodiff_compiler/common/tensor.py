@@ -28,7 +28,8 @@ class Tensor(Operand):
     """An n-dimensional array of one dtype.
 
     Made of Python data, arrays or tensors, all of which are copied; or of ``shape``, ``dtype`` and
-    ``init`` (an initializer, which ``init_data()`` runs).
+    ``init`` (an initializer, which ``init_data()`` runs). Without a ``dtype``, Python floats become
+    float32, ints int64, and arrays and tensors keep theirs.
     """
 
     apply_rank = 1
@@ -225,14 +226,14 @@ class Tensor(Operand):
         return self._data.tolist()
 
     def item(self) -> Any:
-        """The only element, as a Python number."""
+        """The only element, as a Python number; a ValueError if there are several, or none."""
         if self.size != 1:
             raise ValueError("Only one element tensors can be converted to Python scalars")
         return self._data.item()
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
-        """A Tensor on the memory of ``array``."""
+        """A Tensor on the memory of ``array``; a TypeError for what is no ndarray."""
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For 'Tensor.from_numpy', an ndarray is needed, not {type(array)}")
         mstype.of_name(array.dtype.name)

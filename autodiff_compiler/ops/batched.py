@@ -48,6 +48,9 @@ def vmap(fn: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> BatchedFunction:
     in_axes    the axis of each argument along which the examples lie, None for one that they
                share; an int for all. In a container, as the container.
     out_axes   the axis of each output along which the results lie.
+
+    Dtypes are those of ``fn`` for one example. Raises TypeError for an axis that is neither int nor
+    None; the call raises RuntimeError where there are not as many ``in_axes`` as arguments.
     """
     return BatchedFunction(fn, in_axes, out_axes)
 

@@ -45,7 +45,8 @@ class Function:
 
     ``forward(ctx, *inputs)`` computes; ``backward(ctx, *cotangents)`` takes one cotangent per
     output and returns one per input, None for zero. With a third, ``setup_context(ctx, inputs,
-    output)``, forward takes no ``ctx``. It is called as ``Name.apply(*inputs)``.
+    output)``, forward takes no ``ctx``. It is called as ``Name.apply(*inputs)``. Cotangents have
+    the shapes and dtypes of what they belong to.
     """
 
     @staticmethod
@@ -78,7 +79,9 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
     ``function`` returns its value and a function of the value's cotangent (of one for each, where
     the value is a tuple), which gives the cotangent of each input, None for zero. That function
-    may read any variable around it. Calls of the decorated function give the value alone.
+    may read any variable around it. Calls of the decorated function give the value alone. Each
+    cotangent has the shape and dtype of its input; one of another kind, or too few or too many, is
+    refused while compiling.
     """
 
     @functools.wraps(function)

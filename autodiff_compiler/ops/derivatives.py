@@ -37,7 +37,9 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
     """The value of ``fn`` at ``inputs`` and its tangent along ``v``: ``(out, dot_out)``.
 
     ``inputs`` and ``v`` are tensors, or tuples of as many. With ``has_aux`` only the first output
-    is differentiated, and the others follow: ``(out, dot_out, aux)``.
+    is differentiated, and the others follow: ``(out, dot_out, aux)``. Tangents have the shapes and
+    dtypes of their primals. Raises TypeError for what is no tensor, ValueError for fewer or more
+    tangents than inputs, CallError for one of another shape.
     """
     primals, dots = _row(inputs), _row(v)
     _check_row(primals, dots)
@@ -106,7 +108,11 @@ def hvp(fn: Any, inputs: Any, v: Any) -> Any:
 
 @takes_functions
 def derivative(fn: Any, primals: Any, order: int) -> tuple:
-    """The value of ``fn``, and its derivative of an order, all inputs moving at the same speed."""
+    """The value of ``fn``, and its derivative of an order, all inputs moving at the same speed.
+
+    The derivative has the shape of the value; integer inputs are taken in float32. Raises TypeError
+    or ValueError for an order that is no int of at least 1, TypeError for what is no tensor.
+    """
     if not isinstance(order, int) or isinstance(order, bool):
         raise TypeError("For `F.derivative`, the type of order must be int.")
     if order < 1:
@@ -123,7 +129,8 @@ def jet(fn: Any, primals: Any, series: Any) -> tuple:
     """The value of ``fn``, and the derivatives of its output where the inputs move on curves.
 
     ``series`` holds the derivatives of the input's curve, first to n-th, along its first axis, or
-    is a tuple of such tensors where ``primals`` is one. So do the derivatives of the output.
+    is a tuple of such tensors where ``primals`` is one: their shape is ``(n, *input.shape)``. So do
+    the derivatives of the output. Raises TypeError or ValueError where the two do not match.
     """
     if isinstance(primals, (tuple, list)) != isinstance(series, (tuple, list)):
         raise TypeError("For 'F.jet', the 'primals' and `series` must be both Tensor or tuple.")
@@ -144,14 +151,18 @@ def jacfwd(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = Fa
     """The Jacobian of ``fn`` by tangents, one for each element of an input: for few inputs.
 
     Its shape is that of the output and then that of the input. Several outputs give a tuple, and
-    several positions a tuple of these in each.
+    several positions a tuple of these in each. With ``has_aux`` only the first output has one, and
+    the others follow.
     """
     return Jacobian(fn, grad_position, "forward", has_aux)
 
 
 @takes_functions
 def jacrev(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Jacobian:
-    """The Jacobian of ``fn`` by cotangents, one for each element of an output: for few outputs."""
+    """The Jacobian of ``fn`` by cotangents, one for each element of an output: for few outputs.
+
+    Shapes as with ``jacfwd``.
+    """
     return Jacobian(fn, grad_position, "reverse", has_aux)
 
 

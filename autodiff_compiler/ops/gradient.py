@@ -18,6 +18,7 @@ from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, PositionError
 from autodiff_compiler.ir.opdef import PRECISION
+from autodiff_compiler.ops.structures import find, mirror, snapshot
 from autodiff_compiler.ops.transform import (
     Transformed,
     caller,
@@ -63,7 +64,7 @@ class GradientFunction(Transformed):
         self.numpy, self.unconnected = numpy, unconnected
         self.fn = unwrapped(fn)
         # A snapshot: what the caller does to the list later is another request.
-        self.weights = _snapshot(weights) if by_list else None
+        self.weights = snapshot(weights) if by_list else None
         self.position = position
         self.optional = optional
         self.by_list = by_list
@@ -143,7 +144,7 @@ class GradientFunction(Transformed):
         if self.weights is None:
             return None
         found: list[Any] = []
-        _mirror(self.weights, found.append)
+        mirror(self.weights, found.append)
         return tuple({id(weight): weight for weight in found}.values())
 
     def request(self, is_tensor: Sequence[bool]) -> Request:
@@ -208,8 +209,8 @@ class GradientFunction(Transformed):
         wanted = self.weight_list() or ()
         by_id = {id(weight): gradient for weight, gradient in zip(wanted, gradients)}
         if self.return_ids:
-            return _mirror(self.weights, lambda weight: (weight.name, by_id[id(weight)]))
-        return _mirror(self.weights, lambda weight: by_id[id(weight)])
+            return mirror(self.weights, lambda weight: (weight.name, by_id[id(weight)]))
+        return mirror(self.weights, lambda weight: by_id[id(weight)])
 
 
 class GradOperation:
@@ -217,7 +218,12 @@ class GradOperation:
 
     get_all       a tuple with the gradient of every tensor input.
     get_by_list   the gradients of the weights given with the function.
-    sens_param    the last argument of the gradient function is the gradient of the output.
+    sens_param    the last argument of the gradient function is the gradient of the output, in its
+                  structure, shapes and dtypes; otherwise ones are taken.
+
+    ``GradOperation(...)(fn, weights)`` is called like ``fn``. Each gradient has the shape and dtype
+    of its input or weight; with both flags the answer is ``(inputs, weights)``. Raises TypeError
+    for a flag that is no bool, a CompileError in the call for what cannot be differentiated.
     """
 
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
@@ -254,12 +260,23 @@ def grad(
 ) -> GradientFunction:
     """The gradient of ``fn`` in the inputs at ``grad_position`` and in ``weights``.
 
+    fn            a Cell, function, method or lambda. Outputs of any shape are summed, unless a
+                  sensitivity is given.
+    grad_position a position (the gradient itself), several (a tuple of them), or None.
+    weights       a Parameter, or any structure of them; then the answer has the same, and comes
+                  second where positions are asked for as well.
+    has_aux       only the first output is differentiated: ``(gradient, (other outputs))``.
+    return_ids    each gradient comes as a pair with its position or name; see ``get_grad``.
+    sens_param    the last argument is the sensitivity: as the output in structure, shape, dtype.
     unconnected   what stands for the gradient in what the output does not depend on: ``"zero"``,
                   ``"none"``, or ``"error"`` for a CallError.
+
+    A gradient has the shape and dtype of what it is the gradient in. Raises TypeError or ValueError
+    for settings that make no sense; the call raises a CompileError for what cannot be compiled or
+    has no derivative, PositionError and SensitivityError for positions and sensitivities that do
+    not fit.
     """
-    return _asked(
-        "_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, False, unconnected
-    )
+    return _asked(fn, grad_position, weights, has_aux, return_ids, sens_param, False, unconnected)
 
 
 @takes_functions
@@ -273,14 +290,15 @@ def value_and_grad(
     *,
     unconnected: str = "zero",
 ) -> GradientFunction:
-    """As ``grad``; the function's own result comes first."""
-    return _asked(
-        "_Grad", fn, grad_position, weights, has_aux, return_ids, sens_param, True, unconnected
-    )
+    """As ``grad``; the function's own result comes first: ``(out, gradient)``. With ``has_aux``
+    it is the tuple of all outputs."""
+    return _asked(fn, grad_position, weights, has_aux, return_ids, sens_param, True, unconnected)
 
 
 def get_grad(gradients: Any, identifier: Any) -> Any:
     """The gradient of one position or Parameter, out of a result with ``return_ids=True``.
+
+    Raises TypeError for anything else to look for, RuntimeError where it is not in the result.
 
     >>> get_grad(((0, "d_x"), (1, "d_y")), 1)
     'd_y'
@@ -293,14 +311,13 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
         raise TypeError(
             f"For `get_grad`, the `x` should be an integer or a Parameter, but got {identifier}"
         )
-    found = _find(gradients, wanted)
+    found = find(gradients, wanted)
     if found is None:
         raise RuntimeError(f"Can not find the gradient for position or Parameter {identifier}")
     return found
 
 
 def _asked(
-    name: str,
     fn: Any,
     position: Any,
     weights: Any,
@@ -314,7 +331,7 @@ def _asked(
         raise ValueError(f"unconnected should be 'zero', 'none' or 'error', but got {unconnected}")
     if position is None and weights is None:
         raise ValueError("`grad_position` and `weight` can not be None at the same time.")
-    check_flags(name, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
+    check_flags("_Grad", has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
     return GradientFunction(
         fn,
         weights,
@@ -350,37 +367,6 @@ def check_flags(owner: str, **flags: Any) -> None:
             raise TypeError(
                 f"For '{owner}', the '{name}' should be bool, but got {type(flag).__name__}"
             )
-
-
-def _snapshot(weights: Any) -> Any:
-    if isinstance(weights, Mapping):
-        return {key: _snapshot(weight) for key, weight in weights.items()}
-    return tuple(map(_snapshot, weights)) if isinstance(weights, (list, tuple)) else weights
-
-
-def _mirror(weights: Any, leaf: Callable[[Any], Any]) -> Any:
-    """``leaf`` of every weight, in the structure of the weights."""
-    if isinstance(weights, Tensor):
-        return leaf(weights)
-    if isinstance(weights, dict):
-        return {key: _mirror(weight, leaf) for key, weight in weights.items()}
-    if isinstance(weights, tuple):
-        return tuple(_mirror(weight, leaf) for weight in weights)
-    raise TypeError(
-        "The weights you provided is expected to be a tensor, or a list or tuple. "
-        f"but got {weights}"
-    )
-
-
-def _find(gradients: Any, wanted: Any) -> Any:
-    """The gradient in the pair ``(wanted, gradient)``, depth first."""
-    if isinstance(gradients, dict):
-        gradients = tuple(gradients.values())
-    if not isinstance(gradients, tuple):
-        return None
-    if len(gradients) == 2 and type(gradients[0]) in (int, str):
-        return gradients[1] if gradients[0] == wanted else None
-    return next((g for item in gradients if (g := _find(item, wanted)) is not None), None)
 
 
 __all__ = [

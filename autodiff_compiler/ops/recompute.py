@@ -21,7 +21,8 @@ def recompute(
     """``block(*args, **kwargs)``; backward keeps its inputs and computes the rest again.
 
     What is drawn at random is kept, not drawn again. A block that writes to something outside is
-    kept as any other. The options are MindSpore's, and change nothing here.
+    kept as any other. The options are MindSpore's, and change nothing here. Values and gradients
+    are those of the plain call, to the last bit. Raises TypeError for what cannot be called.
     """
     if not callable(block):
         raise TypeError(f"recompute needs a Cell or function, but got {type(block).__name__}")
@@ -38,7 +39,8 @@ def checkpointed(
 
     ``for i in checkpointed(range(10_000), kept_states=20)`` keeps 20 states, where a plain loop
     keeps 10,000, and runs each step at most four times more. Where nothing is compiled it is the
-    iterable itself.
+    iterable itself. Raises TypeError unless one of the two is given, ValueError for a number below
+    1; a loop that draws at random, or is written out, is refused while compiling.
     """
     given = [
         (k, n) for k, n in (("every", checkpoint_every), ("kept", kept_states)) if n is not None

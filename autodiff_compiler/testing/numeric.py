@@ -72,9 +72,14 @@ def check_grads(
     modes       how the derivatives are taken: 'reverse', 'forward', each over itself up to
                 ``order``; or a way of its own such as 'forward-over-reverse', whatever its order.
                 Where both are checked, tangents and cotangents must agree to rounding.
-    rtol        the error allowed, relative to the largest term of what is compared.
+    rtol, atol  the error allowed: relative to the largest term of what is compared, and beside it.
+    step        how far the inputs are moved to either side, along each direction.
+    directions  how many random directions each input is moved along, besides single elements.
+    seed        for the directions and the sensitivity, which are drawn.
 
-    Raises AssertionError where they disagree. Parameters get their values back in any case.
+    Returns a Report of all comparisons, which prints as a table. Raises AssertionError, with that
+    table, where they disagree, ValueError for a mode that there is not, and the CompileError of a
+    function that does not compile. Parameters get their values back in any case.
     """
     ways = [_way(mode, order) for mode in modes]
     target = unwrapped(fn)
