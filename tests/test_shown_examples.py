@@ -1,4 +1,4 @@
-"""The examples that show generated source: the text is what runs, and what they claim holds."""
+"""The examples: the source that they show is what runs, and what they claim holds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,13 @@ def physics_informed(module: Any) -> str:
     return ms.gradient_source(cell, "f32[24,1]", get_by_list=True, weights=weights)
 
 
-@pytest.mark.parametrize("make", [per_example_gradients, physics_informed])
+def shipped_gradient(module: Any) -> str:
+    loss = module.Loss()
+    weights = loss.trainable_params()
+    return ms.gradient_source(loss, "f32[n,2]", "f32[n,1]", get_by_list=True, weights=weights)
+
+
+@pytest.mark.parametrize("make", [per_example_gradients, physics_informed, shipped_gradient])
 def test_the_shown_source_is_what_runs(make: Any) -> None:
     path = FOLDER / f"{make.__name__}.py"
     source = make(load(make.__name__)).replace("\\", "\\\\")
@@ -75,3 +81,47 @@ def test_every_example_has_its_gradient(capsys: pytest.CaptureFixture[str]) -> N
     for k, (d_w, d_v) in enumerate(zip(*ms.vmap(gradient)(x, y))):
         for found, expected in zip((d_w, d_v), gradient(x[k], y[k])):
             np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_gradient_trains_without_the_compiler(capsys: pytest.CaptureFixture[str]) -> None:
+    module = load("shipped_gradient")
+    losses = [float(line.rpartition(" ")[2]) for line in module.main().splitlines()]
+    assert len(losses) == 3 and losses[-1] < 0.01 < 0.2 < losses[0]
+    assert module.SHOWN in capsys.readouterr().out
+
+
+def test_the_convnet_learns_and_its_checkpoint_knows(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load("small_convnet")
+    monkeypatch.setattr(module, "tqdm", None)
+    assert module.main(30) > 0.95
+    assert "step 20 of 30" in capsys.readouterr().out
+    bars: list[range] = []
+    monkeypatch.setattr(module, "tqdm", lambda steps, **_: bars.append(steps) or steps)
+    assert list(module.progress(range(3))) == [0, 1, 2] and bars == [range(3)]
+
+
+def test_the_steps_of_the_convnet_are_clipped() -> None:
+    module = load("small_convnet")
+    net = module.ConvNet()
+    with_loss = ms.nn.WithLossCell(net, ms.nn.CrossEntropyLoss())
+    sgd = ms.nn.SGD(net.trainable_params(), 0.0)
+    step = module.ClippedStep(with_loss, sgd, return_grad=True)
+    images, labels = module.drawn(8, 0)
+    _, gradients = step(images * 100.0, labels)
+    plain = ms.grad(with_loss, None, sgd.parameters)(images * 100.0, labels)
+    size = np.sqrt(sum(float((g.asnumpy() ** 2).sum()) for g in plain))
+    assert size > 1.0
+    for clipped, gradient in zip(gradients.values(), plain):
+        np.testing.assert_allclose(
+            clipped.asnumpy(), gradient.asnumpy() / size, rtol=1e-3, atol=1e-6
+        )
+
+
+def test_the_tagger_remembers(capsys: pytest.CaptureFixture[str]) -> None:
+    module = load("lstm_tagger")
+    assert module.main() > 0.98
+    loops = ["for t in range(1200):", "for t in reversed(range(1200)):"]
+    assert module.loops(1200) == loops
+    assert "\n  ".join(loops) in capsys.readouterr().out
