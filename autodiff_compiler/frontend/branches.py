@@ -287,6 +287,8 @@ class Branches(Writes):
     def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
         if isinstance(left, Returned) and isinstance(right, Returned):
             return Returned(merger.merge(left.value, right.value, "result"))
+        if isinstance(left, Returned) != isinstance(right, Returned) and merger.low.world.problems:
+            return Returned(Poisoned())  # one way ends in a statement that was refused
         return merger.merge(left, right, "the value")
 
     def _add_if(

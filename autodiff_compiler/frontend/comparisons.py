@@ -10,6 +10,7 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.values import NUMBERS, Ref, same
 from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import STR
 from autodiff_compiler.operators import compare
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -67,6 +68,12 @@ class Comparisons(Expressions):
             return not equal if isinstance(equal, bool) else compare.logical_not(equal)
         if sign in ("Eq", "NotEq") and dynamic:
             other = right if isinstance(left, Value) else left
+            if is_text(left) and is_text(right):
+                raise self.fail(
+                    DTypeError,
+                    "this text is known at run time only, where texts are not compared",
+                    "compare the numbers that it is made of",
+                )
             if not isinstance(other, (Value, *NUMBERS)):
                 return sign == "NotEq"
         try:
@@ -111,6 +118,11 @@ class Comparisons(Expressions):
             if isinstance(found, Value):
                 outcome = found if outcome is True else compare.logical_and(outcome, found)
         return outcome
+
+
+def is_text(value: Any) -> bool:
+    """Whether ``value`` is a text, known or not."""
+    return isinstance(value, str) or isinstance(value, Value) and value.type == STR
 
 
 def _kind(value: Any) -> str:

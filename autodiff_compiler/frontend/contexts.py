@@ -51,14 +51,6 @@ class _Contexts(gast.NodeTransformer):
     def __init__(self, taken: set[str]):
         self.taken = taken
 
-    def fresh(self, wish: str) -> str:
-        name, number = wish, 0
-        while name in self.taken:
-            number += 1
-            name = f"{wish}_{number}"
-        self.taken.add(name)
-        return name
-
     def visit_With(self, node: Any) -> Any:
         self.generic_visit(node)
         if not is_straight(node):
@@ -66,7 +58,7 @@ class _Contexts(gast.NodeTransformer):
         body: list[Any] = node.body
         returned: list[Any] = []
         if isinstance(body[-1], gast.Return):
-            result, last = self.fresh("result"), body[-1]
+            result, last = make.fresh(self.taken, "result"), body[-1]
             value = last.value or make.constant(None, last)
             body = [*body[:-1], make.assign(result, value, last)]
             returned = [make.placed(last, gast.Return(make.name(result, last)))]
@@ -75,7 +67,7 @@ class _Contexts(gast.NodeTransformer):
         return [*body, *returned]
 
     def around(self, item: Any, node: Any, body: list[Any]) -> list[Any]:
-        at, context = item.context_expr, self.fresh("context")
+        at, context = item.context_expr, make.fresh(self.taken, "context")
         entered = self.called(context, "__enter__", [], at)
         nothing = [make.constant(None, at) for _ in range(3)]
         left = make.placed(at, gast.Expr(self.called(context, "__exit__", nothing, at)))

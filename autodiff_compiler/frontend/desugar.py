@@ -51,7 +51,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import gast
@@ -59,19 +59,28 @@ import gast
 from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.contexts import without_with
 from autodiff_compiler.frontend.enclosing import without_nonlocal
+from autodiff_compiler.frontend.exits import (
+    EXITS,
+    LOOPS,
+    Exits,
+    Place,
+    exits_of,
+    is_endless,
+    leaves,
+)
 from autodiff_compiler.frontend.looking import opened
 from autodiff_compiler.frontend.matching import without_match
 from autodiff_compiler.frontend.source import Source
+from autodiff_compiler.frontend.trying import Throw, shown, with_flags
 
 Block: TypeAlias = list[gast.stmt]
-_EXITS = (gast.Return, gast.Break, gast.Continue)
-_LOOPS = (gast.For, gast.While)
 
 
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """The function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
-    return _function(without_nonlocal(without_with(without_match(opened(copy.deepcopy(tree))))))
+    plain = without_nonlocal(without_with(without_match(opened(copy.deepcopy(tree)))))
+    return _function(with_flags(plain, _names(plain)))
 
 
 def desugared(source: Source) -> gast.FunctionDef:
@@ -87,7 +96,7 @@ _KEPT: dict[int, tuple[Source, gast.FunctionDef]] = {}
 
 
 def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
-    body = _Rewriter(_names(tree)).block(_plain(tree.body), _Place())
+    body = _Rewriter(_names(tree)).block(_plain(tree.body), Place())
     tree.body = _completed(body, tree.body[-1])
     return tree
 
@@ -123,31 +132,16 @@ def _plain(block: Sequence[gast.stmt]) -> Block:
             stmt = make.placed(stmt, gast.Assign([stmt.target], stmt.value, None))
         elif isinstance(stmt, gast.FunctionDef):
             stmt = _function(stmt)
-        elif isinstance(stmt, (gast.If, *_LOOPS)):
+        elif isinstance(stmt, (gast.If, *LOOPS)):
             stmt.body, stmt.orelse = _plain(stmt.body), _plain(stmt.orelse)
+        elif isinstance(stmt, gast.Try):
+            for part in (stmt, *stmt.handlers):
+                part.body = _plain(part.body)
+            stmt.orelse, stmt.finalbody = _plain(stmt.orelse), _plain(stmt.finalbody)
         plain.append(stmt)
-        if _leaves([stmt]):
+        if leaves([stmt]):
             break
     return plain
-
-
-@dataclass(frozen=True)
-class _Place:
-    """What an exit becomes where it stands: the names it sets; empty where none is needed.
-
-    At the end of a function ``return`` stays (``returned`` is empty), and at the end of a loop's
-    body ``continue`` is nothing (``skip`` is empty). ``break`` always sets ``stop``.
-    """
-
-    returned: str = ""
-    result: str = ""
-    stop: str = ""
-    skip: str = ""
-
-    def flags(self, kinds: set[type]) -> list[str]:
-        """The names that exits of these kinds set to true."""
-        names = {gast.Break: self.stop, gast.Return: self.returned, gast.Continue: self.skip}
-        return [name for kind, name in names.items() if kind in kinds and name]
 
 
 class _Rewriter:
@@ -156,29 +150,33 @@ class _Rewriter:
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
 
-    def block(self, block: Sequence[gast.stmt], place: _Place) -> Block:
+    def block(self, block: Sequence[gast.stmt], place: Place) -> Block:
         """``block`` without early exits. A statement that has some takes the rest along."""
         done: Block = []
         for number, stmt in enumerate(block):
             rest = list(block[number + 1 :])
-            if isinstance(stmt, _EXITS):
+            if isinstance(stmt, EXITS):
                 return done + self.leave(stmt, place)
-            if isinstance(stmt, gast.If) and _exits([stmt]):
+            if isinstance(stmt, gast.If) and exits_of([stmt]):
                 return done + self.branch(stmt, rest, place)
-            if isinstance(stmt, _LOOPS):
+            if isinstance(stmt, LOOPS):
                 return done + self.loop(stmt, rest, place)
+            if isinstance(stmt, gast.Try):
+                return done + self.attempt(stmt, rest, place)
             if isinstance(stmt, gast.If):
                 stmt.body = self.filled(stmt.body, place, stmt)
                 stmt.orelse = self.block(stmt.orelse, place)
             done.append(stmt)
         return done
 
-    def filled(self, block: Sequence[gast.stmt], place: _Place, at: gast.AST) -> Block:
+    def filled(self, block: Sequence[gast.stmt], place: Place, at: gast.AST) -> Block:
         """The same for a block that must not be empty."""
         return self.block(block, place) or [make.placed(at, gast.Pass())]
 
-    def leave(self, stmt: gast.stmt, place: _Place) -> Block:
+    def leave(self, stmt: gast.stmt, place: Place) -> Block:
         """An exit as assignments, where it cannot be left standing or left out."""
+        if isinstance(stmt, Throw):
+            return [stmt]
         if isinstance(stmt, gast.Return):
             value = stmt.value or make.constant(None, stmt)
             if not place.returned:
@@ -187,7 +185,7 @@ class _Rewriter:
         name = place.stop if isinstance(stmt, gast.Break) else place.skip
         return [make.flag(name, True, stmt)] if name else []
 
-    def branch(self, stmt: gast.If, rest: Block, place: _Place) -> Block:
+    def branch(self, stmt: gast.If, rest: Block, place: Place) -> Block:
         """An ``if`` with exits. What follows it moves into the branch that goes on, if one leaves.
 
         >>> _show('''
@@ -231,19 +229,19 @@ class _Rewriter:
         body, orelse, inner = stmt.body, stmt.orelse, place
         before: Block = []
         after: Block = []
-        if _leaves(body):
+        if leaves(body):
             orelse = orelse + rest
-        elif _leaves(orelse):
+        elif leaves(orelse):
             body = body + rest
         elif rest:
-            kinds = _exits([stmt])
+            kinds = exits_of([stmt])
             inner, before = self.enter(kinds, place, stmt)
             after = self.resume(kinds, place, inner, rest, stmt)
         stmt.body = self.filled(body, inner, stmt)
         stmt.orelse = self.block(orelse, inner)
         return [*before, stmt, *after]
 
-    def loop(self, stmt: gast.For | gast.While, rest: Block, place: _Place) -> Block:
+    def loop(self, stmt: gast.For | gast.While, rest: Block, place: Place) -> Block:
         """A loop; exits in its body set the flags of ``until``, and ``else`` asks for ``stop``.
 
         >>> _show('''
@@ -272,10 +270,10 @@ class _Rewriter:
                 h(xs)
             return x
         """
-        inside = _exits(stmt.body)
-        endless, kinds = _endless(stmt, inside), inside & {gast.Return}
+        inside = exits_of(stmt.body)
+        endless, kinds = is_endless(stmt, inside), inside - {gast.Break, gast.Continue}
         inner, before = self.enter(kinds, place, stmt)
-        stop = self.fresh("stop") if gast.Break in inside else ""
+        stop = make.fresh(self.taken, "stop") if gast.Break in inside else ""
         if stop:
             before.append(make.flag(stop, False, stmt))
         orelse, stmt.orelse = stmt.orelse, []
@@ -286,25 +284,73 @@ class _Rewriter:
         stmt.body = self.filled(stmt.body, within, stmt)
         if not endless:
             return [*before, stmt, *self.resume(kinds, place, inner, orelse + rest, stmt)]
-        if kinds and not place.returned:
+        if gast.Return in kinds and not place.returned:
             return [*before, stmt, make.placed(stmt, gast.Return(make.guarded(inner.result, stmt)))]
         return [*before, stmt]
 
-    def enter(self, kinds: set[type], place: _Place, at: gast.stmt) -> tuple[_Place, Block]:
+    def attempt(self, stmt: gast.Try, rest: Block, place: Place) -> Block:
+        """A ``try``: what is raised in its body sets a flag, and the handlers ask for theirs.
+
+        >>> _show('''
+        ... def f(x, low):
+        ...     try:
+        ...         if low:
+        ...             raise ValueError(x)
+        ...         x = x * 2
+        ...     except ValueError:
+        ...         x = 0
+        ...     return x
+        ... ''')
+        def f(x, low):
+            caught = False
+            if low:
+                caught = throw(ValueError(x))
+            else:
+                x = x * 2
+            if caught:
+                x = 0
+            return x
+        """
+        found, ends = exits_of(stmt.body), leaves(stmt.body)
+        kinds = found - set(stmt.flags)
+        inner, before = self.enter(kinds, place, stmt)
+        done = [make.flag(name, False, stmt) for name in stmt.flags]
+        done += [*before, *self.block(stmt.body, inner)]
+        if not stmt.finalbody:
+            follow = stmt.orelse
+            for number, handler in reversed(list(enumerate(stmt.handlers))):
+                if ends and number == len(stmt.handlers) - 1:
+                    follow = handler.body
+                else:
+                    test = make.name(stmt.flags[number], handler)
+                    follow = [make.placed(handler, gast.If(test, handler.body, follow))]
+            return done + self.resume(kinds, place, inner, follow + rest, stmt)
+        late = place.flags(exits_of(stmt.finalbody))
+        done += self.block(stmt.finalbody, place)
+        if ends and kinds == {gast.Return} and not place.returned:
+            after = [make.placed(stmt, gast.Return(make.guarded(inner.result, stmt)))]
+        else:
+            after = self.resume(kinds, place, inner, rest, stmt)
+        if found & set(stmt.flags):
+            left = make.name(stmt.flags[0], stmt)
+            after = [make.placed(stmt, gast.If(left, [stmt.again], after))]
+        if late:
+            after = [make.placed(stmt, gast.If(make.none_of(late, stmt), after, []))]
+        return done + after
+
+    def enter(self, kinds: Exits, place: Place, at: gast.stmt) -> tuple[Place, Block]:
         """The place inside a statement that something follows: exits need flags there."""
         before: Block = []
         if gast.Return in kinds and not place.returned:
-            returned, result = self.fresh("returned"), self.fresh("result")
+            returned, result = make.fresh(self.taken, "returned"), make.fresh(self.taken, "result")
             place = replace(place, returned=returned, result=result)
             before.append(make.flag(returned, False, at))
         if gast.Continue in kinds and not place.skip:
-            place = replace(place, skip=self.fresh("skip"))
+            place = replace(place, skip=make.fresh(self.taken, "skip"))
             before.append(make.flag(place.skip, False, at))
         return place, before
 
-    def resume(
-        self, kinds: set[type], place: _Place, inner: _Place, rest: Block, at: gast.stmt
-    ) -> Block:
+    def resume(self, kinds: Exits, place: Place, inner: Place, rest: Block, at: gast.stmt) -> Block:
         """What follows a statement in which exits of ``kinds`` set flags of ``inner``."""
         done = self.block(rest, place)
         if gast.Return in kinds and not place.returned:
@@ -314,15 +360,6 @@ class _Rewriter:
         if not flags or not done:
             return done
         return [make.placed(at, gast.If(make.none_of(flags, at), done, []))]
-
-    def fresh(self, name: str) -> str:
-        """``name``, or the first of ``name_1``, ``name_2``, … that the function does not use."""
-        number, free = 0, name
-        while free in self.taken:
-            number += 1
-            free = f"{name}_{number}"
-        self.taken.add(free)
-        return free
 
 
 def _completed(block: Block, at: gast.AST) -> Block:
@@ -342,47 +379,13 @@ def _completed(block: Block, at: gast.AST) -> Block:
             return None
     """
     last = block[-1] if block else None
-    if isinstance(last, gast.If) and gast.Return in _exits([last]):
+    if isinstance(last, gast.If) and gast.Return in exits_of([last]):
         last.body = _completed(last.body, last)
         last.orelse = _completed(last.orelse, last)
-    elif isinstance(last, (type(None), *_LOOPS)) or not _leaves([last]):
+    elif isinstance(last, (type(None), *LOOPS)) or not leaves([last]):
         at = last or at
         return [*block, make.placed(at, gast.Return(make.constant(None, at)))]
     return block
-
-
-def _exits(block: Sequence[gast.stmt]) -> set[type]:
-    """The kinds of exit by which ``block`` may be left early."""
-    kinds: set[type] = set()
-    for stmt in block:
-        if isinstance(stmt, _EXITS):
-            kinds.add(type(stmt))
-        elif isinstance(stmt, gast.If):
-            kinds |= _exits(stmt.body) | _exits(stmt.orelse)
-        elif isinstance(stmt, _LOOPS):
-            kinds |= _exits(stmt.body) - {gast.Break, gast.Continue} | _exits(stmt.orelse)
-    return kinds
-
-
-def _leaves(block: Sequence[gast.stmt]) -> bool:
-    """Whether control never reaches the end of ``block``."""
-    for stmt in block:
-        if isinstance(stmt, (gast.Raise, *_EXITS)):
-            return True
-        if isinstance(stmt, gast.If) and _leaves(stmt.body) and _leaves(stmt.orelse):
-            return True
-        if isinstance(stmt, _LOOPS):
-            inside = _exits(stmt.body)
-            if _endless(stmt, inside) or (gast.Break not in inside and _leaves(stmt.orelse)):
-                return True
-    return False
-
-
-def _endless(stmt: gast.For | gast.While, inside: set[type]) -> bool:
-    """Whether a loop can only be left by ``return``: a ``while True`` without ``break``."""
-    test = getattr(stmt, "test", None)
-    ends = gast.Break in inside or bool(getattr(stmt, "until", ()))
-    return isinstance(test, gast.Constant) and bool(test.value) and not ends
 
 
 def _names(tree: gast.AST) -> set[str]:
@@ -394,4 +397,4 @@ def _names(tree: gast.AST) -> set[str]:
 
 def _show(text: str) -> None:
     """Prints what becomes of a function: the examples in this file."""
-    print(gast.unparse(desugar(gast.parse(text).body[0])))
+    print(gast.unparse(shown(desugar(gast.parse(text).body[0]))))

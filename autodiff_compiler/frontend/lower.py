@@ -69,6 +69,7 @@ class Lowering(Statements):
         self.builder = Builder(self.lift, self.call_inside, self.known)
         if parent:
             self.builder.span = parent.builder.span
+        self.builder.watch = self.refuse_raising
         self.state = State()
         around = parent.frame if parent else None
         self.frame = Frame(around and around.source, around and around.function)

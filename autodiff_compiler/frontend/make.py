@@ -8,8 +8,20 @@ from typing import Any
 import gast
 
 
+def fresh(taken: set[str], wish: str) -> str:
+    """``wish``, or the first of ``wish_1``, ``wish_2``, … that is not taken; takes it."""
+    free, number = wish, 0
+    while free in taken:
+        number += 1
+        free = f"{wish}_{number}"
+    taken.add(free)
+    return free
+
+
 def placed(at: gast.AST, node: gast.AST) -> gast.AST:
-    """``node`` with the position of ``at``."""
+    """``node`` with the position of ``at``, and inside the same handlers (see ``trying``)."""
+    if hasattr(at, "tried"):
+        node.tried = at.tried
     return gast.copy_location(node, at)
 
 

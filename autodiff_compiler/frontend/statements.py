@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import importlib
 from collections.abc import Sequence
 from typing import Any
@@ -13,18 +12,18 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.branches import Raised, Returned
-from autodiff_compiler.frontend.loops import Loops
 from autodiff_compiler.frontend.memory import written
+from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unreached, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import effects, indexing
+from autodiff_compiler.operators import indexing
 from autodiff_compiler.ops.in_place_methods import as_before
 from autodiff_compiler.span import Span
 
 
-class Statements(Loops):
-    """Adds statements to ``Loops``."""
+class Statements(Raising):
+    """Adds statements to ``Raising``."""
 
     #: Where the text of this function begins.
     started: Span | None = None
@@ -34,6 +33,7 @@ class Statements(Loops):
         if isinstance(tree, gast.Lambda):
             return self.evaluate(tree.body)
         self.started = self.started or self.source.span(tree)
+        self.frame.watched = self.watched
         outcome = self.block(tree.body)
         return outcome.value if isinstance(outcome, Returned) else None
 
@@ -49,7 +49,7 @@ class Statements(Loops):
         lowering goes on, to find the other problems."""
         told = len(self.world.problems)
         try:
-            with self.builder.at(self.source.span(node)):
+            with self.builder.at(self.source.span(node)), self.watching(node):
                 try:
                     return getattr(self, f"exec_{type(node).__name__}")(node)
                 except CompileError as error:
@@ -139,29 +139,6 @@ class Statements(Loops):
         for decorator in reversed(decorators):
             made = self.call(decorator, (made,), {})
         self.state.names[node.name] = made
-
-    def exec_Assert(self, node: Any) -> None:
-        truth = self.truth(self.evaluate(node.test))
-        if truth is not True:
-            message = [] if node.msg is None else [self.packed(self.evaluate(node.msg))]
-            self.builder.make(effects.check, (truth, *message), {})
-
-    def exec_Raise(self, node: Any) -> Raised:
-        made, args = node.exc, []
-        if isinstance(made, gast.Call):
-            made, args = made.func, self._items(made.args)
-        error: Any = None if made is None else self.evaluate(made)
-        kind: type = error if isinstance(error, type) else object
-        name = kind.__name__
-        if not issubclass(kind, Exception) or vars(builtins).get(name) is not kind:
-            raise self.fail(
-                UnsupportedSyntax,
-                "only an exception that Python has built in can be raised by generated source",
-                "raise ValueError, TypeError or another of Python's own",
-            )
-        operands = [self.packed(arg) for arg in args]
-        self.builder.make(effects.fail, operands, {"error": name})
-        return Raised()
 
     def exec_If(self, node: Any) -> Any:
         try:

@@ -16,6 +16,7 @@ from autodiff_compiler.frontend.contexts import is_straight
 from autodiff_compiler.frontend.enclosing import reaches_outside
 from autodiff_compiler.frontend.looking import is_look
 from autodiff_compiler.frontend.source import LAMBDA, Source
+from autodiff_compiler.frontend.trying import leaves_finally, unreadable
 
 _ACCEPTED = """
 FunctionDef Lambda arguments Return Assign AnnAssign AugAssign Expr Pass Assert Raise
@@ -74,12 +75,16 @@ REFUSED: dict[str, tuple[str, str]] = {
         "return the new value, and assign it where {name} is called",
     ),
     "Try": (
-        "'try' makes the result depend on which operation fails, which only a run can tell",
-        "test for the condition with 'if' beforehand, or put the 'try' around the call of {name}",
+        "this 'finally' returns, breaks or continues, which would drop what was raised",
+        "do so after the 'try'",
+    ),
+    "caught": (
+        "what was caught is known here by its text only: str(), print() and f-strings read it",
+        "keep what else is needed in a variable before 'raise'",
     ),
     "TryStar": (
-        "'try' makes the result depend on which operation fails, which only a run can tell",
-        "test for the condition with 'if' beforehand, or put the 'try' around the call of {name}",
+        "'except*' is for groups of exceptions, and compiled text raises one at a time",
+        "write 'except' in place of 'except*'",
     ),
     "With": (
         "this 'with' is left from its middle, and its context would not be left with it",
@@ -118,6 +123,11 @@ def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
     kind = _kind(node)
     if kind == "With" and (is_look(node) or is_straight(node)):
         kind = "FunctionDef"
+    if kind == "Try" and not leaves_finally(node):
+        kind = "FunctionDef"
+    if isinstance(node, gast.ExceptHandler):
+        for read in unreadable(node):
+            yield Problem(UnsupportedSyntax, *REFUSED["caught"], source.span(read))
     if kind == "Nonlocal" and not any(node is outside for outside in reaches_outside(source.tree)):
         kind = "Pass"
     if kind not in ACCEPTED and kind not in _PARTS.split() and not isinstance(node, _MARKS):

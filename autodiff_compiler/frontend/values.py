@@ -87,7 +87,8 @@ class Frame:
     """One text being lowered: its source, the function it is, and the frame around an inner one;
     the variables of a frame that waits for a call to end, and how many branches and loops were
     open when it began to; its tree; the variables that a loop being rolled may have set when its
-    body begins."""
+    body begins; what the handlers around its call catch; and the classes that each of its own
+    handlers, by its flag, caught so far."""
 
     source: Any
     function: Any
@@ -96,6 +97,8 @@ class Frame:
     tree: Any = None
     depth: int = 0
     awaited: frozenset[str] = frozenset()
+    watched: tuple[tuple[type, ...], ...] = ()
+    caught: dict[str, list[type]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

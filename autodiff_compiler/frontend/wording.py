@@ -8,9 +8,9 @@ from typing import Any
 import gast
 
 from autodiff_compiler.frontend.access import Access
+from autodiff_compiler.frontend.comparisons import is_text
 from autodiff_compiler.frontend.resolve import PLAIN
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import STR
 from autodiff_compiler.operators.effects import text
 
 #: The ``!r``, ``!s`` and ``!a`` of an f-string, by the parser's codes.
@@ -51,7 +51,7 @@ class Wording(Access):
                 return text(*(self._filling(item) for item in items), pattern=left, sign="%")
             right = self.shown(right)
         known = isinstance(left, str) and isinstance(right, str)
-        if sign == "Add" and _is_text(left) and _is_text(right) and not known:
+        if sign == "Add" and is_text(left) and is_text(right) and not known:
             return joined([left, right])
         return super().binary(sign, left, right)
 
@@ -61,10 +61,6 @@ class Wording(Access):
 
     def _filling(self, item: Any) -> Any:
         return item if isinstance(item, (Value, *PLAIN)) else str(self.shown(item))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) or isinstance(value, Value) and value.type == STR
 
 
 def joined(parts: Sequence[Any]) -> Value:

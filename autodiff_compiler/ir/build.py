@@ -54,6 +54,8 @@ class Builder:
         self.span: Span = NOWHERE
         self.about = "primal"
         self._lift, self.known = lift, known
+        #: Looks at each operation that is added.
+        self.watch: Callable[[Op], None] | None = None
         self._producers: dict[Value, Op] = {}
 
     def __enter__(self) -> Builder:
@@ -165,6 +167,8 @@ class Builder:
 
     def add(self, op: Op) -> Op:
         """Adds a finished operation."""
+        if self.watch is not None:
+            self.watch(op)
         self.ops.append(op)
         for result in op.results:
             self._producers[result] = op

@@ -37,6 +37,8 @@ fail = OpDef(
 
 
 def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
+    if not types:
+        return repr(pattern.format()).replace("{", "{{").replace("}", "}}")
     quoted = repr(pattern).replace("{", "{{").replace("}", "}}")
     many = placeholders(types) + ("," if len(types) == 1 and sign == "%" else "")
     return f"{quoted} % ({many})" if sign == "%" else f"{quoted}.format({many})"

@@ -24,9 +24,9 @@ def generator(x):
 @refused(X)
 def guarded(x):
     try:
-        return x * x
-    except ValueError:
-        return x
+        x = x * x
+    finally:
+        return x  # noqa: B012
 
 
 @refused(X)
@@ -96,6 +96,7 @@ class TwoKinds(nn.Cell):
             x = x * 3
         finally:
             yield x
+            return  # noqa: B012
         return self.nothing
 
 

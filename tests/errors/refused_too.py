@@ -305,3 +305,39 @@ def sensitivity_of_another_shape(x):
 @refused(X)
 def sensitivity_of_another_dtype(x):
     return ops.GradOperation(sens_param=True)(ops.sin)(x, ops.cast(x, np.float64))
+
+
+@refused(X)
+def raises_in_a_called_function(x):
+    def strict(v):
+        if v.sum() < 0:
+            raise ValueError("negative")
+        return v * v
+
+    try:
+        return strict(x)
+    except ValueError:
+        return x
+
+
+@refused(X)
+def catches_what_only_a_run_can_tell(x):
+    try:
+        return x[ops.argmax(x) + 1] * x
+    except IndexError:
+        return x
+
+
+@refused(X)
+def reads_what_was_caught(x):
+    try:
+        if x.sum() < 0:
+            raise ValueError("negative", x)
+        return x * x
+    except ValueError as error:
+        return error.args[1]
+
+
+@refused(X)
+def compares_a_text_of_a_run(x):
+    return x * 2 if f"{x.sum()}" == "1.5" else x

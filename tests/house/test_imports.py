@@ -33,10 +33,11 @@ FLOORS = (
     ),
     ("ops:", "numpy:", "nn:"),
     (
-        "frontend: source make looking matching contexts enclosing subset desugar numpy_calls "
-        "complaints values meeting heap memory naming resolve lists expressions comparisons "
-        "access wording texts objects fitting rules hooks batches derivatives keeping "
-        "builtin_calls outside calls writes branches carried rolling loops statements lower",
+        "frontend: source make looking matching contexts enclosing trying exits subset desugar "
+        "numpy_calls complaints values meeting heap memory naming resolve lists expressions "
+        "comparisons access wording texts objects fitting rules hooks batches derivatives keeping "
+        "builtin_calls outside calls writes branches carried rolling loops raising statements "
+        "lower",
         "analysis:",
     ),
     (

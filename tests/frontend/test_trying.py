@@ -1,0 +1,248 @@
+"""``try``: what is printed, in which order; gradients of order two; what is refused."""
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, errors, ops
+from autodiff_compiler.testing import check_grads
+from tests.frontend.rows import tries
+
+INPUTS = [tries.LARGE, tries.MIXED, tries.SMALL]
+
+
+def printed(function, *args):
+    """What a call gives, and what it prints."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        result = function(*args)
+    return result, said.getvalue()
+
+
+@pytest.mark.parametrize(
+    "program", [tries.returns, tries.around_a_loop, tries.again, tries.asserting, tries.all_exits]
+)
+def test_prints_come_once_and_in_order(program):
+    grad = ms.ops.value_and_grad(program)
+    seen = set()
+    for x in INPUTS:
+        expected, said = printed(program, Tensor(x))
+        (value, _), ours = printed(grad, x)
+        np.testing.assert_allclose(value.asnumpy(), expected.asnumpy(), rtol=2e-6)
+        assert ours == said
+        seen.add(said)
+    assert len(seen) > 1 or program is tries.returns
+
+
+@pytest.mark.parametrize(
+    "program", [tries.try_taken, tries.in_a_loop, tries.around_a_loop, tries.nested, tries.again]
+)
+@pytest.mark.parametrize("x", INPUTS, ids=["large", "mixed", "small"])
+def test_gradients_of_order_two(program, x):
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert check_grads(program, (x,), order=2).rows
+
+
+def test_what_nobody_catches_goes_on():
+    def program(x):
+        try:
+            try:
+                if x.sum() < 0:
+                    raise ValueError("negative", 2)
+                y = x * x
+            except KeyError:
+                y = x
+            finally:
+                print("finally")
+        except (TypeError, LookupError):
+            y = x * 2
+        return y
+
+    grad = ops.grad(program)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"\('negative', 2\)"):
+            printed(grad, tries.MIXED)
+        found, said = printed(grad, tries.LARGE)
+        assert said == "finally\n"
+        np.testing.assert_allclose(found.asnumpy(), 2 * tries.LARGE.asnumpy())
+
+
+def test_a_handler_raises_again_what_it_caught():
+    def program(x):
+        try:
+            if x[0] < 0:
+                raise ValueError("first is negative")
+            if x[1] < 1:
+                raise TypeError("small")
+            return x * x
+        except (ValueError, TypeError) as error:
+            print("caught")
+            raise error
+
+    grad = ops.grad(program)
+    with pytest.raises(ValueError, match="^first is negative"):
+        printed(grad, tries.MIXED)
+
+
+def test_an_unset_variable_is_told():
+    def program(x):
+        try:
+            if x.sum() < 0:
+                raise ValueError
+            y = x * x
+        except ValueError:
+            pass
+        return y
+
+    grad = ops.grad(program)
+    np.testing.assert_allclose(grad(tries.LARGE).asnumpy(), 2 * tries.LARGE.asnumpy())
+    with pytest.raises(UnboundLocalError):
+        grad(tries.MIXED)
+
+
+def test_a_loop_stays_a_loop():
+    def program(x, n):
+        y = x
+        for _ in range(n):
+            try:
+                y = y * x
+                if y.sum() > 2:
+                    raise ValueError("large")
+            except ValueError as error:
+                print(error)
+                y = y * 0.5
+        return y
+
+    def at(n):
+        return ms.ops.value_and_grad(lambda x: program(x, n))
+
+    for n in (3, 40):
+        expected, said = printed(program, Tensor(tries.LARGE), n)
+        (value, _), ours = printed(at(n), tries.LARGE)
+        np.testing.assert_allclose(value.asnumpy(), expected.asnumpy(), rtol=1e-5)
+        assert ours == said != ""
+    assert check_grads(lambda x: program(x, 3), (tries.LARGE,), order=1).rows
+
+
+def refusal(program, x=tries.LARGE):
+    with pytest.raises(errors.CompileError) as caught:
+        ops.grad(program)(x)
+    return str(caught.value)
+
+
+def _strict(x):
+    if x.sum() < 0:
+        raise ValueError("negative")
+    return x * x
+
+
+def test_what_only_a_run_can_tell_is_refused():
+    def called(x):
+        try:
+            y = _strict(x)
+        except ValueError:
+            y = x
+        return y
+
+    def indexed(x):
+        try:
+            return x[ops.argmax(x) + 3] * x
+        except IndexError:
+            return x
+
+    def divided(x):
+        n = int(x.sum())
+        try:
+            return x * (7 // n)
+        except ZeroDivisionError:
+            return x
+
+    def decomposed(x):
+        m = ops.outer(x, x)
+        try:
+            return ops.cholesky(m).sum()
+        except Exception:
+            return x.sum()
+
+    for program, carets in (
+        (called, "y = _strict(x)"), (indexed, "x[ops.argmax(x) + 3]"),
+        (divided, "7 // n"), (decomposed, "ops.cholesky(m)"),
+    ):  # fmt: skip
+        told = refusal(program)
+        assert "a handler around this catches" in told and "only a run can tell" in told
+        assert carets in told and "^" * 5 in told
+
+
+def test_what_may_raise_something_else_is_not_refused():
+    def program(x):
+        try:
+            return _strict(x) * x[ops.argmax(x)]
+        except (OSError, ImportError):
+            return x
+
+    assert check_grads(program, (tries.LARGE,), order=1).rows
+
+
+def test_texts_of_a_run_are_not_compared():
+    def program(x):
+        try:
+            if x.sum() < 0:
+                raise ValueError("negative")
+            y = x * x
+        except ValueError as error:
+            y = x if str(error) == "negative" else x * 2
+        return y
+
+    assert "texts are not compared" in refusal(program)
+
+
+def test_the_text_of_a_key_error_is_another():
+    def program(x):
+        try:
+            if x.sum() < 0:
+                raise KeyError("negative")
+            return x * x
+        except LookupError as error:
+            print(error)
+            return x
+
+    told = refusal(program)
+    assert "the text of a KeyError is not just what it is made of" in told
+    assert told.count("\n  cure: ") == 1
+
+
+def test_except_wants_classes():
+    def program(x):
+        try:
+            if x.sum() < 0:
+                raise ValueError
+        except x:
+            return x
+        return x * x
+
+    assert "is no class of exceptions" in refusal(program)
+
+
+def test_what_cannot_fail_is_not_refused():
+    def program(x, n):
+        seen = []
+        y = x
+        for i in range(n):
+            try:
+                if i % 2:
+                    continue
+                seen.append(y**2)
+                if seen[-1].sum() > 4:
+                    raise ValueError
+                y = y * x[0] + float(i)
+            except ValueError:
+                y = y * 0.5
+            finally:
+                y = y + x
+        return y * seen[0]
+
+    assert check_grads(lambda x: program(x, 5), (tries.LARGE,), order=1).rows
+    assert check_grads(lambda x: program(x, 5), (tries.SMALL,), order=1).rows
