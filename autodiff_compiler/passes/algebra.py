@@ -61,6 +61,16 @@ def _beside_filled(view: View, number: int) -> Any:
     return other if any(view.inner(o, "full_like") is other for o in view.operands) else None
 
 
+def _one_times(view: View) -> Any:
+    """``(1 * x) * y`` as ``x * y``, where the one only made a number ``x`` an array."""
+    for inner, other in (view.operands, view.operands[::-1]):
+        maker = view.made_by(inner, "mul")
+        for one, x in (maker.operands, maker.operands[::-1]) if maker else ():
+            if view.filled(one) == 1 and getattr(type_of(one), "shape", None) == ():
+                return x * other
+    return None
+
+
 def _times_minus_one(view: View) -> Any:
     other = _other(view, lambda operand: _is(operand, -1))
     return None if other is None else -other
@@ -221,6 +231,7 @@ def _times_zero(view: View) -> Any:
 ROWS = (
     Row("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
     Row("x * ones", "mul", lambda view: _beside_filled(view, 1)),
+    Row("(1 * x) * y", "mul", _one_times),
     Row("x * -1", "mul", _times_minus_one),
     Row("-x * -y", "mul", _both_negative),
     Row("x * 0", "mul", _times_zero, fast_only=True),

@@ -31,6 +31,9 @@ M = "f32[2,3]"
 CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x * 1": (A, M, (f"{M} = mul 1, %x",), ()),
     "x * ones": (A, M, (f"{M} = {ONES}", f"{M} = mul %x, %a"), ()),
+    "(1 * x) * y": ("%x: float, %y: f64[]", "f64[]", (
+                    "f64[] = full {dtype='float64', shape=(), value=1}",
+                    "f64[] = mul %a, %x", "f64[] = mul %b, %y"), ("f64[] = mul %x, %y",)),
     "x * -1": (A, M, (f"{M} = mul %x, -1.0",), (f"{M} = neg %x",)),
     "-x * -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = neg %y", f"{M} = mul %a, %b"),
                 (f"{M} = mul %x, %y",)),
@@ -111,7 +114,7 @@ def values(function: Function) -> tuple[Any, ...]:
     random = np.random.default_rng(0)
     known: dict[Value, Any] = {}
     for param in function.params:
-        shape = [3 if dim is None else dim for dim in param.type.shape]  # type: ignore
+        shape = [3 if dim is None else dim for dim in getattr(param.type, "shape", ())]
         known[param] = (random.normal(size=shape) * 10).astype(param.dtype_name)
     for op in function.body.ops:
         operands = [known[o] if isinstance(o, Value) else o for o in op.operands]
