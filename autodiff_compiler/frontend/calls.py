@@ -37,7 +37,7 @@ from autodiff_compiler.frontend.values import (
     Ref,
     RuleText,
 )
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
@@ -211,6 +211,9 @@ class Calls(Outside):
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         known = not isinstance(made.returned, Value)
+        if known and _acts(made.function):
+            self.world.written_out.add(key)
+            return self.enter(callee, args, kwargs)  # nobody would read a result of the call
         if known and not made.writes:
             return made.outcome  # no call is needed
         shared = self.world.share(made.function)
@@ -218,6 +221,14 @@ class Calls(Outside):
         self.write_back(made, news)
         return made.outcome if known else self.told(
             self.unpacked(result, made.outcome, made.heap), made)  # fmt: skip
+
+
+def _acts(function: Function) -> bool:
+    """Whether a function raises, prints or draws."""
+    return any(
+        op.opdef.effect or "callee" in op.attrs and _acts(op.attrs["callee"])
+        for op in function.body.walk()
+    )
 
 
 def _is_macro(callee: Any) -> bool:

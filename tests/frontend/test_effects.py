@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import Tensor, ops
+from autodiff_compiler import Tensor, nn, ops
 from autodiff_compiler.testing import check_grads
 
 UP, DOWN = Tensor([1.0, 2.0], ms.float32), Tensor([-1.0, -2.0], ms.float32)
@@ -153,3 +153,30 @@ def test_texts_are_put_together_by_forward_as_python_does(capsys):
     assert capsys.readouterr().out == expected
     with pytest.raises(ValueError, match=r"too large: \[100\.   2\.\]"):
         ms.grad(telling)(ms.Tensor([100.0, 2.0]))
+
+
+class Checked(nn.Cell):
+    """Calls a method for what it does: it returns nothing."""
+
+    def check(self, x):
+        if x.shape[0] % 2 != 0:
+            raise ValueError(f"{x.shape[0]} is odd")
+
+    def guard(self, x):
+        self.check(x)
+        assert x.sum() < 10, "too much"
+        print("seen", x.sum())
+
+    def construct(self, x):
+        self.guard(x)
+        return x * 2
+
+
+def test_a_helper_that_returns_nothing_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    for run in (ms.jit(Checked()), ms.grad(Checked())):
+        assert run(Tensor([1.0, 2.0])).shape == (2,)
+        assert capsys.readouterr().out == "seen 3.0\n"
+        with pytest.raises(ValueError, match="3 is odd"):
+            run(Tensor([1.0, 2.0, 3.0]))
+        with pytest.raises(AssertionError, match="too much"):
+            run(Tensor([8.0, 2.0]))
