@@ -1,0 +1,61 @@
+"""The pytest plugin: two fixtures that hold gradients in a user's own tests.
+
+``check_grads(net, [x, y])`` compares with central differences. ``gradient_file(net, x, y,
+path="net_grad.py")`` says that a committed file is the gradient of the code beside it:
+``pytest --write-gradients`` writes the files anew.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autodiff_compiler.api import gradient_source, write_whole
+from autodiff_compiler.testing import numeric
+
+OPTION = "--write-gradients"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--write-gradients``."""
+    parser.addoption(
+        OPTION, action="store_true", help="write the files that the fixture gradient_file compares"
+    )
+
+
+@pytest.fixture
+def check_grads() -> Callable[..., numeric.Report]:
+    """``autodiff_compiler.check_grads``: raises AssertionError where a gradient is wrong."""
+    return numeric.check_grads
+
+
+@pytest.fixture
+def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """``gradient_file(fn, *inputs, path=..., **flags)``: the file at ``path``, beside the test if
+    it is relative, holds ``gradient_source(fn, *inputs, **flags)``, or the test fails."""
+
+    def held(fn: Any, *inputs: Any, path: str | os.PathLike, **flags: Any) -> None:
+        file = request.path.parent / path
+        wanted = gradient_source(fn, *inputs, **flags)
+        if request.config.getoption(OPTION):
+            write_whole(file, wanted)
+            return
+        command = f"`pytest {OPTION} {Path(request.path).name}` writes it"
+        if not file.exists():
+            pytest.fail(f"there is no {path}; {command}", pytrace=False)
+        have = file.read_text(encoding="utf-8")
+        if have != wanted:
+            lines = difflib.unified_diff(
+                have.splitlines(), wanted.splitlines(), str(path), "the gradient now", lineterm=""
+            )
+            pytest.fail(
+                "\n".join([f"{path} is not the gradient any more; {command}", *lines]),
+                pytrace=False,
+            )
+
+    return held
