@@ -212,7 +212,7 @@ list_split: OpDef = OpDef(
 )  # fmt: skip
 
 
-def length_of(items: Value) -> int | None:
+def length_of(items: Any) -> int | None:
     """How many items a list has that is being built here, where that is sure while compiling: it
     began with so many, and every iteration of a loop that runs so often appends as many."""
     maker = current().producer(items)

@@ -51,7 +51,7 @@ FLOORS = (
     ),
     ("runtime: known load guards slots sensitivity workspace cache quick unit invoke",),
     ("pipeline",),
-    ("testing:", "api", "cli"),
+    ("testing:", "api", "cli", "plugin"),
     ("__init__", "__main__"),
 )
 # Rooms of one floor that never import each other, and rooms that are closed to others below.

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from autodiff_compiler.api import gradient_source, write_whole
+from autodiff_compiler.api import export_source, gradient_source
 from autodiff_compiler.testing import numeric
 
 OPTION = "--write-gradients"
@@ -41,10 +41,10 @@ def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     def held(fn: Any, *inputs: Any, path: str | os.PathLike, **flags: Any) -> None:
         file = request.path.parent / path
-        wanted = gradient_source(fn, *inputs, **flags)
         if request.config.getoption(OPTION):
-            write_whole(file, wanted)
+            export_source(fn, file, *inputs, **flags)
             return
+        wanted = gradient_source(fn, *inputs, **flags)
         command = f"`pytest {OPTION} {Path(request.path).name}` writes it"
         if not file.exists():
             pytest.fail(f"there is no {path}; {command}", pytrace=False)
