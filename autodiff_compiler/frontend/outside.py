@@ -16,6 +16,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.heap import frozen
@@ -146,7 +148,11 @@ class Outside(Keeping):
                 f"'{name}' cannot be called with a run-time value",
                 self._instead_of(callee, name),
             )
-        return self.macro(callee, args, kwargs)
+        result = self.macro(callee, args, kwargs)
+        made = self.original(result) if isinstance(result, Value) and is_numpy(callee) else None
+        if isinstance(made, np.ndarray) and made.flags.writeable:
+            self.world.made[id(made)] = made
+        return result
 
     def _refuse_outside(self, callee: Any, name: str) -> None:
         owner = getattr(callee, "__self__", None)

@@ -68,6 +68,8 @@ class World:
     growing: set[Any] = field(default_factory=set)
     unrolled: frozenset[Any] = frozenset()
     memory: Memory = field(default_factory=Memory)
+    #: The arrays that the text makes while it is compiled, as with ``np.zeros(3)``, by identity.
+    made: dict[int, Any] = field(default_factory=dict)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     _paths: dict[int, str] = field(default_factory=dict)

@@ -280,7 +280,8 @@ class Statements(Raising):
     def _refuse_write(self, owner: Value) -> None:
         """Refuses to write to what is not this text's to write to."""
         memory = self.world.memory.of(owner)
-        if any(self.original(value) is not value for value in memory):
+        things = ((value, self.original(value)) for value in memory)
+        if any(thing is not value and id(thing) not in self.world.made for value, thing in things):
             raise self.fail(
                 UnsupportedSyntax,
                 "a Tensor from outside cannot be written to inside compiled text",
