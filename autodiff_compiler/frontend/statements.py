@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import gast
+import numpy as np
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
@@ -158,7 +159,12 @@ class Statements(Raising):
 
     def exec_Assign(self, node: Any) -> None:
         _alone(node.value)
+        augmented = getattr(node.value, "augmented", False)
+        old = self.evaluate(node.value.left) if augmented else None
         value = self.evaluate(node.value)
+        if augmented:
+            with self.builder.at(self.source.span(node)):
+                value = self._augmented(old, value)
         for target in node.targets:
             self.assign(target, value)
 
@@ -166,17 +172,31 @@ class Statements(Raising):
         if isinstance(node.target, gast.Attribute):
             owner, name = self.evaluate(node.target.value), node.target.attr
             with self.builder.at(self.source.span(node)):
-                new = self.binary(
-                    type(node.op).__name__, self.attribute(owner, name), self.evaluate(node.value)
-                )
-                self.store_attribute(owner, name, new)
+                old = self.attribute(owner, name)
+                new = self.binary(type(node.op).__name__, old, self.evaluate(node.value))
+                self.store_attribute(owner, name, self._augmented(old, new))
             return
         owner, key = self.evaluate(node.target.value), self.evaluate(node.target.slice)
         with self.builder.at(self.source.span(node)):
-            new = self.binary(
-                type(node.op).__name__, self.subscript(owner, key), self.evaluate(node.value)
+            old = self.subscript(owner, key)
+            new = self.binary(type(node.op).__name__, old, self.evaluate(node.value))
+            self.store(owner, key, new if isinstance(owner, Value) else self._augmented(old, new))
+
+    def _augmented(self, old: Any, new: Any) -> Any:
+        """What ``old += x`` leaves. NumPy's arrays are written to, so that every name sees it;
+        its scalars, and Tensors, are not."""
+        if not self.world.numpy or not isinstance(old, Value) or not isinstance(new, Value):
+            return new
+        before, after = old.type, new.type
+        if not isinstance(before, ArrayType) or not isinstance(after, ArrayType) or not before.ndim:
+            return new
+        if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
+            raise self.fail(
+                DTypeError,
+                f"{after.dtype} does not go into an array of {before.dtype}",
+                "write it as x = x + y, which makes a new array",
             )
-            self.store(owner, key, new)
+        return self.changed(old, new)
 
     def assign(self, target: Any, value: Any) -> None:
         if isinstance(target, gast.Name):

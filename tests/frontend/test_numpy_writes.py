@@ -1,0 +1,145 @@
+"""Plain NumPy functions that write to arrays: what ``np.zeros`` made is theirs, and ``y += x``
+writes to ``y``, under every name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+
+X = np.array([0.5, -1.25, 2.0])
+TABLE = np.array([1.0, 2.0, 3.0])
+
+
+def trajectory(x):
+    states = np.empty((5, 3))
+    states[0] = x
+    for i in range(4):
+        a, b, c = states[i]
+        states[i + 1] = states[i] + 0.1 * np.array([b - a, a * c, a * b])
+    return states.sum()
+
+
+def distances(x):
+    costs = np.full((4, 4), 9.0)
+    costs[0, 0] = 0
+    for i in range(3):
+        for j in range(3):
+            before = np.minimum(costs[i, j + 1], costs[i + 1, j])
+            costs[i + 1, j + 1] = (x[i] - x[j] * 2) ** 2 + np.minimum(before, costs[i, j])
+    return costs[3, 3]
+
+
+def filled(costs, x):
+    costs[0] = x[0] * 2
+    costs[1] += 1
+    return costs
+
+
+def made_by_one_filled_by_another(x):
+    costs = np.ones(3)
+    same = filled(costs, x)
+    same[2] = x[1]
+    return (costs * same * x).sum()
+
+
+def new_in_every_iteration(x):
+    total = 0.0
+    for i in range(3):
+        row = np.zeros(3)
+        row[i] = x[0] * i
+        total += (row * x).sum()
+    return total
+
+
+def second_name(x):
+    y = x * 1.0
+    z = y
+    z -= 1.0
+    return (y * x + z).sum()
+
+
+def added(y, x):
+    y += x
+    return y
+
+
+def by_another(x):
+    y = x * 2
+    z = added(y, x)
+    return (y * x * z).sum()
+
+
+def items(x):
+    ys = [x * 1.0, x * 2]
+    y = ys[0]
+    ys[0] += x
+    held = {"y": y}
+    held["y"] *= ys[1]
+    return (y * ys[0]).sum()
+
+
+def leapfrog(x):
+    x, v = x.copy(), x * 0.5
+    for _ in range(40):
+        v += -np.sin(x) * 0.1
+        x += v * 0.1
+    return (x * v).sum()
+
+
+def momentum(x):
+    m = np.zeros_like(x)
+    w, s = x.copy(), np.arange(3.0)
+    while m.sum() < 4:
+        m *= 0.5
+        m += w * w
+        s -= m
+    return (w * m * s).sum()
+
+
+PROGRAMS = (
+    trajectory, distances, made_by_one_filled_by_another, new_in_every_iteration, second_name,
+    by_another, items, leapfrog, momentum,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_value_and_gradient(program):
+    kept = X.copy()
+    value, gradient = ms.value_and_grad(program)(X)
+    steps = np.eye(3) * 1e-6
+    numeric = [(program(X + step) - program(X - step)) / 2e-6 for step in steps]
+    assert np.isclose(value, program(X.copy()), rtol=1e-12)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(X, kept)
+
+
+def outside(x):
+    table = TABLE
+    table += x
+    return table.sum()
+
+
+def of_a_view(x):
+    y = x * 1.0
+    part = y[:2]
+    part += 1.0
+    return (y * x).sum()
+
+
+def into_integers(x):
+    y = np.zeros(3, int)
+    y += x
+    return y * x
+
+
+@pytest.mark.parametrize(
+    "program, kind",
+    [(outside, UnsupportedSyntax), (of_a_view, UnsupportedSyntax), (into_integers, DTypeError)],
+)
+def test_what_cannot_be_written_to_is_refused(program, kind):
+    with pytest.raises(kind):
+        ms.grad(program)(X)
+    assert TABLE[0] == 1.0
