@@ -41,7 +41,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, V
 from autodiff_compiler.ir.rewrite import free_values, map_regions, uses_of
 from autodiff_compiler.ir.types import DictType, ListType, TupleType, Type
 from autodiff_compiler.operators.lists import list_copy
-from autodiff_compiler.passes.sweep import with_body
+from autodiff_compiler.passes.sweep import sweep, with_body
 
 CHANGES = ("list_append", "list_head", "list_set", "list_add_at")
 LOOPS = ("for", "while")
@@ -240,11 +240,7 @@ def _with_copies(region: Region, entries: dict[Op, set[int]]) -> Region:
 
 
 def _marked(region: Region, free: set[Op]) -> Region:
-    def visit(op: Op) -> Op:
-        if op in free:
-            return replace(op, attrs={**op.attrs, "in_place": True})
-        return map_regions(op, lambda inner: _marked(inner, free))
+    def visit(op: Op) -> Sequence[Op]:
+        return (replace(op, attrs={**op.attrs, "in_place": True}) if op in free else op,)
 
-    ops = tuple([visit(op) for op in region.ops])
-    same = all(a is b for a, b in zip(ops, region.ops))
-    return region if same else Region(region.params, ops, region.yields)
+    return sweep(region, {}, visit)

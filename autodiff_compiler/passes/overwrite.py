@@ -31,7 +31,7 @@ func @f(%v: f32[], %n: int) -> (f32[9]) {
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from autodiff_compiler.ir.build import Builder
@@ -39,7 +39,7 @@ from autodiff_compiler.ir.memory import check_writes
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions
 from autodiff_compiler.operators.structure import copy
-from autodiff_compiler.passes.sweep import with_body
+from autodiff_compiler.passes.sweep import sweep, with_body
 
 CHANGES = ("add_at", "set_item")
 
@@ -84,17 +84,12 @@ def _is_sound(function: Function) -> bool:
 
 
 def _marked(function: Function, sites: Set[Value]) -> Function:
-    def visit(op: Op) -> Op:
+    def visit(op: Op) -> Sequence[Op]:
         if any(result in sites for result in op.results):
-            return replace(op, attrs={**op.attrs, "in_place": True})
-        return map_regions(op, region)
+            return (replace(op, attrs={**op.attrs, "in_place": True}),)
+        return (op,)
 
-    def region(inner: Region) -> Region:
-        ops = tuple([visit(op) for op in inner.ops])
-        same = all(a is b for a, b in zip(ops, inner.ops))
-        return inner if same else Region(inner.params, ops, inner.yields)
-
-    return with_body(function, region(function.body))
+    return with_body(function, sweep(function.body, {}, visit))
 
 
 def _entered(function: Function, site: Value) -> Function:
