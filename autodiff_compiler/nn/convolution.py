@@ -112,8 +112,8 @@ class _Conv(Cell):
         )
 
 
-class Conv1d(_Conv):
-    """The convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
+class _OfSequences(_Conv):
+    """A layer of sequences: its weight is that of images of height one."""
 
     space, lead = 1, 1
 
@@ -127,6 +127,10 @@ class Conv1d(_Conv):
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
             has_bias, weight_init, bias_init, "NCHW", dtype,
         )  # fmt: skip
+
+
+class Conv1d(_OfSequences):
+    """The convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
 
     def construct(self, x: Any) -> Any:
         weight = ops.squeeze(self.weight, 2)
@@ -184,21 +188,10 @@ class Conv3d(_Conv):
         )  # fmt: skip
 
 
-class Conv1dTranspose(_Conv):
+class Conv1dTranspose(_OfSequences):
     """The transposed convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
 
-    space, lead, transposed = 1, 1, True
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
-        pad_mode: str = "same", padding: Any = 0, dilation: int = 1, group: int = 1,
-        has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
-        dtype: mstype.Type = mstype.float32,
-    ):  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
-            has_bias, weight_init, bias_init, "NCHW", dtype,
-        )  # fmt: skip
+    transposed = True
 
     def construct(self, x: Any) -> Any:
         weight = ops.squeeze(self.weight, 2)

@@ -67,8 +67,8 @@ class CosineEmbeddingLoss(LossBase):
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
 
 
-class CrossEntropyLoss(LossBase):
-    """The cross entropy of softmax(logits) with classes, or with their probabilities."""
+class _OfClasses(LossBase):
+    """A loss of classes, each with a weight; ``ignore_index`` is the label of no class."""
 
     def __init__(
         self,
@@ -79,6 +79,10 @@ class CrossEntropyLoss(LossBase):
     ):
         super().__init__(reduction)
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
+
+
+class CrossEntropyLoss(_OfClasses):
+    """The cross entropy of softmax(logits) with classes, or with their probabilities."""
 
     def construct(self, logits: Any, labels: Any) -> Any:
         return ops.cross_entropy(
@@ -240,18 +244,8 @@ class MultilabelMarginLoss(LossBase):
         return ops.multilabel_margin_loss(x, target, self.reduction)
 
 
-class NLLLoss(LossBase):
+class NLLLoss(_OfClasses):
     """-logits[labels], where ``logits`` are logarithms of probabilities."""
-
-    def __init__(
-        self,
-        weight: Any = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ):
-        super().__init__(reduction)
-        self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
 
     def construct(self, logits: Any, labels: Any) -> Any:
         return ops.nll_loss(

@@ -84,10 +84,8 @@ class _MaxPool(_Pool):
         return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
 
 
-class MaxPool1d(_MaxPool):
-    """Of sequences (N, C, L)."""
-
-    space, lead = 1, 1
+class _MaxPoolOfOneLayout(_MaxPool):
+    """Without a choice of layouts."""
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
@@ -96,24 +94,22 @@ class MaxPool1d(_MaxPool):
         super().__init__(
             kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
         )
+
+
+class MaxPool1d(_MaxPoolOfOneLayout):
+    """Of sequences (N, C, L)."""
+
+    space, lead = 1, 1
 
 
 class MaxPool2d(_MaxPool):
     """Of images (N, C, H, W)."""
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolOfOneLayout):
     """Of volumes (N, C, D, H, W)."""
 
     space = 3
-
-    def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0,
-        dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False,
-    ):  # fmt: skip
-        super().__init__(
-            kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode
-        )
 
 
 class _AvgPool(_Pool):
