@@ -41,7 +41,7 @@ from autodiff_compiler.ops.transform import unwrapped
 from autodiff_compiler.plan import Compiled, Hooked, NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.invoke import Runtime
 from autodiff_compiler.runtime.known import with_known_numbers
-from autodiff_compiler.runtime.slots import holds_tensor, is_numpy_call
+from autodiff_compiler.runtime.slots import holds, is_numpy_call
 from autodiff_compiler.testing.numeric import Report, check_grads
 
 Decorated = TypeVar("Decorated")
@@ -64,13 +64,7 @@ def abstract(value: Any) -> Type | Static:
         return type_of_array(value)
     if plain_kind(value) in _NUMBERS:
         return _NUMBERS[plain_kind(value)]
-    return _container(value) if _holds_array(value) else Static(value)
-
-
-def _holds_array(value: Any) -> bool:
-    if plain_kind(value) in (tuple, list, dict):
-        return any(map(_holds_array, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, (Tensor, np.ndarray))
+    return _container(value) if holds(value, Tensor, np.ndarray) else Static(value)
 
 
 def _container(value: Any) -> Type:
@@ -238,7 +232,7 @@ def gradient_source(
     target = gradient.fn
     slots = tuple(map(slot_of, inputs)) or tuple(ArrayType() for _ in required(target))
     # A plain function with a float among its arguments is NumPy's: floats have gradients there.
-    floats = (FLOAT,) if not isinstance(target, Cell) and not holds_tensor(inputs) else ()
+    floats = (FLOAT,) if not isinstance(target, Cell) and not holds(inputs, Tensor) else ()
     numpy = FLOAT in floats and (FLOAT in slots or is_numpy_call(target, inputs))
     active = [isinstance(slot, ArrayType) or numpy and slot == FLOAT for slot in slots]
     request = replace(gradient.request(active), numpy=numpy)

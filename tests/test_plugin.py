@@ -26,7 +26,7 @@ SUITE = """
 
         def wrong(self, *args):
             inputs, weights = right(self, *args)
-            inputs[0].asnumpy()[0] *= -1
+            inputs.asnumpy()[0] *= -1
             return inputs, weights
 
         monkeypatch.setattr(numeric.GradientFunction, "__call__", wrong)

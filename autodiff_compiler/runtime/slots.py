@@ -79,8 +79,8 @@ def is_numpy_call(fn: Any, slots: Sequence[Any]) -> bool:
     """Whether this is a plain function of arrays and floats, with no tensor among its arguments."""
     return (
         not isinstance(fn, Cell)
-        and any(isinstance(slot, (np.ndarray, float, np.floating)) for slot in slots)
-        and not any(map(holds_tensor, slots))
+        and any(type(s) is float or holds(s, np.ndarray, np.floating) for s in slots)
+        and not holds([*slots], Tensor)
     )
 
 
@@ -98,13 +98,16 @@ def check_numpy_positions(slots: Sequence[Any], positions: Sequence[int]) -> Non
             )
 
 
-def holds_tensor(value: Any) -> bool:
-    """Whether there is a Tensor anywhere in ``value``."""
-    if plain_kind(value) in (tuple, list):
-        return any(map(holds_tensor, value))
-    if plain_kind(value) is dict:
-        return any(map(holds_tensor, value.values()))
-    return isinstance(value, Tensor)
+def holds(value: Any, *kinds: type) -> bool:
+    """Whether ``value`` is of one of these kinds, or a container of something that is.
+
+    >>> holds({"w": [np.ones(2)]}, Tensor), holds({"w": [np.ones(2)]}, Tensor, np.ndarray)
+    (False, True)
+    """
+    kind = plain_kind(value)
+    if kind in (tuple, list, dict):
+        return any(holds(item, *kinds) for item in (value.values() if kind is dict else value))
+    return isinstance(value, kinds)
 
 
 def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Any]) -> Callable:
@@ -126,7 +129,7 @@ def expression(value: Any, path: str) -> str:
     """Text that gives the arrays in ``value``, which stands at ``path``, in its structure."""
     if isinstance(value, (Tensor, AttributeInput, Generator, PythonFunction)):
         return f"{path}._data"
-    if not holds_tensor(value):
+    if not holds(value, Tensor):
         return path
     if isinstance(value, dict):
         items = (f"{key!r}: {expression(item, f'{path}[{key!r}]')}" for key, item in value.items())
@@ -180,6 +183,6 @@ def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
 
 
 __all__ = [
-    "check_arity", "compile_reader", "expression", "holds_tensor", "is_tensor",
+    "check_arity", "compile_reader", "expression", "holds", "is_tensor",
     "known_by_identity", "signature",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from autodiff_compiler.runtime.guards import compile_guard
 from autodiff_compiler.runtime.load import load
 from autodiff_compiler.runtime.quick import Quick
 from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
-from autodiff_compiler.runtime.slots import compile_reader, holds_tensor, known_by_identity
+from autodiff_compiler.runtime.slots import compile_reader, holds, known_by_identity
 from autodiff_compiler.runtime.workspace import Workspace
 
 _new = Tensor.__new__
@@ -41,7 +41,7 @@ class Unit:
         sources = [item.source for item in compiled.hoisted]
         self.read = compile_reader(slots, compiled.dynamic_slots, sources)
         self.wraps = not request.numpy and (
-            holds_tensor([*slots, *sources])
+            holds([*slots, *sources], Tensor)
             or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
         self.used = self.calls = 0
@@ -56,7 +56,7 @@ class Unit:
         self.lists = [
             (number, _lists_in(slots[slot]))
             for number, slot in enumerate(request.positions)
-            if isinstance(slots[slot], Mutable)
+            if isinstance(slots[slot], (Mutable, tuple, list, dict))
         ]
         missing = {*compiled.unconnected, None}
         places = [place for _, place in (*self.inputs, *self.weights)]
@@ -290,6 +290,8 @@ def _tensors(value: Any) -> Any:
     """``value`` with a Tensor for every array."""
     if type(value) in (tuple, list):
         return type(value)(map(_tensors, value))
+    if type(value) is dict:
+        return {key: _tensors(item) for key, item in value.items()}
     return wrap(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,14 @@ import numpy as np
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.common.seed import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.opdef import double_precision
-from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
+from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import unwrapped
+from autodiff_compiler.runtime.slots import holds, is_numpy_call
 from autodiff_compiler.testing.probes import Row, compared, difference, directions_in, probe
-from autodiff_compiler.testing.reached import reached
+from autodiff_compiler.testing.subject import Subject, state
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,23 @@ def check_grads(
     seed        for the directions and the sensitivity, which are drawn.
 
     Returns a Report of all comparisons, which prints as a table. Raises AssertionError, with that
-    table, where they disagree, ValueError for a mode that there is not, and the CompileError of a
-    function that does not compile. Parameters get their values back in any case.
+    table, where they disagree, ValueError for a mode that there is not and for a container with
+    arrays in it, and the CompileError of a function that does not compile. Parameters get their
+    values back in any case.
     """
     ways = [_way(mode, order) for mode in modes]
     target = unwrapped(fn)
     if weights is None:
         weights = target.trainable_params() if isinstance(target, Cell) else ()
     weights = [weight for weight in weights if weight._data.dtype.kind == "f"]
-    given = [_double(value) for value in inputs]
+    bare = is_numpy_call(target, inputs) and not weights
+    floats = frozenset(place for place, value in enumerate(inputs) if type(value) is float)
+    subject = Subject(target, weights, _names(target, len(inputs)), bare, floats)
+    given = [_double(value, name) for name, value in zip(subject.names, inputs)]
     rng = np.random.default_rng(seed)
     limits = (rtol, atol, step, directions)
     with _doubled(target, weights):
-        rows = _check(target, given, weights, ways, 1, rng, limits)
+        rows = _check(subject, given, ways, 1, rng, limits)
     report = Report(tuple(rows))
     wrong = [row for row in rows if not row.good]
     if wrong:
@@ -116,18 +120,17 @@ def _way(mode: str, order: int) -> tuple[str, ...]:
 
 
 def _check(
-    fn: Any,
+    subject: Subject,
     inputs: list[Any],
-    weights: list[Parameter],
     ways: Sequence[tuple[str, ...]],
     now: int,
     rng: np.random.Generator,
     limits: tuple,
 ) -> list[Row]:
     """The rows of this order and of those above it."""
-    sens = _like(_run(fn, inputs, weights), rng)
+    sens = _like(subject.run(inputs), rng)
     places = [n for n, x in enumerate(inputs) if isinstance(x, Tensor) and _is_float(x)]
-    level = _Level(fn, inputs, weights, places, sens, now, limits)
+    level = _Level(subject, inputs, places, sens, now, limits)
     modes = list(dict.fromkeys(way[0] for way in ways))
     rows: list[Row] = []
     for mode in modes:
@@ -137,10 +140,10 @@ def _check(
     for mode in modes if places and all(row.good for row in rows) else ():
         further = [way[1:] for way in ways if way[0] == mode and way[1:]]
         if further:
-            along = tuple(_random(inputs[place], rng) for place in places)
+            along = subject.handed(tuple(_random(inputs[place], rng) for place in places))
             make = _derivative if mode == "reverse" else _pushed
-            inner = make(fn, len(inputs), tuple(places), sens, along)
-            rows += _check(inner, inputs, weights, further, now + 1, rng, limits)
+            inner = make(subject.fn, len(inputs), tuple(places), subject.handed(sens), along)
+            rows += _check(replace(subject, fn=inner), inputs, further, now + 1, rng, limits)
     return rows
 
 
@@ -149,25 +152,23 @@ class _Level:
 
     def __init__(
         self,
-        fn: Any,
+        subject: Subject,
         inputs: list[Any],
-        weights: list[Parameter],
         places: list[int],
         sens: Any,
         order: int,
         limits: tuple,
     ):
-        self.fn, self.inputs, self.weights, self.places = fn, inputs, weights, places
+        self.subject, self.inputs, self.places = subject, inputs, places
         self.sens, self.order, self.limits = sens, order, limits
-        names = _names(fn, len(inputs))
         #: What is moved: its name, its array, and the function of that array.
-        self.moved = [(names[n], inputs[n]._data, self._of_input(n)) for n in places]
-        self.moved += [(w.name, w._data, self._of_weight(w)) for w in weights]
+        self.moved = [(subject.names[n], inputs[n]._data, self._of_input(n)) for n in places]
+        self.moved += [(w.name, w._data, self._of_weight(w)) for w in subject.weights]
 
     def _of_input(self, place: int) -> Callable[[np.ndarray], float]:
         def moved(array: np.ndarray) -> float:
             shifted = [*self.inputs[:place], wrap(array), *self.inputs[place + 1 :]]
-            return _dot(_run(self.fn, shifted, self.weights), self.sens)
+            return _dot(self.subject.run(shifted), self.sens)
 
         return moved
 
@@ -176,7 +177,7 @@ class _Level:
             kept = weight._data
             weight._data = array
             try:
-                return _dot(_run(self.fn, self.inputs, self.weights), self.sens)
+                return _dot(self.subject.run(self.inputs), self.sens)
             finally:
                 weight._data = kept
 
@@ -184,18 +185,21 @@ class _Level:
 
     def cotangents(self) -> list[Tensor]:
         """The compiled gradients in all that is moved."""
-        gradient = GradOperation(get_all=True, get_by_list=True, sens_param=True)
-        with _kept(self.fn, self.weights), replayed():
-            found, in_weights = gradient(self.fn, self.weights)(*self.inputs, self.sens)
-        tensors = [n for n, x in enumerate(self.inputs) if isinstance(x, Tensor)]
-        by_place = dict(zip(tensors, found))
-        return [*(by_place[n] for n in self.places), *in_weights]
+        if not self.moved:
+            return []
+        gradient = GradientFunction(
+            self.subject.fn, self.subject.weights, position=tuple(self.places), by_list=True,
+            sens_param=True, numpy=self.subject.bare,
+        )  # fmt: skip
+        in_inputs, in_weights = self.subject.derived(gradient, self.inputs, self.sens)
+        alone = len(self.places) == 1
+        return [*((in_inputs,) if alone else in_inputs), *in_weights]
 
     def tangent(self, dots: Sequence[np.ndarray]) -> float:
         """The compiled tangent along ``dots``, for all that is moved, held against ``sens``."""
-        function = TangentFunction(self.fn, len(self.inputs), self.places, self.weights)
-        with _kept(self.fn, self.weights), replayed():
-            return _dot(function(*self.inputs, *map(wrap, dots))[1], self.sens)
+        fn, weights = self.subject.fn, self.subject.weights
+        function = TangentFunction(fn, len(self.inputs), self.places, weights)
+        return _dot(self.subject.derived(function, self.inputs, *map(wrap, dots))[1], self.sens)
 
     def reverse(self, rng: np.random.Generator) -> Iterator[Row]:
         for (name, at, moved), found in zip(self.moved, self.cotangents()):
@@ -228,7 +232,7 @@ def _derivative(
     fn: Any, count: int, places: tuple[int, ...], sens: Any, along: tuple[Tensor, ...]
 ) -> Any:
     """The function from inputs to the derivative along ``along``: itself to be differentiated."""
-    gradient = GradientFunction(fn, position=places, sens_param=True)
+    gradient = GradientFunction(fn, position=places, sens_param=True, numpy=True)
     single = len(places) == 1
 
     def derivative(*inputs: Any) -> Any:
@@ -267,41 +271,11 @@ def contracted(out: Any, sens: Any) -> Any:
     return total
 
 
-def _run(fn: Any, inputs: Sequence[Any], weights: Sequence[Parameter]) -> Any:
-    """``fn`` as plain Python. State that it changes, that of generators too, is put back."""
-    method = fn.construct if isinstance(fn, Cell) else fn
-    copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
-    with _kept(fn, weights), replayed():
-        return method(*copies)
-
-
-@contextmanager
-def _kept(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
-    """Parameters, and attributes of Cells, are afterwards what they were before."""
-    kept = [(parameter, parameter._data) for parameter in _state(fn, weights)]
-    cells = {part for cell in reached(fn) for _, part in cell.cells_and_names()}
-    attributes = [(vars(cell), dict(vars(cell))) for cell in cells]
-    try:
-        yield
-    finally:
-        for parameter, value in kept:
-            parameter._data = value
-        for now, before in attributes:
-            for name in now.keys() - before.keys():
-                del now[name]
-            now.update(before)
-
-
-def _state(fn: Any, weights: Sequence[Parameter]) -> list[Parameter]:
-    found = [parameter for cell in reached(fn) for parameter in cell.get_parameters()]
-    return list({id(p): p for p in (*found, *weights)}.values())
-
-
 @contextmanager
 def _doubled(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
     """Whatever is float32 in float64, and Cells called as Python."""
     mode = get_context("mode")
-    kept = [(parameter, parameter._data) for parameter in _state(fn, weights)]
+    kept = [(parameter, parameter._data) for parameter in state(fn, weights)]
     set_context(mode=PYNATIVE_MODE)
     try:
         for parameter, value in kept:
@@ -314,7 +288,13 @@ def _doubled(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
             parameter._data = value
 
 
-def _double(value: Any) -> Any:
+def _double(value: Any, name: str) -> Any:
+    if isinstance(value, (tuple, list, dict)) and holds(value, Tensor, np.ndarray):
+        raise ValueError(
+            f"'{name}' is a {type(value).__name__} with arrays in it, and only arguments of their "
+            "own are checked; wrap the function in one that takes the arrays and makes the "
+            f"{type(value).__name__}"
+        )
     if isinstance(value, Tensor):
         value = value._data
     if isinstance(value, float):

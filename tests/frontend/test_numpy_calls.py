@@ -71,6 +71,23 @@ def test_floats_in_floats_out():
     assert (by_a, by_k) == pytest.approx((12.0 * 1.5**2 + np.cos(1.5), 1.5**3))
 
 
+def test_parameters_in_containers_have_gradients_of_their_structure():
+    """Least squares in closed form; arrays that stand in containers alone count as well."""
+    x, y = np.arange(6.0).reshape(2, 3), np.ones(2)
+    rows = {"w": [np.array([0.5, -1.0, 2.0])], "b": 0.25}
+
+    def loss(rows):
+        return ((x @ rows["w"][0] + rows["b"] - y) ** 2).sum()
+
+    residual = x @ rows["w"][0] + rows["b"] - y
+    for _ in range(2):  # compiled, then found
+        value, found = ms.value_and_grad(loss)(rows)
+        assert type(found) is dict and type(found["w"]) is list
+        np.testing.assert_allclose(value, residual @ residual)
+        np.testing.assert_allclose(found["w"][0], 2 * residual @ x)
+        np.testing.assert_allclose(found["b"], 2 * residual.sum())
+
+
 def test_second_derivative_of_a_float():
     assert ms.grad(ms.grad(cubic))(1.5) == pytest.approx(12.0 * 1.5 - np.sin(1.5))
 

@@ -13,7 +13,7 @@ from autodiff_compiler.errors import CallError
 from autodiff_compiler.runtime.slots import (
     check_arity,
     compile_reader,
-    holds_tensor,
+    holds,
     known_by_identity,
     signature,
 )
@@ -89,9 +89,9 @@ def test_reader():
     assert read(slots)[4] is w._data
 
 
-def test_holds_tensor():
-    assert holds_tensor([{"a": (tensor(),)}])
-    assert not holds_tensor([1, {"a": np.ones(2)}])
+def test_holds():
+    assert holds([{"a": (tensor(),)}], Tensor)
+    assert not holds([1, {"a": np.ones(2)}], Tensor)
 
 
 class Net(Cell):
