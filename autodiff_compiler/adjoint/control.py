@@ -152,12 +152,13 @@ def reverse_call(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
     cotangents = [scope.whole(op.results[k]) for k in wanted]
     seeds = tuple((k, type_of(ct)) for k, ct in zip(wanted, cotangents))
     halves = sweep.halves(op.attrs["callee"], wrt, seeds, "recompute" in op.attrs)
-    if not halves.reached:
+    if not set(halves.reached) & set(wrt):
         return op
     residuals = Value(type_of(halves.forward.returns[-1]), "residuals")
     found = sweep.builder.call(halves.backward, (residuals, *cotangents))
     for position, ct in zip(halves.reached, found):
-        scope.add(op.operands[position], ct)
+        if position in wrt:
+            scope.add(op.operands[position], ct)
     attrs: dict[str, Any] = {**op.attrs, "callee": halves.forward}
     return replace(op, attrs=attrs, results=(*op.results, residuals))
 

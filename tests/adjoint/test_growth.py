@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import Tensor, ops
+from autodiff_compiler import Tensor, nn, ops
 
 V = Tensor(np.array([1.0, -2.0, 0.5]))
 
@@ -64,6 +64,46 @@ def test_an_order_more_is_at_most_three_times_as_long(fn: Any, types: Any, mode:
         sizes.append(size(inner, types, mode))
         inner = ms.grad(inner)
     assert all(after <= 3 * before for before, after in zip(sizes, sizes[1:])), sizes
+
+
+class Block(nn.Cell):
+    def __init__(self, width):
+        super().__init__()
+        self.a, self.b = nn.Dense(width, 2 * width), nn.Dense(2 * width, width)
+
+    def construct(self, x):
+        return x + self.b(ops.gelu(self.a(x)))
+
+
+class Rows(nn.Cell):
+    """Stacks of equal blocks beside each other; no two stacks have the same width."""
+
+    def __init__(self, stacks, depth):
+        super().__init__()
+        widths = [3 + number for number in range(stacks)]
+        blocks = [[Block(width) for _ in range(depth)] for width in widths]
+        self.stacks = nn.CellList([nn.SequentialCell(row) for row in blocks])
+        self.widths = widths
+
+    def construct(self, x):
+        total = 0.0
+        for stack, width in zip(self.stacks, self.widths):
+            total = total + ops.sum(stack(x[:, :width]))
+        return total
+
+
+def test_source_is_linear_in_distinct_cells() -> None:
+    """And equal ones add neither functions nor statements but calls."""
+
+    def text(stacks: int, depth: int) -> str:
+        return ms.gradient_source(Rows(stacks, depth), "f32[2,16]", get_by_list=True)
+
+    one, two, four = (len(text(stacks, 3)) for stacks in (1, 2, 4))
+    assert four - two <= 2.1 * (two - one)
+    shallow, deep = text(1, 3), text(1, 8)
+    assert deep.count("block_backward(") == shallow.count("block_backward(") + 5
+    for what in ("def ", "    # ", "np.", "dense_backward("):
+        assert deep.count(what) == shallow.count(what)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])

@@ -245,6 +245,15 @@ def test_calls_share_one_pair() -> None:
     assert gradient.name == "f_grad"
 
 
+@pytest.mark.parametrize(("last", "pairs"), [("call @layer(%k, %w, %b)", 1), ("tanh %k", 2)])
+def test_the_first_of_three_calls_shares_the_pair_of_the_others(last: str, pairs: int) -> None:
+    """It is asked for no cotangent of x. Where only one other call is, it has a pair of its own."""
+    text = CALLS.replace("call @layer(%k, %w, %b)", last)
+    check(read(text), [X, W, B], (1, 2), order=2)
+    names = [callee.name for callee in gradient_function(read(text), (1, 2)).callees()]
+    assert sum("layer_backward" in name for name in names) == pairs
+
+
 def test_calls_from_which_nothing_is_asked() -> None:
     gradient = gradient_function(read(CALLS), (2,), value=True)
     check(read(CALLS), [X, W, B], (2,))

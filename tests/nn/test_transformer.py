@@ -5,6 +5,8 @@ Values and gradients against MindSpore are in ``test_measured.py``.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -57,18 +59,19 @@ def test_dropout_in_training() -> None:
     assert (net.set_train()(Tensor(X)).asnumpy() != still).any()
 
 
-def test_equal_blocks_are_one_text() -> None:
-    """But for the first one, whose input has no gradient; six more blocks add calls alone."""
-    layer = nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0)
-
-    def texts(count: int) -> list[str]:
-        net = nn.TransformerEncoder(layer, count)
-        lines = gradient_source(net, "f32[4,2,6]", get_by_list=True).splitlines()
-        return [line for line in lines if line.startswith("def ")]
-
-    blocks = [line for line in texts(9) if line.startswith("def transformer_encoder_layer_forward")]
-    assert len(blocks) == 2
-    assert len(texts(9)) == len(texts(3))
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_twelve_equal_blocks_are_one_text(kind: str) -> None:
+    """Also the first one, whose input has no gradient; more blocks add calls alone."""
+    if kind == "encoder":
+        net = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0), 12)
+    else:
+        net = nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0), 12)
+    types = ["f32[4,2,6]"] * (1 if kind == "encoder" else 2)
+    text = gradient_source(net, *types, get_by_list=True)
+    for half in ("forward", "backward"):
+        block = f"transformer_{kind}_layer_{half}"
+        assert re.findall(rf"^def ({block}\w*)\(", text, re.M) == [block]
+        assert text.count(f"= {block}(") == 12
 
 
 def test_copies_are_independent() -> None:
