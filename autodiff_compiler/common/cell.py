@@ -16,9 +16,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, ValuesView
 from typing import Any
 
+from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.context import in_graph_mode
+from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.engine import engine
-from autodiff_compiler.common.hooks import Hook, HookHandle, register
+from autodiff_compiler.common.hooks import PRECISION, Hook, HookHandle, register
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.tensor import Tensor
 
@@ -295,6 +297,25 @@ class Cell:
     def set_grad(self, requires_grad: bool = True) -> Cell:
         """Whether gradients are wanted; parameters are not changed."""
         self.requires_grad = requires_grad
+        return self
+
+    def to_float(self, dst_type: mstype.Type) -> Cell:
+        """From now on this Cell and all now below it compute in float16, bfloat16 or float32.
+
+        Floating tensors among the arguments, and Parameters and Tensors that ``construct`` reads,
+        are cast; the Parameters stay as they are, and their gradients have their dtype. A Cell
+        that this was said to runs compiled in every mode. Raises ValueError for another dtype.
+        """
+        if dst_type not in (mstype.float16, mstype.bfloat16, mstype.float32):
+            raise ValueError(
+                "For 'to_float', the argument 'dst_type' must be mstype.float32, mstype.float16 or "
+                f"mstype.bfloat16, but got type: {type(dst_type)} and value: {dst_type}."
+            )
+        hook = Hook(PRECISION, to_numpy_name(dst_type))
+        for _, cell in self.cells_and_names():
+            others = (other for other in cell._hooks if other.kind != PRECISION)
+            cell.__dict__["_hooks"] = (*others, hook)
+            cell.__dict__["_compiled_forward"] = True
         return self
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:

@@ -6,9 +6,12 @@ identity of the tuple tells whether anything was registered or removed since.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+#: The kind of hook that casts what a Cell takes and reads; in the place of a function it has
+#: the name of the dtype.
+PRECISION = "to_float"
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +19,7 @@ class Hook:
     """One hook: when it runs (a kind), and the user's function."""
 
     kind: str
-    function: Callable[..., Any]
+    function: Any
 
 
 class HookHandle:

@@ -12,9 +12,9 @@ from autodiff_compiler.errors import (
     SensitivityError,
 )
 from autodiff_compiler.frontend.batches import Batch, is_mapped
-from autodiff_compiler.frontend.hooks import Hooks
 from autodiff_compiler.frontend.lists import sensitivity
 from autodiff_compiler.frontend.memory import written
+from autodiff_compiler.frontend.precision import Precision
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
@@ -37,8 +37,8 @@ from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed
 
 
-class Derivatives(Hooks):
-    """Adds transformed functions to ``Hooks``."""
+class Derivatives(Precision):
+    """Adds transformed functions to ``Precision``."""
 
     def plain(self, value: Any) -> Any:
         """A compile-time value as library code sees it: with lists and dicts for references."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.hooks import Hook
+from autodiff_compiler.common.hooks import PRECISION, Hook
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.fitting import cotangent_type, has_cotangent
@@ -95,7 +95,8 @@ class Hooks(Rules):
         if path is not None:
             self.world.assume_same(f"{path}._hooks", holder._hooks)
             for number, hook in enumerate(holder._hooks):
-                self.world.know(hook.function, f"{path}._hooks[{number}].function")
+                if hook.kind != PRECISION:
+                    self.world.know(hook.function, f"{path}._hooks[{number}].function")
 
     def _enter_watched(
         self, cell: Cell, hooks: Sequence[Hook], args: tuple, kwargs: Mapping[str, Any]

@@ -172,6 +172,9 @@ class Lowering(Statements):
     def original(self, arg: Any) -> Any:
         """Outside arrays as the objects they are."""
         if isinstance(arg, Value):
+            if arg in self.world.uncast:
+                thing = self.original(self.world.uncast[arg])
+                return arg if isinstance(thing, Value) else thing
             found = [thing for thing, value in self.hoisted.values() if value is arg]
             if found or self.parent is None:
                 return found[0] if found else arg

@@ -26,7 +26,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName
 from autodiff_compiler.frontend.memory import Memory
 from autodiff_compiler.frontend.values import Ref
-from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import Assumption, AttributeInput, Write
@@ -54,6 +54,9 @@ class World:
     differentiates: bool = False
     #: Whether what is being lowered must compute and nothing else: no Python may run meanwhile.
     strict: bool = False
+    #: The dtype that floating tensors from outside are cast to (``Cell.to_float``), and what was.
+    precision: str | None = None
+    uncast: dict[Value, Value] = field(default_factory=dict)
     #: The hooks of arguments, by slot.
     hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.

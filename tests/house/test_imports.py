@@ -35,9 +35,9 @@ FLOORS = (
     (
         "frontend: source make looking matching contexts enclosing trying exits subset desugar "
         "numpy_calls complaints values meeting heap memory naming resolve lists expressions "
-        "comparisons access wording texts objects fitting rules hooks batches derivatives keeping "
-        "builtin_calls outside calls writes branches carried rolling loops raising statements "
-        "lower",
+        "comparisons access wording texts objects fitting rules hooks precision batches "
+        "derivatives keeping builtin_calls outside calls writes branches carried rolling loops "
+        "raising statements lower",
         "analysis:",
     ),
     (
