@@ -50,6 +50,7 @@ made from ``x += y`` has the attribute ``augmented``, because ``+=`` extends a l
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -83,16 +84,10 @@ def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     return _function(with_flags(plain, _names(plain)))
 
 
+@functools.lru_cache(maxsize=1024)
 def desugared(source: Source) -> gast.FunctionDef:
     """``desugar(source)``, kept: a text is lowered once per signature but desugared once."""
-    if id(source) not in _KEPT:
-        _KEPT[id(source)] = (source, desugar(source))
-        if len(_KEPT) > 1024:
-            del _KEPT[next(iter(_KEPT))]
-    return _KEPT[id(source)][1]
-
-
-_KEPT: dict[int, tuple[Source, gast.FunctionDef]] = {}
+    return desugar(source)
 
 
 def _function(tree: gast.FunctionDef) -> gast.FunctionDef:

@@ -26,9 +26,9 @@ LAMBDA = "<lambda>"
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
-    """A function's tree together with the text it was read from.
+    """A function's tree together with the text it was read from; each is like itself alone.
 
     ``tree`` has no decorators, and a lambda is a function called ``<lambda>`` whose body is one
     ``return``. ``lines`` are all lines of the file; positions in the tree are positions in it.
@@ -41,7 +41,13 @@ class Source:
 
     def span(self, node: gast.AST) -> Span:
         """Where ``node`` stands. A node of several lines ends where its first line ends."""
-        node = self._placed(node)
+        found = getattr(node, "_span", None)
+        if found is None:
+            # Kept on the node, for a text is lowered again and again.
+            found = node._span = self._span(self._placed(node))
+        return found
+
+    def _span(self, node: gast.AST) -> Span:
         line = self._line(node.lineno)
         start = _column(line, node.col_offset)
         end = len(line.rstrip())

@@ -7,6 +7,7 @@ is wrong with a method is told at once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import gast
@@ -109,10 +110,11 @@ _UNKNOWN = (
 )
 
 
-def check(source: Source) -> list[Problem]:
+@functools.lru_cache(maxsize=1024)
+def check(source: Source) -> tuple[Problem, ...]:
     """Everything in ``source`` that is outside the subset, from the first line to the last."""
     problems = list(_refusals(source, source.tree, _called(source.tree)))
-    return sorted(problems, key=_position)
+    return tuple(sorted(problems, key=_position))
 
 
 def _position(problem: Problem) -> tuple[int, int]:
