@@ -270,7 +270,10 @@ def emit(stages: Stages, request: Request) -> Emitted:
     for root in (each.function for each in stages.reused):
         for function in (*root.callees(), root):
             functions.setdefault(function.name, function)
-    return emit_module(list(functions.values()), lambda printed: header(stages, request, printed))
+    with numpy_promotion(request.numpy):
+        return emit_module(
+            list(functions.values()), lambda printed: header(stages, request, printed)
+        )
 
 
 def header(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:

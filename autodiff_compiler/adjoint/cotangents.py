@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any
 
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.build import Builder, current
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,
@@ -26,10 +26,12 @@ from autodiff_compiler.ir.types import (
     ScalarType,
     TupleType,
     Type,
-    array,
+    as_cotangent,
     carries_cotangent,
+    is_complex,
     join,
 )
+from autodiff_compiler.operators.complex import real
 from autodiff_compiler.operators.containers import (
     add_cotangents,
     item,
@@ -127,12 +129,12 @@ def filled(value: Value, path: Path, type_: Type, number: int) -> Any:
 def common_type(primal: Type, *types: Type) -> Type:
     """The type of a variable that holds cotangents of these types for one leaf of type ``primal``.
 
-    The cotangent of a Python float is a Python float or, out of array arithmetic, a 0-d array;
+    The cotangent of a Python number is a Python number or, out of array arithmetic, a 0-d array;
     where the two meet it is an array.
     """
     if isinstance(primal, ScalarType):
         scalars = all(isinstance(type_, ScalarType) for type_ in types)
-        return primal if scalars else array("float64")
+        return primal if scalars else as_cotangent(primal)
     found: Type = primal
     for type_ in types:
         found = join(found, type_) or found
@@ -140,8 +142,12 @@ def common_type(primal: Type, *types: Type) -> Type:
 
 
 def fit(ct: AnyOperand, type_: Type) -> AnyOperand:
-    """``ct`` as a value of ``type_``, if that is an array and ``ct`` is none of that dtype."""
+    """``ct`` as a value of ``type_``, where that is an array and ``ct`` is none of that dtype; so
+    each part of a tuple or dict."""
     have = type_of(ct)
+    if isinstance(type_, (TupleType, DictType)) and have != type_:
+        parts = [fit(item(ct, key=key), inner) for key, inner in children(type_)]
+        return packed(current(), type_, parts)
     if not isinstance(type_, ArrayType) or type_.dtype is None:
         return ct
     if not isinstance(ct, Value) and isinstance(have, ScalarType) and type_.is_static:
@@ -266,6 +272,8 @@ class Cotangents:
                 if carries_cotangent(inner):
                     self.add(target, item(ct, key=key), (*path, key))
         elif carries_cotangent(type_):
+            if type_ == FLOAT and is_complex(type_of(ct)):
+                ct = real(ct)
             known = self.so_far((target, path))
             total = ct if known is None else add_cotangents(known, ct)
             self.entries[target, path] = self.names.give(total, target, path)

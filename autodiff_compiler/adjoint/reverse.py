@@ -13,7 +13,7 @@ from typing import Any
 
 from autodiff_compiler.adjoint.checkpoints import reverse_for
 from autodiff_compiler.adjoint.control import Halves, Rule, reverse_call, reverse_if
-from autodiff_compiler.adjoint.cotangents import Cotangents, Names, leaves, one_leaf
+from autodiff_compiler.adjoint.cotangents import Cotangents, Names, fit, leaves, one_leaf
 from autodiff_compiler.adjoint.loops import reverse_loop
 from autodiff_compiler.adjoint.residuals import cut, prune
 from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
@@ -23,7 +23,7 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_rule, facts_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
-from autodiff_compiler.ir.types import Type, carries_cotangent, is_complex
+from autodiff_compiler.ir.types import Type, as_cotangent, carries_cotangent, is_complex
 from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
 from autodiff_compiler.operators.containers import item, list_item, make_tuple
 
@@ -40,7 +40,7 @@ def gradient_function(
     outputs: Sequence[int] | None = None,
 ) -> Function:
     """One function that returns (what ``function`` returns, if ``value``, and) the cotangents of
-    the parameters ``wrt``.
+    the parameters ``wrt``, typed as ``as_cotangent`` says.
 
     With ``sens`` the cotangents of the returns ``outputs`` (all of them) are further parameters;
     else they are ones.
@@ -91,9 +91,12 @@ class Adjoint:
         sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
         returns = function.returns if value else ()
-        ops = (*sweep.forward, *sweep.backward.ops)
+        wanted = [as_cotangent(function.params[position].type) for position in wrt]
+        with sweep.builder, sweep.builder.at(function.span, "adjoint"):
+            found = [fit(ct, type_) for ct, type_ in zip(sweep.backward.yields, wanted)]
+        ops = (*sweep.forward, *sweep.builder.ops)
         params = (*function.params, *sweep.sens_params)
-        body = prune(Region(params, ops, (*returns, *sweep.backward.yields)))
+        body = prune(Region(params, ops, (*returns, *found)))
         return _made(function, self.new_name(f"{function.name}_grad"), "gradient", body)
 
     def split(

@@ -26,6 +26,7 @@ from autodiff_compiler.ir.types import (
     ScalarType,
     TupleType,
     Type,
+    as_cotangent,
     batched,
     join,
 )
@@ -114,7 +115,9 @@ class Derivatives(Precision):
                 self._check_sens(type_of(operands[-1]), output)
         params = made.function.params
         values = self._returned(made) if attrs["value"] else []
-        results = [Value(params[place].type, f"d_{params[place].name}") for place in wrt]
+        results = [
+            Value(as_cotangent(params[place].type), f"d_{params[place].name}") for place in wrt
+        ]
         self._add("grad", operands, attrs, [*values, *results], made)
         value = self._outcome(values, made) if values else None
         inputs, weights = results[: len(request.positions)], results[len(request.positions) :]

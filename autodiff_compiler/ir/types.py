@@ -208,6 +208,22 @@ def carries_cotangent(type_: Type) -> bool:
     return isinstance(type_, ArrayType) or type_ in (FLOAT, COMPLEX)
 
 
+def as_cotangent(type_: Type) -> Type:
+    """The type of the cotangent of a value of this type, as a whole. That of a Python number is a
+    0-d array: it may come out of array arithmetic.
+
+    >>> print(as_cotangent(parse_type("(f32[2], float, int)")))
+    (f32[2], f64[], int)
+    """
+    if isinstance(type_, TupleType):
+        return TupleType(tuple(map(as_cotangent, type_.items)))
+    if isinstance(type_, DictType):
+        return DictType(type_.keys, tuple(map(as_cotangent, type_.items)))
+    if type_ == FLOAT:
+        return array("float64")
+    return array("complex128") if type_ == COMPLEX else type_
+
+
 def batched(type_: Type, size: Dim) -> Type:
     """The type of a batch of values: every array has one more axis, the first; what is no array
     all examples share.

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
-from autodiff_compiler.ops._shapes import known_sizes
+from autodiff_compiler.ops._shapes import holds_complex, known_sizes
 from autodiff_compiler.ops.parts import item_at
 
 abs = absolute = fabs = ops.abs
@@ -28,6 +28,7 @@ deg2rad = radians = ops.deg2rad
 rad2deg = degrees = ops.rad2deg
 hypot, sinc, heaviside, copysign = ops.hypot, ops.sinc, ops.heaviside, ops.copysign
 ceil, floor, trunc = ops.ceil, ops.floor, ops.trunc
+conj = conjugate = ops.conj
 fix, rint = ops.trunc, ops.round
 maximum, minimum, fmax, fmin = ops.maximum, ops.minimum, ops.fmax, ops.fmin
 equal, not_equal = ops.equal, ops.not_equal
@@ -92,32 +93,20 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
 
 def real(val: Any) -> Any:
     """The real part."""
-    return val if _is_real(val) else ops.real(val)
+    return ops.real(val)
 
 
 def imag(val: Any) -> Any:
     """The imaginary part."""
-    return ops.zeros_like(val) if _is_real(val) else ops.imag(val)
+    return ops.imag(val)
 
 
 def angle(z: Any) -> Any:
     """The angle from the positive real axis."""
-    if not _is_real(z):
+    if holds_complex(z):
         return ops.angle(z)
     zero = ops.zeros_like(z)
     return ops.where(z < 0, zero + math.pi, zero)
-
-
-def conj(x: Any) -> Any:
-    """The complex conjugate."""
-    return x if _is_real(x) else ops.conj(x)
-
-
-conjugate = conj
-
-
-def _is_real(x: Any) -> bool:
-    return "complex" not in str(getattr(x, "dtype", "")).lower()
 
 
 __all__ = [

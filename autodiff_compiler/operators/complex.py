@@ -8,11 +8,11 @@ f'(z); the sweep hands them conjugates, which comes to the same, as f' has real 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.ir.opdef import FOR_COMPLEX, OpDef
-from autodiff_compiler.ir.types import ArrayType, Type, is_complex
+from autodiff_compiler.ir.types import FLOAT, ArrayType, Type, is_complex
 from autodiff_compiler.operators.declare import linear, same_type, shape_of_type
 from autodiff_compiler.operators.structure import cast_like
 
@@ -28,8 +28,12 @@ def real_dtype(dtype: str | None) -> str | None:
 
 def _part_type(types: Sequence[Type]) -> Type:
     (x,) = types
-    dtype = x.dtype if isinstance(x, ArrayType) else "complex128"
-    return ArrayType(real_dtype(dtype), shape_of_type(x))
+    return ArrayType(real_dtype(x.dtype), shape_of_type(x)) if isinstance(x, ArrayType) else FLOAT
+
+
+def _part_text(part: str) -> Callable[..., str]:
+    """The text of a part: of a Python number, which is to stay one, its attribute."""
+    return lambda types: f"np.{part}({{x}})" if isinstance(types[0], ArrayType) else f"{{x}}.{part}"
 
 
 conj: OpDef = linear(
@@ -40,13 +44,13 @@ conj: OpDef = linear(
 
 real = linear(
     "real", "The real part. d_x = ct, without imaginary part.",
-    numpy="np.real({x})", result=_part_type, label="real_{x}", views=("x",), batch="trailing",
+    numpy=_part_text("real"), result=_part_type, label="real_{x}", views=("x",), batch="trailing",
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
 )  # fmt: skip
 
 imag = linear(
     "imag", "The imaginary part, of real numbers 0. d_x = ct times the imaginary unit.",
-    numpy="np.imag({x})", result=_part_type, label="imag_{x}", views=("x",), batch="trailing",
+    numpy=_part_text("imag"), result=_part_type, label="imag_{x}", views=("x",), batch="trailing",
     adjoint={"x": lambda ct, x: cast_like(ct, x) * 1j if is_complex(x.type) else None},
 )  # fmt: skip
 

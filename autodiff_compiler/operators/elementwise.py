@@ -16,6 +16,7 @@ from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type,
 from autodiff_compiler.operators.compare import equal
 from autodiff_compiler.operators.complex import conj, real, real_dtype
 from autodiff_compiler.operators.declare import (
+    PROMOTION,
     arithmetic_dtype,
     casts_for,
     same_type,
@@ -164,7 +165,7 @@ atan2 = elementwise(
 def _branch_dtype(types: Sequence[Type]) -> str | None:
     """The dtype of ``where``: that of its two values; two numbers make a tensor of their kind."""
     values = types[1:]
-    if any(isinstance(type_, ArrayType) for type_ in values):
+    if PROMOTION.numpy or any(isinstance(type_, ArrayType) for type_ in values):
         return arithmetic_dtype(values)
     if FLOAT in values:
         return "float32"
@@ -177,9 +178,8 @@ def _where_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
 
 def _where_numpy(types: Sequence[Type]) -> str:
     text = "np.where({c}, {x}, {y})"
-    if FLOAT in types[1:] and all(isinstance(type_, ScalarType) for type_ in types[1:]):
-        return f"{text}.astype(np.float32)"
-    return text
+    numbers = FLOAT in types[1:] and all(isinstance(type_, ScalarType) for type_ in types[1:])
+    return f"{text}.astype(np.float32)" if numbers and not PROMOTION.numpy else text
 
 
 where: OpDef = elementwise(

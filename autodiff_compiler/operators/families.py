@@ -9,10 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef, call_rule, rule_names
-from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, is_floating
+from autodiff_compiler.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    ArrayType,
+    Type,
+    is_floating,
+)
 from autodiff_compiler.operators.declare import (
     PROMOTION,
     arithmetic_dtype,
@@ -93,7 +103,7 @@ def elementwise(
         if _arrays(types):
             return ArrayType(dtype(types), shape)
         if isinstance(numpy, str) and "np." in numpy:
-            return ArrayType(_ufunc_dtype(types, dtype), ())
+            return ArrayType(_number_dtype(types, dtype), ())
         return _scalar_result(types, dtype)
 
     rules = {key: _scaling(partial) for key, partial in (partials or {}).items()}
@@ -128,26 +138,20 @@ def no_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
 
 def _scalar_result(types: Sequence[Type], dtype: DTypeRule) -> Type:
     """The type of Python's own arithmetic on numbers."""
-    if dtype is boolean:
-        return BOOL
+    kind = np.dtype(_number_dtype(types, dtype)).kind
+    if kind == "b" and dtype not in (boolean, integral):
+        return INT
+    return {"b": BOOL, "i": INT, "f": FLOAT, "c": COMPLEX}[kind]
+
+
+def _number_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
+    """The dtype that NumPy's functions of Python numbers have."""
     if dtype is floating:
-        return FLOAT
-    kind = _widest(types)
-    return ScalarType("int" if kind == "bool" and dtype is not integral else kind)
-
-
-def _ufunc_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
-    """The dtype of a NumPy function of Python numbers."""
-    if dtype is boolean:
-        return "bool"
-    wide = {"bool": "bool", "int": "int64", "float": "float64", "complex": "complex128"}
-    return "float64" if dtype is floating else wide[_widest(types)]
-
-
-def _widest(types: Sequence[Type]) -> str:
-    order = ("bool", "int", "float", "complex")
-    kinds = [type_.kind for type_ in types if isinstance(type_, ScalarType)]
-    return max(kinds, key=order.index)
+        return "complex128" if COMPLEX in types else "float64"
+    if dtype is signed:
+        types = [INT if type_ == BOOL else type_ for type_ in types]
+    wide = {BOOL: "bool", INT: "int64", FLOAT: "float64", COMPLEX: "complex128"}
+    return dtype([ArrayType(wide[type_], ()) for type_ in types])  # type: ignore[index]
 
 
 def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
-from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, ListType, Shape
+from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, ListType, Shape, is_complex
 from autodiff_compiler.operators.containers import make_tuple
 from autodiff_compiler.operators.declare import normal_axes
 from autodiff_compiler.operators.structure import cast
@@ -71,6 +71,13 @@ def dtype_of(x: Any) -> str | None:
         return x.dtype_name
     dtype = getattr(x, "dtype", None)
     return None if dtype is None else to_numpy_name(dtype)
+
+
+def holds_complex(x: Any) -> bool:
+    """Whether x certainly holds complex numbers, or is one."""
+    if isinstance(x, Value):
+        return is_complex(x.type)
+    return isinstance(x, complex) or "complex" in (dtype_of(x) or "")
 
 
 def is_integral(x: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from autodiff_compiler.ops import (
     activations,
     arrays,
+    complex_parts,
     elementwise,
     reductions,
     running,
@@ -40,11 +41,12 @@ def cov(self: Any, *, correction: int = 1) -> Any:
 FUNCTION_METHODS: dict[str, Callable[..., Any]] = {
     **named(
         special,
-        "addcdiv addcmul addmv angle bitwise_left_shift bitwise_right_shift conj copysign deg2rad "
-        "diff digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 igamma "
-        "imag inv is_floating_point isclose isneginf isposinf isreal lcm ldexp lerp lgamma log10 "
-        "log2 logaddexp logaddexp2 logit positive rad2deg real sgn sinc xdivy xlogy",
+        "addcdiv addcmul addmv bitwise_left_shift bitwise_right_shift copysign deg2rad diff "
+        "digamma erf erfc erfinv exp2 float_power fmax fmin fmod frac gcd hypot i0 igamma inv "
+        "is_floating_point isclose isneginf isposinf lcm ldexp lerp lgamma log10 log2 logaddexp "
+        "logaddexp2 logit positive rad2deg sgn sinc xdivy xlogy",
     ),
+    **named(complex_parts, "angle conj imag isreal real"),
     **named(running, "aminmax cummax cummin cumprod logcumsumexp median nanmedian norm"),
     **named(elementwise, "bitwise_not floor_div floor_mod"),
     **dict(

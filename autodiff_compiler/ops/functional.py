@@ -4,6 +4,7 @@ from autodiff_compiler.ops.activations import *  # noqa: F403
 from autodiff_compiler.ops.affine import bias_add, bidense, dense  # noqa: F401
 from autodiff_compiler.ops.arrays import *  # noqa: F403
 from autodiff_compiler.ops.assign import assign, assign_add, assign_sub  # noqa: F401
+from autodiff_compiler.ops.complex_parts import *  # noqa: F403
 from autodiff_compiler.ops.contraction import *  # noqa: F403
 from autodiff_compiler.ops.convolution import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403

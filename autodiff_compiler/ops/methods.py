@@ -23,7 +23,7 @@ from autodiff_compiler.common.dtype import (
 from autodiff_compiler.common.dtype import bool_ as bool_type
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import reduce, structure
-from autodiff_compiler.ops import arrays, creation, draws, elementwise, reductions, special
+from autodiff_compiler.ops import arrays, complex_parts, creation, draws, elementwise, reductions
 from autodiff_compiler.ops._shapes import (
     axes_of,
     dtype_of,
@@ -238,7 +238,7 @@ def _dtype(self: Any) -> Any:
 
 #: What ``x.name`` means for a value that is being compiled; ``x.shape`` is the front end's own.
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
-    "H": lambda x: _transposed(special.conj(x)),
+    "H": lambda x: _transposed(complex_parts.conj(x)),
     "T": _transposed,
     "mT": swap_last_axes,
     "dtype": _dtype,

@@ -10,7 +10,6 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import compare, elementwise, indexing, special, structure
-from autodiff_compiler.operators import complex as complex_parts
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import axis_of, dtype_of, in_dtype, is_integral, known_rank
@@ -89,15 +88,6 @@ def polygamma(n: int, input: Any) -> Any:
     if n == 0:
         return digamma(input)
     return elementwise.where(input > 0.0, special.polygamma(input, n=n), math.nan)
-
-
-def view_as_real(input: Any) -> Any:
-    """Real and imaginary parts of complex numbers, in a new last axis."""
-    if dtype_of(input) not in (None, "complex64", "complex128"):
-        raise TypeError(
-            f"view_as_real is of complex numbers, but got a Tensor of {dtype_of(input)}"
-        )
-    return arrays.stack((real(input), imag(input)), -1)
 
 
 def igamma(input: Any, other: Any) -> Any:
@@ -203,31 +193,6 @@ def sgn(input: Any) -> Any:
 def positive(input: Any) -> Any:
     """The input as it is."""
     return input
-
-
-def conj(input: Any) -> Any:
-    """The complex conjugate; a real tensor as it is."""
-    return complex_parts.conj(input) if "complex" in (dtype_of(input) or "") else input
-
-
-def real(input: Any) -> Any:
-    """The real part; a real tensor as it is."""
-    return complex_parts.real(input) if "complex" in (dtype_of(input) or "") else input
-
-
-def imag(input: Any) -> Any:
-    """The imaginary part, of a real tensor zeros."""
-    if "complex" in (dtype_of(input) or ""):
-        return complex_parts.imag(input)
-    return creation.zeros_like(input)
-
-
-def angle(input: Any) -> Any:
-    """The angle of a complex number in radians; of a negative number pi, else 0."""
-    if "complex" in (dtype_of(input) or ""):
-        return elementwise.atan2(imag(input), real(input))
-    zero = creation.zeros_like(input, dtype="float32" if is_integral(input) else None)
-    return elementwise.where(input < 0, math.pi, zero)
 
 
 def deg2rad(x: Any) -> Any:
@@ -341,11 +306,6 @@ def isneginf(input: Any) -> Any:
     return compare.equal(input, -math.inf)
 
 
-def isreal(input: Any) -> Any:
-    """Whether the imaginary part is 0."""
-    return compare.equal(imag(input), 0.0)
-
-
 def is_floating_point(input: Any) -> bool:
     """Whether the dtype is a float."""
     return "float" in (dtype_of(input) or "")
@@ -389,12 +349,11 @@ def tuple_to_array(input_x: Sequence[Any]) -> Any:
 truncate_mod, accumulate_n, inv, bessel_i0 = fmod, addn, elementwise.reciprocal, i0
 
 __all__ = [
-    "angle", "imag", "real",
     "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bessel_i0", "bitwise_left_shift",
-    "bitwise_right_shift", "conj", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc",
+    "bitwise_right_shift", "copysign", "deg2rad", "diff", "digamma", "erf", "erfc",
     "erfinv", "exp2", "float_power", "fmax", "fmin", "fmod", "frac", "gcd", "hypot", "i0", "igamma",
-    "inv", "is_floating_point", "is_tensor", "isclose", "isneginf", "isposinf", "isreal", "lcm",
+    "inv", "is_floating_point", "is_tensor", "isclose", "isneginf", "isposinf", "lcm",
     "ldexp", "lerp", "lgamma", "log10", "log2", "logaddexp", "logaddexp2", "logit", "polygamma",
     "positive", "rad2deg", "scalar_to_tensor", "sgn", "sinc", "squared_difference", "trapz",
-    "truncate_div", "truncate_mod", "tuple_to_array", "view_as_real", "xdivy", "xlogy",
+    "truncate_div", "truncate_mod", "tuple_to_array", "xdivy", "xlogy",
 ]  # fmt: skip

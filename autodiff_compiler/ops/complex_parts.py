@@ -1,0 +1,53 @@
+"""The parts of complex numbers, under MindSpore's names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from autodiff_compiler.operators import compare, elementwise
+from autodiff_compiler.operators import complex as parts
+from autodiff_compiler.ops import arrays, creation
+from autodiff_compiler.ops._shapes import dtype_of, holds_complex, is_integral
+
+
+def conj(input: Any) -> Any:
+    """The complex conjugate; a real tensor as it is."""
+    return parts.conj(input) if holds_complex(input) else input
+
+
+def real(input: Any) -> Any:
+    """The real part; a real tensor as it is."""
+    return parts.real(input) if holds_complex(input) else input
+
+
+def imag(input: Any) -> Any:
+    """The imaginary part, of a real tensor zeros."""
+    if holds_complex(input):
+        return parts.imag(input)
+    return creation.zeros_like(input)
+
+
+def angle(input: Any) -> Any:
+    """The angle of a complex number in radians; of a negative number pi, else 0."""
+    if holds_complex(input):
+        return elementwise.atan2(imag(input), real(input))
+    zero = creation.zeros_like(input, dtype="float32" if is_integral(input) else None)
+    return elementwise.where(input < 0, math.pi, zero)
+
+
+def view_as_real(input: Any) -> Any:
+    """Real and imaginary parts of complex numbers, in a new last axis."""
+    if dtype_of(input) not in (None, "complex64", "complex128"):
+        raise TypeError(
+            f"view_as_real is of complex numbers, but got a Tensor of {dtype_of(input)}"
+        )
+    return arrays.stack((real(input), imag(input)), -1)
+
+
+def isreal(input: Any) -> Any:
+    """Whether the imaginary part is 0."""
+    return compare.equal(imag(input), 0.0)
+
+
+__all__ = ["angle", "conj", "imag", "isreal", "real", "view_as_real"]
