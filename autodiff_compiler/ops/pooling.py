@@ -1,11 +1,12 @@
-"""Pooling: the largest or the mean element of each window.
+"""Pooling: the largest or the mean element of each window, one axis of space after the other.
 
-The windows are laid out element by element along a first axis of their own: NumPy reduces over
-the first axis fastest, and what wins, or shares, in a window is told by one position.
+The last axis goes first: then the first of equal elements is the first one in the order of memory,
+too. Only where positions are asked for, windows are laid out, along a first axis of their own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from autodiff_compiler.operators import (
     convolution,
     elementwise,
     indexing,
+    pooling,
     reduce,
     structure,
 )
@@ -68,6 +70,17 @@ def _laid_out(x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequ
     return arrays.reshape(rows, (total, *arrays.shape(rows)[space:]))
 
 
+def _along_axes(
+    record: Any, x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> Any:
+    """``record`` (``pooling.window_max`` or its like) for windows of several dimensions."""
+    for place in range(len(size) - 1, -1, -1):
+        if size[place] > 1 or stride[place] > 1:
+            x = record(x, axis=place - len(size), size=size[place], stride=stride[place],
+                       dilation=dilation[place])  # fmt: skip
+    return x
+
+
 def max_pool(
     x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, space: int,
     return_indices: bool = False, pad_mode: str = "pad",
@@ -79,10 +92,11 @@ def max_pool(
     dilation = each(dilation, space, "dilation")
     widths = widths_of(pad_mode, padding, sizes, size, stride, dilation)
     widths, _ = pool_widths(sizes, size, stride, dilation, widths, ceil_mode)
-    rows = _laid_out(padded(x, widths, LOWEST), size, stride, dilation)
-    best = reduce.max(rows, axes=(0,), keepdims=False, first=True)
+    x = padded(x, widths, LOWEST)
+    best = _along_axes(pooling.window_max, x, size, stride, dilation)
     if not return_indices:
         return best
+    rows = _laid_out(x, size, stride, dilation)
     place = reduce.argmax(rows, axis=0, keepdims=False)
     return best, _flat_places(place, sizes, size, stride, dilation, widths)
 
@@ -118,15 +132,21 @@ def avg_pool(
     stride, flat = each(stride or size, space, "stride"), (1,) * space
     given = widths_of(pad_mode, padding, sizes, size, stride, flat)
     widths, hangs_over = pool_widths(sizes, size, stride, flat, given, ceil_mode)
-    rows = _laid_out(padded(x, widths), size, stride, flat)
-    if divisor:
-        return structure.sum_(rows, axes=(0,), keepdims=False) / divisor
     has_padding = any(width for pair in widths for width in pair)
+    if not divisor and not has_padding and tuple(sizes) == size:
+        return reduce.mean(x, axes=tuple(range(-space, 0)), keepdims=True)
+    total = _totals(padded(x, widths), size, stride)
+    if divisor:
+        return total / divisor
     if not has_padding or count_include_pad and not hangs_over:
-        return reduce.mean(rows, axes=(0,), keepdims=False)
-    return structure.sum_(rows, axes=(0,), keepdims=False) / _counts(
-        x, sizes, size, stride, given if count_include_pad else None, widths
-    )
+        return total / math.prod(size)
+    counted = given if count_include_pad else None
+    return total / _counts(x, sizes, size, stride, counted, widths)
+
+
+def _totals(x: Any, size: Sequence[int], stride: Sequence[int]) -> Any:
+    """The sum of each window."""
+    return _along_axes(pooling.window_sum, x, size, stride, (1,) * len(size))
 
 
 def _counts(
@@ -140,8 +160,7 @@ def _counts(
     shape = tuple(dim + low + high for dim, (low, high) in zip(sizes, inner))
     ones = creation.ones(shape, dtype_of(x))
     rest = tuple((a - c, b - d) for (a, b), (c, d) in zip(widths, inner))
-    rows = _laid_out(padded(ones, rest), size, stride, (1,) * len(size))
-    return structure.sum_(rows, axes=(0,), keepdims=False)
+    return _totals(padded(ones, rest), size, stride)
 
 
 # ---- MindSpore's names
@@ -193,10 +212,9 @@ def _lp_pool(x: Any, p: Any, size: Any, stride: Any, ceil_mode: bool, space: int
     if p <= 0:
         raise ValueError(f"'norm_type' must be positive, but got {p}.")
     sizes, size = _spatial(x, space, f"lp_pool{space}d"), each(size, space, "kernel_size")
-    stride, flat = each(stride or size, space, "stride"), (1,) * space
-    widths, _ = pool_widths(sizes, size, stride, flat, ((0, 0),) * space, ceil_mode)
-    rows = _laid_out(padded(x, widths), size, stride, flat)
-    return structure.sum_(rows**p, axes=(0,), keepdims=False) ** (1.0 / p)
+    stride = each(stride or size, space, "stride")
+    widths, _ = pool_widths(sizes, size, stride, (1,) * space, ((0, 0),) * space, ceil_mode)
+    return _totals(padded(x, widths) ** p, size, stride) ** (1.0 / p)
 
 
 def lp_pool1d(
