@@ -11,11 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.convolution import count_windows, span
+from autodiff_compiler.operators.compare import less
 from autodiff_compiler.operators.declare import linear
-from autodiff_compiler.operators.indexing import zeros_text
+from autodiff_compiler.operators.elementwise import invert, maximum
+from autodiff_compiler.operators.indexing import index, zeros_text
+from autodiff_compiler.operators.lowered import empty, filled, into
 from autodiff_compiler.operators.structure import shape_argument
 
 #: Windows of so many elements are written out, longer ones are a loop.
@@ -70,6 +74,14 @@ class _Taps:
         step = f":{self.stride}" if self.stride > 1 else ""
         return f"[..., {start}:{stop}{step}{self.after}]"
 
+    def of(self, x: Any, number: int) -> Any:
+        """The elements of ``x``: a view."""
+        last = (self.count - 1) * self.stride + 1 if isinstance(self.count, int) else 0
+        start = number * self.dilation
+        whole = ("slice", None, None, None)
+        found = ("slice", start or None, start + last, self.stride if self.stride > 1 else None)
+        return index(x, index=("...", found, *[whole] * (len(self.after) // 3)))
+
     @property
     def apart(self) -> bool:
         """Whether no element is in two windows."""
@@ -87,7 +99,7 @@ def _taps(type_: Type, axis: int, **window: int) -> _Taps:
 
 
 def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
-    """The text that joins the elements of each window: ``pair`` of two texts, ``more`` in a loop."""
+    """What joins the elements of each window: ``pair`` of two texts, ``more`` in a loop."""
     if 1 < taps.size <= WRITTEN:
         text = f"{name}{taps[0]}"
         for number in range(1, taps.size):
@@ -104,6 +116,15 @@ def _max_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
                    "np.maximum({{out}}, {}, out={{out}})")  # fmt: skip
 
 
+def _max_parts(x: Value, axis: int, size: int, stride: int, dilation: int) -> Any:
+    """Slices, and their maxima."""
+    taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
+    best = taps.of(x, 0)
+    for number in range(1, size):
+        best = maximum(best, taps.of(x, number))
+    return None if size == 1 else best
+
+
 window_max: OpDef = OpDef(
     "window_max",
     "The largest element of each window along an axis, counted from the back; NaN wins. Within a "
@@ -114,7 +135,7 @@ window_max: OpDef = OpDef(
         ct, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
     tangent={"x": lambda dot, x, out, axis, size, stride, dilation: window_pick(
         dot, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
-    batch="trailing", label="{x}_max",
+    parts=_max_parts, batch="trailing", label="{x}_max",
 )  # fmt: skip
 
 
@@ -125,8 +146,8 @@ def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
         return (
             f"later = {{x}}{taps[0]} < {{x}}{taps[1]}\n"
             f"{{out}} = {make}({{x}})\n"
-            f"np.multiply({{ct}}, ~later, out={{out}}{taps[0]})\n"
-            f"np.multiply({{ct}}, later, out={{out}}{taps[1]})"
+            f"np.multiply({{ct}}, later, out={{out}}{taps[1]})\n"
+            f"np.multiply({{ct}}, ~later, out={{out}}{taps[0]})"
         )
     here = taps.any(f"{{x}}.shape[{axis}]")
     return (
@@ -138,6 +159,20 @@ def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
     )
 
 
+def _first_parts(ct: Value, x: Value, axis: int, size: int, stride: int, dilation: int) -> Any:
+    """A comparison, and a product in each slice of an array to fill."""
+    taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
+    if size != 2 or not taps.covers:
+        return None
+    later = less(taps.of(x, 0), taps.of(x, 1))
+    assert isinstance(x.type, ArrayType)
+    out = empty(shape=x.type.shape, dtype=x.type.dtype)
+    for number, mask in ((1, later), (0, invert(later))):
+        made = into(ct, mask, taps.of(out, number), text="np.multiply({0}, {1}, out={2})")
+        out = filled(made, out)
+    return out
+
+
 window_first: OpDef = OpDef(
     "window_first",
     "Zeros like x, and ct at the first of the largest elements of each window, which are best: "
@@ -147,7 +182,7 @@ window_first: OpDef = OpDef(
     adjoint={"ct": lambda ct, x, best, axis, size, stride, dilation: window_pick(
         ct, x, best, axis=axis, size=size, stride=stride, dilation=dilation),
         "x": lambda: None, "best": lambda: None},
-    linear_in=("ct",), batch="trailing", label="{x}_first",
+    linear_in=("ct",), parts=_first_parts, batch="trailing", label="{x}_first",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import convolution, indexing, joining, structure
 from autodiff_compiler.operators.convolution import span
 from autodiff_compiler.ops import arrays
@@ -151,15 +152,29 @@ def _convolve(
     x = padded(x, widths_of(pad_mode, padding, have[2:], size, stride, dilation))
     view = convolution.windows(x, size=size, stride=stride, dilation=dilation)
     inner = (1, *range(2 + space, 2 + 2 * space))
-    if groups == 1:
+    count = dims(view)[2 : 2 + space]
+    if groups == 1 and None in count:
         out = convolution.tensordot(weight, view, axes=(tuple(range(1, space + 2)), inner))
         return _with_bias(_swap_first(out), bias, space)
-    count = dims(view)
     columns = structure.transpose(view, perm=(*inner, 0, *range(2, 2 + space)))
-    rows = arrays.reshape(columns, (groups, kernel[1] * _product(size), -1))
-    out = arrays.matmul(arrays.reshape(weight, (groups, kernel[0] // groups, -1)), rows)
-    out = arrays.reshape(out, (kernel[0], -1, *count[2 : 2 + space]))
-    return _with_bias(_swap_first(out), bias, space)
+    columns = _called("columns", _rows(columns, groups, kernel[1] * _product(size)))
+    taps = _called("kernel", _rows(weight, groups, kernel[0] // groups))
+    out = _called("convolved", arrays.matmul(taps, columns))
+    if bias is not None:
+        out = _called("convolved", out + _rows(bias, groups, kernel[0] // groups))
+    return _swap_first(_called("convolved", arrays.reshape(out, (kernel[0], -1, *count))))
+
+
+def _called(name: str, x: Any) -> Any:
+    """x, under this name in generated source."""
+    if isinstance(x, Value) and not x.given:
+        x.name = name
+    return x
+
+
+def _rows(x: Any, groups: int, rows: int) -> Any:
+    """A matrix of so many rows for each group, or one matrix where there is one group."""
+    return arrays.reshape(x, (*((groups,) if groups > 1 else ()), rows, -1))
 
 
 def _product(sizes: Sequence[int]) -> int:
@@ -204,11 +219,11 @@ def spread(
     have, kernel = _checked(x, weight, space, what)
     _check_channels(have, kernel, kernel[0], what)
     size, channels = kernel[2:], kernel[1] * groups
-    if groups == 1:
+    if groups == 1 and None in have[2:]:
         laid = convolution.tensordot(weight, x, axes=((0,), (1,)))
     else:
-        columns = arrays.reshape(_swap_first(x), (groups, kernel[0] // groups, -1))
-        taps = arrays.reshape(weight, (groups, kernel[0] // groups, -1))
+        columns = _rows(_swap_first(x), groups, kernel[0] // groups)
+        taps = _rows(weight, groups, kernel[0] // groups)
         laid = arrays.matmul(structure.swap_last_axes(taps), columns)
         laid = arrays.reshape(laid, (channels, *size, -1, *have[2:]))
     order = (1 + space, 0, *range(2 + space, 2 + 2 * space), *range(1, 1 + space))

@@ -228,6 +228,61 @@ def _times_zero(view: View) -> Any:
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=0)
 
 
+def _largest_of_relu(view: View) -> Any:
+    """The largest of ``relu(x)`` is relu of the largest: so many elements fewer. The winner is the
+    same, or nobody, as nothing below 0 has a slope."""
+    x, moves = view.operands[0], []
+    while (move := _moved(view, x)) is not None:
+        x, moves = move.operands[0], [move, *moves]
+    maker = view.made_by(x, "relu")
+    if maker is None or view.uses.get(maker.result) != 1:
+        return None
+    x = maker.operands[0]
+    for move in moves:
+        x = move.opdef(x, **move.attrs)
+    return OPERATORS["relu"](_named(view, OPERATORS["window_max"](x, **view.op.attrs)))
+
+
+def _moved(view: View, x: AnyOperand) -> Op | None:
+    """What moved the elements of ``x``, and nothing else reads that."""
+    for name in ("transpose", "reshape"):
+        maker = view.made_by(x, name)
+        if maker is not None and len(maker.operands) == 1 and view.uses.get(maker.result) == 1:
+            return maker
+    return None
+
+
+def _moved_after(view: View) -> Any:
+    """``f(x.T)`` as ``f(x).T``: a view after the arithmetic, which then may happen in place."""
+    maker = _moved(view, view.operands[0])
+    if maker is None:
+        return None
+    return maker.opdef(_named(view, view.op.opdef(maker.operands[0])), **maker.attrs)
+
+
+def _named(view: View, value: Value) -> Value:
+    """``value`` under the name of the result: what is done to it after is not worth one."""
+    value.name, value.given = view.op.result.name, view.op.result.given
+    return value
+
+
+def _transposed_windows(view: View) -> Any:
+    """Windows of ``x.T`` as windows of ``x``, transposed: then two transposes meet, and images stay
+    in the order in which a product of matrices has made them."""
+    maker, attrs = view.made_by(view.operands[0], "transpose"), view.op.attrs
+    if maker is None or view.uses.get(maker.result) != 1:
+        return None
+    perm, rank = tuple(maker.attrs["perm"]), len(maker.attrs["perm"])
+    if "axis" in attrs:
+        found = view.op.opdef(maker.operands[0], **{**attrs, "axis": perm[attrs["axis"]] - rank})
+        return OPERATORS["transpose"](_named(view, found), perm=perm)
+    space = len(attrs["size"])
+    if perm[-space:] != tuple(range(rank - space, rank)):
+        return None
+    found = view.op.opdef(maker.operands[0], **attrs)
+    return OPERATORS["transpose"](_named(view, found), perm=(*perm, *range(rank, rank + space)))
+
+
 ROWS = (
     Row("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
     Row("x * ones", "mul", lambda view: _beside_filled(view, 1)),
@@ -256,6 +311,12 @@ ROWS = (
     Row("transposed full", "transpose", _moved_full),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),
     Row("swap of transpose", "swap_last_axes", _swap_of_transpose),
+    *(Row(f"moved after {name}", name, _moved_after) for name in ("relu", "tanh", "sigmoid")),
+    Row("largest of relu", "window_max", _largest_of_relu),
+    *(
+        Row(f"transposed {name}", name, _transposed_windows)
+        for name in ("windows", "window_max", "window_sum")
+    ),
     Row("conj twice", "conj", _twice("conj")),
     Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
     Row("transposed product", "transpose", _transposed_product),

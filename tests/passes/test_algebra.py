@@ -17,6 +17,7 @@ from autodiff_compiler.passes.dce import dce
 
 FULL = "full {{dtype='float32', shape={shape}, value={value}}}"
 ONES, ZEROS = (FULL.format(shape="(2, 3)", value=value) for value in (1, 0))
+PAIRS = "{axis=-1, size=2, stride=2, dilation=1}"
 A, B = "%x: f32[2,3]", "%y: f32[2,3]"
 
 
@@ -102,6 +103,26 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
                     ("f32[3] = full {dtype='float32', shape=(3,), value=2}",)),
     "sum over axes of one": ("%x: f32[1,3]", "f32[1,3]",
                              ("f32[1,3] = sum %x {axes=(0,), keepdims=True}",), ()),
+    "moved after relu": (A, "f32[6]", ("f32[6] = reshape %x {shape=(6,)}", "f32[6] = relu %a"),
+                         (f"{M} = relu %x", "f32[6] = reshape %a {shape=(6,)}")),
+    **{f"moved after {name}": (A, "f32[3,2]", (
+        "f32[3,2] = transpose %x {perm=(1, 0)}", f"f32[3,2] = {name} %a"),
+        (f"{M} = {name} %x", "f32[3,2] = transpose %a {perm=(1, 0)}"))
+        for name in ("tanh", "sigmoid")},
+    **{f"transposed {name}": ("%x: f32[2,4,3]", "f32[3,2,2]", (
+        "f32[3,2,4] = transpose %x {perm=(2, 0, 1)}", f"f32[3,2,2] = {name} %a {PAIRS}"),
+        (f"f32[2,2,3] = {name} %x {PAIRS.replace('-1', '-2')}",
+         "f32[3,2,2] = transpose %a {perm=(2, 0, 1)}")) for name in ("window_max", "window_sum")},
+    "transposed windows": ("%x: f32[2,3,4]", "f32[3,2,3,2]", (
+        "f32[3,2,4] = transpose %x {perm=(1, 0, 2)}",
+        "f32[3,2,3,2] = windows %a {size=(2,), stride=(1,), dilation=(1,)}"), (
+        "f32[2,3,3,2] = windows %x {size=(2,), stride=(1,), dilation=(1,)}",
+        "f32[3,2,3,2] = transpose %a {perm=(1, 0, 2, 3)}")),
+    "largest of relu": ("%x: f32[4,2]", "f32[2,2]", (
+        "f32[4,2] = relu %x", "f32[2,4] = transpose %a {perm=(1, 0)}",
+        f"f32[2,2] = window_max %b {PAIRS}"), (
+        "f32[2,4] = transpose %x {perm=(1, 0)}", f"f32[2,2] = window_max %a {PAIRS}",
+        "f32[2,2] = relu %b")),
     "x * 0": (A, M, (f"{M} = mul %x, 0.0",), (f"{M} = {ZEROS}",)),
     "x + 0.0": (A, M, (f"{M} = add 0.0, %x",), ()),
 }  # fmt: skip
