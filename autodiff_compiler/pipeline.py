@@ -33,7 +33,7 @@ from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.parts import parts
-from autodiff_compiler.passes.reuse import Reused, reuse, size_of
+from autodiff_compiler.passes.reuse import Reused, fitting, reuse, size_of
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.tiles import tiles
 from autodiff_compiler.plan import Compiled, Request, Slot
@@ -202,19 +202,20 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
 def _work(reused: Sequence[Reused]) -> tuple[list[int], list[tuple[tuple[int, Type], ...]]]:
     """The bytes of each block to lend, and the arrays that each half is lent, with their blocks:
     backward works in what forward worked in, where no residual is kept there."""
-    blocks = [size_of(type_) for type_ in reused[0].work]
-    lent = [tuple(enumerate(reused[0].work))]
-    for half in reused[1:]:
-        free = sorted(set(range(len(blocks))) - reused[0].kept, key=lambda k: -blocks[k])
-        chosen = []
-        for type_ in half.work:
-            if not free:
-                free.append(len(blocks))
-                blocks.append(0)
-            block = free.pop(0)
-            blocks[block] = max(blocks[block], size_of(type_))
-            chosen.append((block, type_))
-        lent.append(tuple(chosen))
+    blocks: list[int] = []
+    lent = []
+    kept: frozenset[int] = frozenset()
+    for half in reused:
+        sizes: dict[int, int] = {}
+        for own, type_ in half.work:
+            sizes[own] = max(sizes.get(own, 0), size_of(type_))
+        free = sorted(set(range(len(blocks))) - kept)
+        chosen = {
+            own: fitting(blocks, free, size)
+            for own, size in sorted(sizes.items(), key=lambda item: -item[1])
+        }
+        lent.append(tuple((chosen[own], type_) for own, type_ in half.work))
+        kept |= {chosen[own] for own in half.kept}
     return blocks, lent
 
 

@@ -135,6 +135,10 @@ class Composer:
 
     def compute(self, op: Op, region: Region) -> None:
         """An operator with a template."""
+        if op.name == "filled":
+            self.settle(op.operands[1:])
+            self.alias[op.result] = self.token(cast(Value, op.operands[1]))
+            return
         template = op.opdef.template(op.types, op.attrs)
         if op.opdef.effect or writes_to(op) is not None:
             self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)
@@ -152,7 +156,9 @@ class Composer:
             return
         slots, depth = self.slots(op, template)
         tree = fill(template, slots)
-        if self.may_wait(op, region):
+        if op.name == "into" and not self.uses.count[op.result]:
+            self.emit(Do(ast.Expr(tree)), op)
+        elif self.may_wait(op, region):
             self.waiting[op.result] = Waiting(op, tree, depth + 1)
         else:
             self.emit(Assign(self.targets(op), tree), op)

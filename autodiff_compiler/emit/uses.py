@@ -45,7 +45,8 @@ def _visit(region: Region, uses: Uses) -> None:
         elif op.regions:
             _visit_loop(Loop(op), region, uses)
         else:
-            uses.use(op.operands, region)
+            # What is filled is read; what it was filled with is in it.
+            uses.use(op.operands[1:] if op.name == "filled" else op.operands, region)
 
 
 def _visit_branches(op: Op, uses: Uses) -> None:

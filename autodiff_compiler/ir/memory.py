@@ -139,7 +139,8 @@ class _Writes:
         self.stale: set[Value] = set()
         #: Values that are arrays as an operation made them: a view may be stretched, and read-only.
         self.whole: set[Value] = set()
-        self.lent: frozenset[int] = frozenset()
+        #: The piece of each block that is lent: arrays of one block are in one another's way.
+        self.lent: dict[int, frozenset[int]] = {}
 
     def check(self) -> None:
         body = self.function.body
@@ -149,7 +150,7 @@ class _Writes:
         self.region(body)
         for value in body.yields:
             if isinstance(value, Value) and value.name != "residuals":
-                kept = self.where[value] & self.lent
+                kept = self.where[value] & frozenset().union(*self.lent.values())
                 self.demand(not kept, f"{value} is returned in memory that is only lent")
 
     def new(self) -> frozenset[int]:
@@ -195,7 +196,8 @@ class _Writes:
                 whole = op.name == "into" or own and not pieces and "callee" not in op.attrs
             self.define(result, pieces | self.new() if own else pieces, whole)
         if op.name == "lent":
-            self.lent |= self.where[op.result]
+            pieces = self.lent.setdefault(op.attrs["block"], self.where[op.result])
+            self.define(op.result, pieces, True)
 
     def branches(self, op: Op) -> None:
         """One of them runs, after which what any of them spoils is spoilt."""

@@ -23,10 +23,11 @@ into = OpDef(
 
 lent = OpDef(
     "lent",
-    "Number key of the arrays to work in that a caller may lend, the tuple work.",
+    "Number key of the arrays to work in that a caller may lend, the tuple work. Those of a block "
+    "begin at the same place.",
     ("work",),
     "{work}[{key}]",
-    lambda types, *, key: types[0].items[key],
+    lambda types, *, key, block: types[0].items[key],
     kind="lowered",
     label="buffer",
 )

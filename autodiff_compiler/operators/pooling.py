@@ -14,8 +14,8 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
-from autodiff_compiler.operators.convolution import count_windows, span
 from autodiff_compiler.operators.compare import less
+from autodiff_compiler.operators.convolution import count_windows, span
 from autodiff_compiler.operators.declare import linear
 from autodiff_compiler.operators.elementwise import invert, maximum
 from autodiff_compiler.operators.indexing import index, zeros_text
@@ -76,10 +76,10 @@ class _Taps:
 
     def of(self, x: Any, number: int) -> Any:
         """The elements of ``x``: a view."""
-        last = (self.count - 1) * self.stride + 1 if isinstance(self.count, int) else 0
-        start = number * self.dilation
+        start, left = number * self.dilation, (self.size - 1 - number) * self.dilation
+        stop = -left if left and not self.ends_anyway(start) else None
+        found = ("slice", start or None, stop, self.stride if self.stride > 1 else None)
         whole = ("slice", None, None, None)
-        found = ("slice", start or None, start + last, self.stride if self.stride > 1 else None)
         return index(x, index=("...", found, *[whole] * (len(self.after) // 3)))
 
     @property
@@ -167,7 +167,8 @@ def _first_parts(ct: Value, x: Value, axis: int, size: int, stride: int, dilatio
     later = less(taps.of(x, 0), taps.of(x, 1))
     assert isinstance(x.type, ArrayType)
     out = empty(shape=x.type.shape, dtype=x.type.dtype)
-    for number, mask in ((1, later), (0, invert(later))):
+    for number in (1, 0):
+        mask = later if number else invert(later)
         made = into(ct, mask, taps.of(out, number), text="np.multiply({0}, {1}, out={2})")
         out = filled(made, out)
     return out

@@ -231,7 +231,8 @@ def _times_zero(view: View) -> Any:
 def _largest_of_relu(view: View) -> Any:
     """The largest of ``relu(x)`` is relu of the largest: so many elements fewer. The winner is the
     same, or nobody, as nothing below 0 has a slope."""
-    x, moves = view.operands[0], []
+    x: Any = view.operands[0]
+    moves: list[Op] = []
     while (move := _moved(view, x)) is not None:
         x, moves = move.operands[0], [move, *moves]
     maker = view.made_by(x, "relu")

@@ -48,4 +48,7 @@ def _visit(op: Op) -> Sequence[Op]:
         found = call_rule(op.opdef.parts, facts_of(op.opdef, op.operands, op.attrs))
     if found is None or found.type != op.result.type:
         return (op,)
+    for each in builder.ops:
+        if each.name == "empty":
+            each.result.name, each.result.given = op.result.name, op.result.given
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]

@@ -21,8 +21,8 @@ This is the last pass: nothing is differentiated after it. It looks at results o
 ... ''')
 >>> print(print_function(reuse(before).function), end='')
 func @f(%x: f32[99999], %work: (f32[99999], f32[99999])) -> (f32[99999]) {
-  %buffer: f32[99999] = lent %work {key=0}
-  %buffer.1: f32[99999] = lent %work {key=1}
+  %buffer: f32[99999] = lent %work {block=0, key=0}
+  %buffer.1: f32[99999] = lent %work {block=1, key=1}
   %u: f32[99999] = into %x, %buffer {text='np.sin({0}, out={1})'}
   %v: f32[99999] = into %u, %buffer.1 {text='np.exp({0}, out={1})'}
   %y: f32[99999] = mul %v, %u
@@ -59,11 +59,11 @@ WEAK: dict[Type, type] = {INT: int, FLOAT: float}
 
 @dataclass(frozen=True)
 class Reused:
-    """``work`` are the types of the arrays to lend; ``kept`` those that hold residuals at the end,
-    by position."""
+    """``work`` are the arrays to lend, each with the block of memory that it begins; ``kept`` the
+    blocks that hold residuals at the end."""
 
     function: Function
-    work: tuple[Type, ...] = ()
+    work: tuple[tuple[int, Type], ...] = ()
     kept: frozenset[int] = frozenset()
 
 
@@ -76,13 +76,13 @@ def reuse(function: Function, lends: bool = True) -> Reused:
     residuals = [v for v in function.returns if isinstance(v, Value) and v.name == "residuals"]
     plan = _Plan(memory, body, residuals if lends else ())
     body = plan.rewritten()
-    work = tuple(value.type for value in memory.buffers)
+    work = tuple((block, type_) for block, type_ in memory.buffers)
     if body is function.body:
         return Reused(function)
     if work:
-        given = Value(TupleType(work), "work")
-        opened = [Op(lent, (given,), {"key": key}, (value,), NOWHERE, "primal")
-                  for key, value in enumerate(memory.buffers)]  # fmt: skip
+        given = Value(TupleType(tuple(type_ for _, type_ in work)), "work")
+        opened = [Op(lent, (given,), {"key": key, "block": block}, (value,), NOWHERE, "primal")
+                  for key, ((block, _), value) in enumerate(memory.buffers.items())]  # fmt: skip
         body = Region((*body.params, given), (*opened, *body.ops), body.yields)
     return Reused(with_body(function, body), work, frozenset(memory.slots.values()))
 
@@ -102,36 +102,51 @@ class _Memory:
 
     def __init__(self, lies: Mapping[Value, Cells], lends: bool):
         self.lies, self.lends = lies, lends
-        self.buffers: list[Value] = []
-        self.free: dict[Type, list[int]] = {}
-        #: The lent array that a cell is in, and the value that was put there last.
+        #: The lent arrays, by the block that they begin and their type; and the blocks' bytes.
+        self.buffers: dict[tuple[int, Type], Value] = {}
+        self.blocks: list[int] = []
+        self.free: list[int] = []
+        #: The block that a cell is in, and the value of each type that was put there last.
         self.slots: dict[Value, int] = {}
-        self.holders: dict[int, Value] = {}
+        self.holders: dict[tuple[int, Type], Value] = {}
 
     def cells(self, value: AnyOperand) -> Cells:
         return self.lies.get(value, frozenset()) if isinstance(value, Value) else frozenset()
 
     def release(self, cell: Value) -> None:
-        slot = self.slots.pop(cell)
-        self.free.setdefault(self.buffers[slot].type, []).append(slot)
+        self.free.append(self.slots.pop(cell))
 
     def take(self, result: Value) -> Value:
-        """A lent array for ``result``: one that is free, else one more."""
-        free = self.free.get(result.type)
-        if free:
-            slot = free.pop()
-        else:
-            slot = len(self.buffers)
-            self.buffers.append(Value(result.type, "buffer"))
-        target = self.holders.get(slot, self.buffers[slot])
-        self.slots[result], self.holders[slot] = slot, result
+        """A lent array for ``result``, in a block that is free or in one more."""
+        block = fitting(self.blocks, self.free, size_of(result.type))
+        place = block, result.type
+        buffer = self.buffers.setdefault(place, Value(result.type, "buffer"))
+        target = self.holders.get(place, buffer)
+        self.slots[result], self.holders[place] = block, result
         return target
 
     def hand_on(self, argument: Value, result: Value) -> None:
         """``result`` is where ``argument`` was."""
-        slot = self.slots.pop(argument, None)
-        if slot is not None:
-            self.slots[result], self.holders[slot] = slot, result
+        block = self.slots.pop(argument, None)
+        if block is not None:
+            self.slots[result], self.holders[block, result.type] = block, result
+
+
+def fitting(blocks: list[int], free: list[int], size: int) -> int:
+    """The free block that suits ``size`` bytes: the smallest that is large enough, else the largest
+    one, which grows, else one more.
+
+    >>> blocks, free = [100, 50, 80], [0, 1, 2]
+    >>> [fitting(blocks, free, 60) for _ in range(4)], blocks
+    ([2, 0, 1, 3], [100, 60, 80, 60])
+    """
+    if not free:
+        blocks.append(size)
+        return len(blocks) - 1
+    found = min(free, key=lambda block: (blocks[block] < size, abs(blocks[block] - size)))
+    free.remove(found)
+    blocks[found] = max(blocks[found], size)
+    return found
 
 
 class _Plan:
@@ -205,7 +220,7 @@ class _Plan:
                 self.last[piece.result] = place  # a temporary
             end = self.last.get(piece.result, place)
             heapq.heappush(self.ends, (end, next(self.count), piece.result))
-            if op.name == "empty" and target not in self.memory.buffers:
+            if op.name == "empty" and target not in self.memory.buffers.values():
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
             targets.append(target)
         return [

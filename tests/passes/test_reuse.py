@@ -85,7 +85,7 @@ def test_what_is_small_or_of_unknown_size_is_left_alone():
         (["%u: {B} = sin %x", "%w: {B} = reshape %u {{shape=(20000,)}}",
           "%v: {B} = " + INTO.format(a="%x", b="%u"), "%y: {B} = add %w, %v", "return %y"],
          "%w.* read after it was overwritten"),
-        (["%b: {B} = lent %work {{key=0}}", "%v: {B} = " + INTO.format(a="%x", b="%b"),
+        (["%b: {B} = lent %work {{block=0, key=0}}", "%v: {B} = " + INTO.format(a="%x", b="%b"),
           "return %v"], "only lent"),
         (["%u: {B} = sin %x",
           "%y: {B}, %n: int = for %p, %k in (0, 3, 1) carry (%c: {B} = %x) {{",
