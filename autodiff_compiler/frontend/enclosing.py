@@ -94,11 +94,12 @@ def _declared(function: Any) -> set[str]:
 
 
 def _bound(function: Any) -> set[str]:
-    """The variables of a function."""
-    stored = {p.id for p in _own(function) if isinstance(p, gast.Name)
-              and isinstance(p.ctx, gast.Store)}  # fmt: skip
-    stored |= {part.name for part in _own(function) if isinstance(part, gast.FunctionDef)}
-    return (stored | set(_parameters(function))) - _declared(function)
+    """The variables of a function. What a handler caught is known as its text only, not shared."""
+    own = list(_own(function))
+    stored = {p.id for p in own if isinstance(p, gast.Name) and isinstance(p.ctx, gast.Store)}
+    stored |= {part.name for part in own if isinstance(part, gast.FunctionDef)}
+    caught = {p.name.id for p in own if isinstance(p, gast.ExceptHandler) and p.name}
+    return (stored | set(_parameters(function))) - _declared(function) - caught
 
 
 def _wanted(function: Any) -> set[str]:
@@ -119,8 +120,8 @@ class _Replace(gast.NodeTransformer):
         self.shared, self.held = shared, held
 
     def body_of(self, function: Any) -> None:
-        body = [self.visit(stmt) for stmt in function.body]
-        function.body = [s for s in body if s is not None] or [make.placed(function, gast.Pass())]
+        held = gast.Module(function.body, [])
+        function.body = self.generic_visit(held).body or [make.placed(function, gast.Pass())]
 
     def visit_Name(self, node: Any) -> Any:
         if node.id not in self.shared or isinstance(node.ctx, gast.Param):
@@ -138,7 +139,10 @@ class _Replace(gast.NodeTransformer):
         self.shared -= hidden
         self.body_of(node)
         self.shared |= hidden
-        return node
+        if node.name not in self.shared:
+            return node
+        entry = self.visit(make.name(node.name, node, gast.Store))
+        return [node, make.placed(node, gast.Assign([entry], make.name(node.name, node), None))]
 
     def visit_Lambda(self, node: Any) -> Any:
         hidden = self.shared & set(_parameters(node))

@@ -197,7 +197,7 @@ class Expressions:
 
     def eval_NamedExpr(self, node: Any) -> Any:
         value = self.evaluate(node.value)
-        self.bind(node.target.id, value)
+        self.assign(node.target, value)
         return value
 
     def bind(self, name: str, value: Any) -> None:

@@ -12,7 +12,7 @@ import copy
 import functools
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -100,10 +100,10 @@ def _read(code: CodeType, file: str) -> Source:
     if not text.strip():
         raise _no_text(code)
     try:
-        module, lines = _parse(text)
+        module, functions, lines = _parse(text)
     except SyntaxError:
         raise _no_text(code) from None
-    node, owner = _find(module, code)
+    node, owner = _find(module, functions, code)
     if not _is_current(text, node, code):
         raise SourceNotFound(
             f"the text of {_called(code)} in {code.co_filename!r} is not the one that runs: "
@@ -119,8 +119,9 @@ def _read(code: CodeType, file: str) -> Source:
 
 
 @functools.lru_cache(maxsize=16)
-def _parse(text: str) -> tuple[ast.Module, tuple[str, ...]]:
-    return ast.parse(text), tuple(text.split("\n"))
+def _parse(text: str) -> tuple[ast.Module, Sequence[tuple[Any, str]], tuple[str, ...]]:
+    module = ast.parse(text)
+    return module, tuple(_functions(module)), tuple(text.split("\n"))
 
 
 def span_of_class(kind: type) -> Span | None:
@@ -183,11 +184,13 @@ def _first_line(node: Any) -> int:
     return int(decorators[0].lineno if decorators else node.lineno)
 
 
-def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
+def _find(
+    module: ast.Module, functions: Sequence[tuple[Any, str]], code: CodeType
+) -> tuple[Any, str]:
     """The node that ``code`` was compiled from, and the class around it."""
     found = [
         (node, owner)
-        for node, owner in _functions(module)
+        for node, owner in functions
         if _first_line(node) == code.co_firstlineno
         and getattr(node, "name", LAMBDA) == code.co_name
     ]

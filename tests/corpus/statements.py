@@ -145,6 +145,24 @@ def changed_two_functions_further_in(x):
 
 
 @case(t(3))
+def a_function_and_a_walrus_that_inner_functions_bind_anew(x):
+    def change():
+        nonlocal form, y
+
+        def form(z):
+            return ops.sin(z) * x
+
+        return (y := y * 2) + [y := y * x for _ in range(2)][1]
+
+    def form(z):
+        return z
+
+    if ops.sum(y := x * form(x)) > -100:
+        z = change()
+    return form(y) * z
+
+
+@case(t(3))
 def walrus_in_many_places(x):
     items = [y := x * 2, y * y]
     if (total := ops.sum(y)) > 100 or (other := total * 2) > 1000:
