@@ -1,59 +1,78 @@
 """What must hold for every random program: the value, the gradients, and both levels agree.
 
 A program is run as plain Python in float64, and that is the reference: for the value directly, for
-gradients by central differences along one random direction of all inputs and weights together.
+what it prints, writes to its Cell and raises, and for gradients by central differences along one
+random direction of all inputs and weights together.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import autodiff_compiler as ms
-from autodiff_compiler import Tensor, api, ops
+from autodiff_compiler import Tensor, api, ops, pipeline
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
 from autodiff_compiler.errors import CompileError
+from autodiff_compiler.passes import reuse, tiles
 from autodiff_compiler.runtime.invoke import Runtime
-from tests.fuzz.programs import module
 
 COUNTS = ((2, 3), (0, 1))
 STEPS = (1e-3, 1e-4, 1e-5)
 FIRST = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)
 INPUTS_ONLY = ops.GradOperation(get_all=True, sens_param=True)
 SECOND = ops.GradOperation(get_all=True, get_by_list=True)
+SMALL = (
+    (pipeline, "VERIFY", True),
+    (reuse, "LARGE", 1),
+    (tiles, "TILE", 16),
+    (tiles, "TILES", 1),
+    (tiles, "ROW", 0),
+)
 
 
 class Wrong(AssertionError):
     """The compiled program differs from the plain one."""
 
 
-def programs(seeds: range, folder: Path) -> Iterator[tuple[int, type]]:
-    """The Cell classes of these seeds, imported from a file written to ``folder``."""
-    name = f"random_programs_{seeds.start}"
+def loaded(name: str, text: str, folder: Path) -> Any:
+    """The module of this text, which is written to ``folder``."""
     path = folder / f"{name}.py"
-    path.write_text(module(seeds), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
-    loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    for seed in seeds:
-        yield seed, getattr(loaded, f"Program{seed}")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def outcome(seed: int, program: type, order: int = 1) -> str:
-    """'ok', 'refused with …' (and a caret), or why a program could not be judged; raises Wrong."""
+@contextlib.contextmanager
+def strict(small: bool) -> Iterator[None]:
+    """Where ``small``, arrays count as large and run in tiles, and every stage is verified."""
+    with contextlib.ExitStack() as stack:
+        for module, name, value in SMALL if small else ():
+            stack.enter_context(mock.patch.object(module, name, value))
+        yield
+
+
+def outcome(seed: int, program: type, order: int = 1, small: bool = False) -> str:
+    """'ok', 'refused: …' (with a caret), or why a program could not be judged; raises Wrong."""
     try:
-        return _Trial(seed, program, order).run()
+        with strict(small), contextlib.redirect_stdout(io.StringIO()):
+            return _Trial(seed, program, order).run()
     except CompileError as error:
         if any(problem.span is None for problem in error.problems):
             raise Wrong(f"refused without a place: {error}") from None
-        return f"refused with {type(error).__name__}"
+        return f"refused: {error.problems[0].cause}"
 
 
 class _Trial:
@@ -63,57 +82,98 @@ class _Trial:
         self.weights = self.cell.trainable_params()
         shapes = (3,), (3,), (2, 3)
         self.tensors = [Tensor(self.rng.uniform(-1, 1, shape)) for shape in shapes]
+        self.integers = Tensor(self.rng.randint(0, 3, (3,)))
         parts = [*self.tensors, *self.weights]
         self.along = [self.rng.uniform(-1, 1, part.shape) for part in parts]
+        self.begun = {name: getattr(self.cell, name) for name in self.cell.WRITTEN}
+        self.seen = self.cell.seen.asnumpy().copy()
+        self.plainest = Runtime(_plainest)
 
     def run(self) -> str:
         compiled = ms.jit(self.cell)
         for counts in COUNTS:
-            inputs = (*self.tensors, *counts)
+            inputs = (*self.tensors, *counts, self.integers)
             try:
-                plain = self.plain(inputs)
-            except Exception:
-                return self.must_fail(compiled, inputs)
+                with contextlib.redirect_stdout(io.StringIO()) as said:
+                    plain = self.plain(inputs)
+            except Exception as error:
+                return self.must_fail(error, compiled, inputs)
             if max((np.abs(leaf).max() for leaf in leaves(plain)), default=0.0) > 1e5:
                 return "large"
-            self.kept = [tensor.asnumpy().copy() for tensor in self.tensors]
-            alike("the value", compiled(*inputs), plain, 1e-9)
-            verdict = self.gradients(inputs, plain)
-            if not all(map(np.array_equal, self.kept, (t.asnumpy() for t in self.tensors))):
+            effects = said.getvalue(), *self.written()
+            kept = [tensor.asnumpy().copy() for tensor in inputs if isinstance(tensor, Tensor)]
+            with self.affecting(effects):
+                value = compiled(*inputs)
+            alike("the value", value, plain, 1e-9)
+            verdict = self.gradients(inputs, plain, effects)
+            left = [tensor.asnumpy() for tensor in inputs if isinstance(tensor, Tensor)]
+            if not all(map(np.array_equal, kept, left)):
                 raise Wrong("an input was changed")
             if verdict != "ok":
                 return verdict
         return "ok"
 
-    def must_fail(self, compiled: Callable[..., Any], inputs: Sequence[Any]) -> str:
+    def must_fail(
+        self, expected: Exception, compiled: Callable[..., Any], inputs: Sequence[Any]
+    ) -> str:
         """Where Python raises, so must the compiled program, or the compiler."""
         try:
             compiled(*inputs)
         except CompileError:
             raise
-        except Exception:
+        except Exception as error:
+            if type(error) is not type(expected) or str(error) != str(expected):
+                raise Wrong(f"raised {error!r}, but should {expected!r}") from None
             return "raises"
-        raise Wrong("plain Python raises, and the compiled program does not")
+        raise Wrong(f"does not raise {expected!r}")
 
-    def gradients(self, inputs: Sequence[Any], plain: Any) -> str:
+    # ---- what a run leaves behind
+
+    def restore(self) -> None:
+        """Puts back what a run wrote to the Cell."""
+        vars(self.cell).update(self.begun)
+        self.cell.seen._data = self.seen.copy()
+
+    def written(self) -> list[Any]:
+        return [*(getattr(self.cell, name) for name in self.begun), self.cell.seen.copy()]
+
+    @contextlib.contextmanager
+    def affecting(self, expected: Sequence[Any]) -> Iterator[None]:
+        """A run in here prints and writes what the plain one does, once."""
+        self.restore()
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            yield
+        if said.getvalue() != expected[0]:
+            raise Wrong(f"printed {said.getvalue()!r}, but should {expected[0]!r}")
+        for one, other in zip(self.written(), expected[1:]):
+            if not np.allclose(*(getattr(v, "_data", v) for v in (one, other)), rtol=1e-9):
+                raise Wrong(f"left {one} behind, but should {other}")
+        self.restore()
+
+    # ---- gradients
+
+    def gradients(self, inputs: Sequence[Any], plain: Any, effects: Sequence[Any]) -> str:
         sens = like(plain, self.rng)
         gradient = FIRST(self.cell, self.weights)
-        found = [part for group in gradient(*inputs, sens) for part in group]
+        with self.affecting(effects):
+            found = floats(gradient(*inputs, sens))
         verdict = self.agrees(
             "gradient", found, lambda *given: dot(self.plain(given), sens), inputs
         )
-        level_0 = Runtime(_plainest).run_gradient(gradient, (*inputs, sens), {})
-        alike("the gradient at level 0", [p for group in level_0 for p in group], found, 1e-8)
+        with self.affecting(effects):
+            level_0 = floats(self.plainest.run_gradient(gradient, (*inputs, sens), {}))
+        alike("the gradient at level 0", level_0, found, 1e-8)
         return verdict if verdict != "ok" or self.order < 2 else self.second(inputs, sens)
 
     def second(self, inputs: Sequence[Any], sens: Any) -> str:
         first, along = INPUTS_ONLY(self.cell), [Tensor(part) for part in self.along]
 
-        def derivative(x: Any, y: Any, m: Any, n: int, k: int) -> Any:
-            a, b, c = first(x, y, m, n, k, sens)[:3]
+        def derivative(x: Any, y: Any, m: Any, n: int, k: int, j: Any) -> Any:
+            a, b, c = first(x, y, m, n, k, j, sens)[:3]
             return (a * along[0]).sum() + (b * along[1]).sum() + (c * along[2]).sum()
 
-        found = [p for group in SECOND(derivative, self.weights)(*inputs) for p in group]
+        self.restore()
+        found = floats(SECOND(derivative, self.weights)(*inputs))
         return self.agrees(
             "second derivative", found, lambda *given: float(derivative(*given).asnumpy()), inputs
         )
@@ -139,6 +199,7 @@ class _Trial:
         """``function`` with inputs and weights moved along the direction."""
         kept, count = [weight._data for weight in self.weights], len(self.tensors)
         tensors = [Tensor(t.asnumpy() + by * d) for t, d in zip(self.tensors, self.along)]
+        self.restore()
         try:
             for weight, data, d in zip(self.weights, kept, self.along[count:]):
                 weight._data = data + by * d
@@ -146,6 +207,7 @@ class _Trial:
         finally:
             for weight, data in zip(self.weights, kept):
                 weight._data = data
+            self.restore()
 
     def plain(self, inputs: Sequence[Any]) -> Any:
         """The program run as Python, on copies."""
@@ -161,6 +223,11 @@ class _Trial:
 
 def _plainest(fn: Any, request: Any, *rest: Any) -> Any:
     return api._compile(fn, replace(request, opt_level=0), *rest)
+
+
+def floats(gradient: tuple[tuple[Tensor, ...], ...]) -> list[Tensor]:
+    """The gradients of inputs, then of weights, without those of whole numbers."""
+    return [part for group in gradient for part in group if part.asnumpy().dtype.kind == "f"]
 
 
 def leaves(value: Any) -> list[np.ndarray]:

@@ -12,7 +12,7 @@ class Expressions:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.count = 0
-        self.scope = dict.fromkeys(("x", "y"), "v") | {"m": "m", "n": "n", "k": "n"}
+        self.scope = dict.fromkeys(("x", "y"), "v") | {"m": "m", "n": "n", "k": "n", "j": "j"}
         self.locked: set[str] = {"n", "k"} if self.chance(0.3) else set()
 
     # ---- choices
@@ -57,7 +57,7 @@ class Expressions:
 
     def vector(self, depth: int = 2) -> str:
         if depth <= 0 or self.chance(0.2):
-            return self.one(*self.names("v"), "self.w", "self.const")
+            return self.one(*self.names("v") * 2, "self.w", "self.const", "self.state", "self.seen")
 
         def v() -> str:
             return self.vector(depth - 1)
@@ -87,6 +87,17 @@ class Expressions:
             lambda: f"ops.where({v()} > 0.1, {v()}, {v()})",
             lambda: f"(-{v()})",
             lambda: f"sum([{v()}, {v()}])",
+            lambda: self.one(f"(j * {v()})", f"({v()} + j)", f"{v()}[j]", f"({v()} * (j / 4))"),
+            lambda: f"halved({v()}, {self.int()})",
+            lambda: f"blend(*({v()}, {v()}), **{{'scale': {self.number()}}})",
+            lambda: f"partial(blend, {v()}, scale={self.number()})({v()})",
+            lambda: f"Pair({v()}, {v()}).{self.one('first', 'second')}",
+            lambda: f"(Scale({v()}).by * Scale({v()}, 0.75).shift)",
+            lambda: f"({v()} + sum(q * {v()} for q in ({v()}, {v()}) if {self.test(1)}))",
+            lambda: f"[q * z for q in ({v()}, {v()}) for z in (0.5, {v()})][{self.one('1', '-2')}]",
+            lambda: f"list(map(ops.sin, [{v()}, {v()}]))[{self.one('0', '-1')}]",
+            lambda: f"({v()} * getattr(self, {self.one(repr('rate'), repr('none') + ', 0.5')}))",
+            lambda: f"({v()} * {self.one('math.pi / 4', 'abs(-0.7)', 'round(0.7)', 'len(m)')})",
         ]
         for name in self.names("L"):
             options += [lambda name=name: f"{name}[{self.one('-1', '0')}]"] * 2  # type: ignore
@@ -108,6 +119,8 @@ class Expressions:
             lambda: f"{self.vector(0)}[{self.index(3)}]",
             lambda: f"ops.mean({self.matrix(depth)})",
             lambda: f"ops.sum({self.vector(0)} * {self.vector(0)})",
+            lambda: f"{self.vector(depth)}.{self.one('sum', 'mean', 'max')}()",
+            lambda: self.one("j[0]", "ops.sum(j)", "max(n, k)", "divmod(n + 5, 3)[1]", "min(n, 2)"),
             self.int,
         ]
         return self.random.choice(options)()
@@ -124,18 +137,25 @@ class Expressions:
         ]
         return self.random.choice(options)()
 
-    def test(self) -> str:
+    def test(self, depth: int = 3) -> str:
         ints = self.names("n") + self.names("i")
         options: list[Callable[[], str]] = [
             lambda: f"ops.sum({self.vector(1)}) > {self.number()}",
             lambda: f"{self.vector(0)}[{self.index(3)}] < {self.number()}",
             lambda: f"{self.one(*ints)} % 2 == {self.random.randint(0, 1)}",
             lambda: f"{self.one(*ints)} {self.one('>', '<=', '!=')} {self.random.randint(0, 3)}",
-            lambda: f"not ({self.test()})",
-            lambda: f"({self.test()}) {self.one('and', 'or')} ({self.test()})",
-            lambda: "self.flag",
+            lambda: self.one("self.flag", "hasattr(self, 'none')", "isinstance(x, Tensor)"),
+            lambda: f"j[{self.index(3)}] > {self.random.randint(0, 2)}",
+            lambda: f"{self.one(*ints)} in ({self.random.randint(0, 3)}, 1)",
+            lambda: f"{self.one('any', 'all')}(e > {self.one(*ints)} for e in (0, 2))",
+            lambda: f"self.calls {self.one('>', '==')} {self.random.randint(0, 2)}",
             lambda: f"0.1 < {self.scalar()} < 0.9",
             *(lambda name=name: name for name in self.names("b")),  # type: ignore[misc]
             *(lambda name=name: f"len({name}) > 2" for name in self.names("L")),  # type: ignore
         ]
+        if depth > 0:
+            options += [
+                lambda: f"not ({self.test(depth - 1)})",
+                lambda: f"({self.test(depth - 1)}) {self.one('and', 'or')} ({self.test(0)})",
+            ]
         return self.random.choice(options)()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from autodiff_compiler import Parameter, Tensor, nn, ops
@@ -34,6 +37,17 @@ def repeated(a, n):
     return a
 
 
+def halved(a, n):
+    """Calls itself as often as the number that comes with the call says."""
+    return a if n <= 0 else ops.sin(a) * halved(a * 0.5, n - 1)
+
+
+def checked(a, most):
+    if ops.sum(a) > most:
+        raise ValueError(f"more than {most}")
+    return a * 0.5
+
+
 def filled(buffer, value, place=0):
     buffer[place] = value
     return buffer
@@ -43,6 +57,24 @@ def grown(items, value):
     items.append(ops.sin(value))
     items[0] = value
     return items[-1]
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any = 0.5
+
+
+@dataclass
+class Scale:
+    by: Any
+    shift: float = 0.25
+
+
+def doubled(function):
+    def twice(*args):
+        return function(*args) * 2
+
+    return twice
 
 
 class Unit(nn.Cell):
@@ -56,7 +88,9 @@ class Unit(nn.Cell):
 
 
 class Base(nn.Cell):
-    """Parameters, a tensor that is none, and Cells, of which one is shared."""
+    """Parameters, a tensor that is none, Cells of which one is shared, and what may be written."""
+
+    WRITTEN = ("calls", "state")
 
     def __init__(self):
         super().__init__()
@@ -70,6 +104,9 @@ class Base(nn.Cell):
         self.chain = nn.SequentialCell(self.b, Unit(3))
         self.flag = True
         self.rate = 0.25
+        self.calls = 0
+        self.state = Tensor(rng.uniform(-1, 1, (3,)))
+        self.seen = Parameter(Tensor(np.zeros(3)), requires_grad=False)
 
     def method(self, x, y=None, *, k=2):
         if y is None:

@@ -6,23 +6,41 @@ from pathlib import Path
 
 import pytest
 
-from autodiff_compiler import pipeline
-from autodiff_compiler.passes import reuse, tiles
-from tests.fuzz.checks import outcome, programs
-from tests.fuzz.programs import Writer
+from autodiff_compiler import compile_info
+from autodiff_compiler.operators import elementwise
+from tests.fuzz.checks import Wrong, loaded, outcome
+from tests.fuzz.programs import Writer, module
+from tests.fuzz.shrink import ready_test, smaller
 
-SEEDS = range(1000, 1040)
+SEEDS = range(1000, 1030)
 
 
-def test_random_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_programs(tmp_path: Path) -> None:
     """Most of them compile, and all that do are right."""
-    monkeypatch.setattr(pipeline, "VERIFY", True)
-    monkeypatch.setattr(reuse, "LARGE", 1)
-    for name, value in ("TILE", 16), ("TILES", 1), ("ROW", 0):
-        monkeypatch.setattr(tiles, name, value)
-    outcomes = [outcome(seed, program) for seed, program in programs(SEEDS, tmp_path)]
+    programs = loaded("some_programs", module(SEEDS), tmp_path)
+    outcomes = [outcome(seed, getattr(programs, f"Program{seed}"), small=True) for seed in SEEDS]
     assert outcomes.count("ok") > len(SEEDS) * 0.7
 
 
 def test_the_same_seed_gives_the_same_text() -> None:
     assert Writer(7).text() == Writer(7).text() != Writer(8).text()
+
+
+def test_a_program_that_goes_wrong_is_made_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test that is printed fails with a wrong derivative of sigmoid, and passes without."""
+    seed = 5323
+    monkeypatch.setitem(elementwise.sigmoid.adjoint, "x", lambda ct, out: ct * out)
+    text = Writer(seed).text()
+    program = loaded("went_wrong", module(range(seed, seed + 1)), tmp_path).Program5323
+    with pytest.raises(Wrong) as raised:
+        outcome(seed, program)
+    small, message = smaller(text, raised.value, seed, 1, False, tmp_path)
+    assert len(small.splitlines()) < len(text.splitlines()) and "sigmoid" in small
+    printed = loaded("printed", ready_test(small, message, seed, 1, False), tmp_path)
+    with pytest.raises(Wrong, match="differences say"):
+        printed.test_program_5323()
+    monkeypatch.undo()
+    compile_info().clear()
+    printed.test_program_5323()
