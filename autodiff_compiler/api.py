@@ -285,8 +285,8 @@ def required(fn: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class CachedUnit:
-    """One compiled unit: what it is of, what was asked, why it was compiled, how often it ran, and
-    how many bytes one call works in that are kept for the next."""
+    """One compiled unit: what it is of, what was asked, why it was compiled, how often it ran, how
+    many bytes one call works in that are kept for the next, and whether its text was on disk."""
 
     title: str
     request: str
@@ -294,6 +294,7 @@ class CachedUnit:
     calls: int
     source: str
     work_bytes: int = 0
+    from_disk: bool = False
 
 
 @dataclass(frozen=True)
@@ -323,8 +324,14 @@ def compile_info() -> CompileInfo:
     return CompileInfo(
         tuple(
             CachedUnit(
-                u.title, _asked(u.request), u.reason, u.calls, u.compiled.source, u.workspace.bytes
-            )
+                u.title,
+                _asked(u.request),
+                u.reason,
+                u.calls,
+                u.compiled.source,
+                u.workspace.bytes,
+                u.compiled.from_disk,
+            )  # fmt: skip
             for u in RUNTIME.cache.all()
         )
     )

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from autodiff_compiler.adjoint.expand import expand_gradients
 from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.analysis.activity import varied_values
+from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
+from autodiff_compiler.ir.digest import digest
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
@@ -36,7 +39,8 @@ from autodiff_compiler.passes.parts import parts
 from autodiff_compiler.passes.reuse import Reused, fitting, reuse, size_of
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.tiles import tiles
-from autodiff_compiler.plan import Compiled, Request, Slot
+from autodiff_compiler.plan import Compiled, Printed, Request, Slot, Write
+from autodiff_compiler.runtime.disk import kept_on_disk, versions
 from autodiff_compiler.span import NOWHERE
 
 #: What a text with such operations says of itself.
@@ -85,24 +89,39 @@ def compile_unit(
     Raises a CompileError that tells every problem; ``plan.NeedValues`` where the value of a number
     must be known.
     """
-    stages = build(fn, request, slots, keywords)
-    emitted = emit(stages, request)
-    forward = stages.finished[0]
-    primal = stages.lowered.function
-    work, lent = _work(stages.reused)
+    lowered = _lowered(fn, request, slots, keywords)
+    folder, make = compile_cache(), partial(_printed, lowered, request)
+    key = digest(versions(), *_facts(lowered, request)) if folder else None
+    printed = kept_on_disk(folder, key, make) if folder and key else make()
     return Compiled(
-        source=emitted.source,
-        forward=forward.name,
-        backward=stages.finished[1].name if request.differentiates else None,
-        dynamic_slots=tuple(stages.lowered.places),
-        hoisted=stages.lowered.hoisted,
-        assumptions=stages.lowered.assumptions,
-        output=type_of(primal.returns[0]),
+        **vars(printed),
+        dynamic_slots=tuple(lowered.places),
+        hoisted=lowered.hoisted,
+        assumptions=lowered.assumptions,
         positions=request.positions,
-        weights=stages.lowered.weights,
-        structure=stages.lowered.structure,
-        writes=stages.lowered.writes,
-        title=primal.title,
+        weights=lowered.weights,
+        structure=lowered.structure,
+        writes=lowered.writes,
+        title=lowered.function.title,
+    )
+
+
+def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
+    """What the text depends on, besides the versions of all that makes it."""
+    asked = {each.name: getattr(request, each.name) for each in fields(request)}
+    asked["weights"] = lowered.weight_places
+    return lowered.function, asked, lowered.places, [_written_name(w) for w in lowered.writes]
+
+
+def _printed(lowered: Lowered, request: Request) -> Printed:
+    stages = _stages(lowered, request)
+    emitted = emit(stages, request)
+    work, lent = _work(stages.reused)
+    return Printed(
+        source=emitted.source,
+        forward=stages.finished[0].name,
+        backward=stages.finished[1].name if request.differentiates else None,
+        output=type_of(stages.primal.returns[0]),
         unconnected=_unconnected(stages, request) if request.connections else (),
         line_map=emitted.line_map,
         work=tuple(work),
@@ -117,23 +136,32 @@ def build(
     keywords: Sequence[str] = (),
 ) -> Stages:
     """Runs every stage up to the source."""
-    with numpy_promotion(request.numpy), double_precision(request.double):
-        return _build(fn, request, slots, keywords)
+    return _stages(_lowered(fn, request, slots, keywords), request)
 
 
-def _build(
+def _lowered(
     fn: Callable[..., Any],
     request: Request,
     slots: Sequence[Slot],
     keywords: Sequence[str],
-) -> Stages:
+) -> Lowered:
+    with numpy_promotion(request.numpy), double_precision(request.double):
+        lowered = lower(fn, request, slots, keywords)
+    _verify(lowered.function, "typed: lower")
+    return lowered
+
+
+def _stages(lowered: Lowered, request: Request) -> Stages:
+    with numpy_promotion(request.numpy), double_precision(request.double):
+        return _differentiated(lowered, request)
+
+
+def _differentiated(lowered: Lowered, request: Request) -> Stages:
     passes = LEVELS[request.opt_level]
 
     def clean(function: Function) -> Function:
         return run(function, passes)
 
-    lowered = lower(fn, request, slots, keywords)
-    _verify(lowered.function, "typed: lower")
     typed = lowered.function
     if request.stabilise:
         typed = run(typed, STABILISING[request.opt_level])
@@ -303,10 +331,7 @@ def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
     """How the generated functions are called."""
     forward, names = stages.finished[0], printed[stages.finished[0].name]
     call = f"{forward.name}({', '.join(names[: len(forward.params)])})"
-    written = [
-        f"new_{write.name or write.target.name}".replace(".", "_")
-        for write in stages.lowered.writes
-    ]
+    written = [f"new_{_written_name(write)}" for write in stages.lowered.writes]
     if not request.differentiates:
         dot = ["dot_out"] if request.tangent else []
         return wrap(f"{', '.join(['out', *written, *dot])} = {call}", 4)
@@ -317,6 +342,10 @@ def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
     target = f"{found} = " if found else ""
     lines = [f"{', '.join(parts)} = {call}", f"{target}{backward.name}({given})"]
     return [piece for line in lines for piece in wrap(line, 4)]
+
+
+def _written_name(write: Write) -> str:
+    return str(write.name or write.target.name).replace(".", "_")
 
 
 def _filled(words: Sequence[str]) -> list[str]:

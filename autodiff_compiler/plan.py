@@ -7,11 +7,19 @@ the generated function) or *static* (a string, None, a bool, any other object: p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from autodiff_compiler.ir.types import ArrayType, DictType, ListType, ScalarType, TupleType, Type
+from autodiff_compiler.ir.types import (
+    ArrayType,
+    DictType,
+    ListType,
+    ScalarType,
+    TupleType,
+    Type,
+    parse_type,
+)
 
 
 @dataclass(frozen=True)
@@ -144,43 +152,55 @@ class Write:
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A finished piece of source and how to call it.
+class Printed:
+    """A finished piece of source, with what must be known of it to run it.
 
     forward    name of the function that takes the dynamic slots and then the hoisted arrays.
     backward   name of the function that takes the residuals (and the sensitivity), or None.
-    Where the request returns the value, forward returns ``(out, residuals)``, else ``residuals``;
-    a forward-only unit returns ``out``, in forward mode ``(out, dot_out)``. Backward
-    returns the cotangents of ``positions`` and then of ``weights``, a bare one if there is one.
-    structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
-               None where nothing is to be done.
+    output     the type of the value.
+    unconnected   which of the gradients, by place, are zero because the output does not depend
+               on what they are of; told where the request asks for it.
+    line_map   the place in the user's text that each line is about.
     work       the bytes of each block of memory that a caller may lend.
     lent       the types of the arrays that each half takes as a tuple, last, with their blocks.
-    unconnected   which of these gradients, by place, are zero because the output does not depend
-               on what they are of; told where the request asks for it.
-    writes     forward returns one more value for each, right before the residuals.
+    from_disk  whether another process printed it.
     """
 
     source: str
     forward: str
     backward: str | None
+    output: Type
+    unconnected: tuple[int, ...] = ()
+    line_map: Mapping[int, Any] = field(default_factory=dict)
+    work: tuple[int, ...] = ()
+    lent: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
+    from_disk: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled(Printed):
+    """A finished piece of source and how to call it.
+
+    Where the request returns the value, forward returns ``(out, residuals)``, else ``residuals``;
+    a forward-only unit returns ``out``, in forward mode ``(out, dot_out)``. Backward
+    returns the cotangents of ``positions`` and then of ``weights``, a bare one if there is one.
+    structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
+               None where nothing is to be done.
+    writes     forward returns one more value for each, right before the residuals.
+    """
+
     dynamic_slots: tuple[int, ...]
     hoisted: tuple[Hoisted, ...]
     assumptions: tuple[Assumption, ...]
-    output: Type
     positions: tuple[int, ...] = ()
     weights: tuple[Any, ...] = ()
     structure: Any = None
     writes: tuple[Write, ...] = ()
     title: str = ""
-    unconnected: tuple[int, ...] = ()
-    line_map: dict[int, Any] = field(default_factory=dict)
-    work: tuple[int, ...] = ()
-    lent: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
 
 
 __all__ = [
     "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "Hooked",
-    "ListType", "NeedValues", "PythonFunction", "Request", "ScalarType", "Slot", "Static",
-    "TupleType", "Type", "Write",
+    "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType", "Slot",
+    "Static", "TupleType", "Type", "Write", "parse_type",
 ]  # fmt: skip

@@ -3,11 +3,14 @@
 Both modes give the same numbers. In ``PYNATIVE_MODE`` a call of a Cell runs its Python; in
 ``GRAPH_MODE`` the compiled forward half runs instead. ``stabilise=False`` compiles formulas as they
 stand, also where they overflow. ``opt_level`` is 0 for the plainest text, 1 for what a careful
-person would write, 3 for calls written out where they stand.
+person would write, 3 for calls written out where they stand. ``enable_compile_cache=True`` keeps
+compiled text in the folder ``compile_cache_path`` for later processes: a folder that nobody else
+may write to, for what is in it is run.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -19,7 +22,7 @@ LEVELS = (0, 1, 3)
 
 _SETTINGS: dict[str, Any] = {
     "mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0, "stabilise": True,
-    "opt_level": 1,
+    "opt_level": 1, "enable_compile_cache": False, "compile_cache_path": "",
 }  # fmt: skip
 _warned_about: set[str] = set()
 
@@ -43,6 +46,12 @@ def set_context(**settings: Any) -> None:
             f"For 'context.set_context', the argument 'opt_level' should be one of {LEVELS}, "
             f"but got {level}."
         )
+    for name, kind in (("enable_compile_cache", bool), ("compile_cache_path", str)):
+        if not isinstance(settings.get(name, kind()), kind):
+            raise TypeError(
+                f"For 'context.set_context', the argument '{name}' should be of the type "
+                f"{kind.__name__}, but got {settings[name]!r}."
+            )
     device = settings.get("device_target", "CPU")
     if device != "CPU" and "device_target" not in _warned_about:
         _warned_about.add("device_target")
@@ -65,6 +74,15 @@ def in_graph_mode() -> bool:
 def opt_level() -> int:
     """The level at which is compiled from now on."""
     return int(_SETTINGS["opt_level"])
+
+
+def compile_cache() -> str | None:
+    """The folder in which compiled text is kept, ``~/.cache/autodiff_compiler`` where none was
+    named; None where none is kept."""
+    if not _SETTINGS["enable_compile_cache"]:
+        return None
+    usual = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return _SETTINGS["compile_cache_path"] or os.path.join(usual, "autodiff_compiler")
 
 
 def stabilises() -> bool:

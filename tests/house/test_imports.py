@@ -23,7 +23,7 @@ FLOORS = (
     ("span", "errors"),
     (
         "vocabulary: tiers others missing",
-        "ir: types opdef nodes build read text rewrite memory verify",
+        "ir: types opdef nodes digest build read text rewrite memory verify",
         "plan",
     ),
     ("operators: declare structure families control containers",),
@@ -49,7 +49,7 @@ FLOORS = (
         "emit: literals templates unparse wrap lines uses tapes statements loops compose names "
         "to_numpy",
     ),
-    ("runtime: known load guards slots sensitivity workspace cache quick unit invoke",),
+    ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
     ("pipeline",),
     ("testing:", "api", "cli", "plugin"),
     ("__init__", "__main__"),

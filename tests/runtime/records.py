@@ -34,7 +34,10 @@ def product(
     """``x * y``; a hoisted array takes the place of ``y`` where there is one."""
     if not request.differentiates:
         source = "def product(x, y):\n    return x * y\n"
-        return Compiled(source, "product", None, dynamic, hoisted, assumptions, output)
+        return Compiled(
+            source, "product", None, output,
+            dynamic_slots=dynamic, hoisted=hoisted, assumptions=assumptions,
+        )  # fmt: skip
     given = request.sens == "given"
     seed = "d_out * " if given else ""
     names = ["y", "x"]
@@ -48,9 +51,9 @@ def product(
     )
     span = Span("net.py", 14, 5, 10, "    out = x * y")
     return Compiled(
-        source, "product_forward", "product_backward", dynamic, hoisted, assumptions, output,
-        positions, weights, output if given else None, title="product f32[2]",
-        line_map={5: span, 10: span},
+        source, "product_forward", "product_backward", output, line_map={5: span, 10: span},
+        dynamic_slots=dynamic, hoisted=hoisted, assumptions=assumptions,
+        positions=positions, weights=weights, title="product f32[2]",
     )  # fmt: skip
 
 

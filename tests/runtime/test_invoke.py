@@ -154,8 +154,8 @@ def test_a_broken_assumption_compiles_anew(runtime):
 
 def test_unused_inputs_get_zeros(runtime):
     runtime.compile_unit = lambda *_: Compiled(
-        "def f(x, y):\n    return x\n\ndef b(x):\n    return x * 2\n", "f", "b", (0, 1), (), (),
-        array("float32", 2), (0,),
+        "def f(x, y):\n    return x\n\ndef b(x):\n    return x * 2\n", "f", "b",
+        array("float32", 2), dynamic_slots=(0, 1), hoisted=(), assumptions=(), positions=(0,),
     )  # fmt: skip
     d_y, d_x = run(runtime, ops.grad(multiply, (1, 0)), X, Y)
     assert (d_x.tolist(), d_y.tolist()) == ([2, 4], [0, 0])
@@ -211,8 +211,8 @@ def test_arrays_in_arrays_out(runtime):
 
 def test_containers_that_hold_an_argument_are_copied(runtime):
     runtime.compile_unit = lambda *_: Compiled(
-        "def f(x, y):\n    return [x, x.T, (y, 3, None)]\n", "f", None, (0, 1), (), (),
-        array("float32", 2),
+        "def f(x, y):\n    return [x, x.T, (y, 3, None)]\n", "f", None,
+        array("float32", 2), dynamic_slots=(0, 1), hoisted=(), assumptions=(),
     )  # fmt: skip
     x, y = t(1, 2), t(3, 5)
     first, second, (third, *rest) = runtime.run_cell(multiply, (x, y), {})

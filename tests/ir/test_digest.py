@@ -1,0 +1,65 @@
+"""A digest changes with everything that the text may be made from, and with nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autodiff_compiler.ir.digest import digest
+from autodiff_compiler.ir.nodes import Region, Value
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.types import parse_type
+from autodiff_compiler.span import Span
+
+TEXT = """\
+func @f(%x!: f32[2], %n!: int) -> (f32[2]) {
+  %y!: f32[2], %count: int = for %k, %i! in (0, %n, 1) carry (%h: f32[2] = %x) {
+    %a: f32[2] = mul %h, 2.0
+    yield carry %a
+  }
+  return %y
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2.0", "2"), ("2.0", "-2.0"), ("mul", "add"), ("%a", "%b"), ("%y!", "%y"),
+        ("(0, %n, 1)", "(1, %n, 1)"), ("f32[2]", "f32[3]"), ("mul %h, 2.0", "mul 2.0, %h"),
+        ("yield carry %a", "yield carry %h"), ("@f", "@g"),
+    ],
+)  # fmt: skip
+def test_another_text_has_another_digest(old, new):
+    assert digest(parse_function(TEXT)) == digest(parse_function(TEXT))
+    assert digest(parse_function(TEXT)) != digest(parse_function(TEXT.replace(old, new)))
+
+
+def test_the_users_lines_count():
+    function = parse_function(TEXT)
+    at = Span("net.py", 3, 1, 5, "y = x")
+    places = [at, replace(at, line=4), replace(at, text="y = z"), replace(at, file="other.py")]
+    assert len({digest(replace(function, span=place)) for place in places}) == 4
+
+
+def test_which_value_is_read_counts():
+    """Two values of one name and type: their order is told, not their identity."""
+    one, two = (Value(parse_type("f32[2]"), "x", True) for _ in range(2))
+    assert digest(Region((one, two), (), (one,))) == digest(Region((two, one), (), (two,)))
+    assert digest(Region((one, two), (), (one,))) != digest(Region((one, two), (), (two,)))
+
+
+def test_plain_data_is_told_apart():
+    things = [
+        1, 1.0, True, "1", None, (1,), [1], (1, 1), ((1,),), {"a": 1}, {"b": 1}, {"a": (1,)},
+        0.0, -0.0, 1j, b"1", ..., slice(1), slice(1, None), np.dtype("f4"), np.dtype("f8"),
+        ("a", "b"), ("ab",), ("a\0b",),
+    ]  # fmt: skip
+    assert len({digest(thing) for thing in things}) == len(things)
+
+
+@pytest.mark.parametrize("thing", [object(), len, {1}, np.ones(2), (1, [lambda: 0])])
+def test_what_is_known_by_identity_has_none(thing):
+    assert digest(thing) is None

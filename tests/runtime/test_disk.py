@@ -1,0 +1,176 @@
+"""Text on disk: what is found is what would have been printed, or nothing is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Parameter, Tensor, compile_info, nn, ops, pipeline
+from autodiff_compiler.common.context import get_context
+
+
+class Net(nn.Cell):
+    def __init__(self, power=2):
+        super().__init__()
+        self.power = power
+        self.w = Parameter(np.array([0.5, -1.0, 2.0], np.float32))
+        self.seen = Parameter(np.zeros(1, np.float32), requires_grad=False)
+
+    def construct(self, x):
+        self.seen += 1
+        return {"y": [x**self.power * self.w], "n": x.sum()}
+
+
+X = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    before = {name: get_context(name) for name in ("enable_compile_cache", "compile_cache_path")}
+    ms.set_context(enable_compile_cache=True, compile_cache_path=str(tmp_path / "kept"))
+    compile_info().clear()
+    yield tmp_path / "kept"
+    ms.set_context(**before)
+    compile_info().clear()
+
+
+def gradient(power=2):
+    """The gradients in x and w (closed forms), as another process would come to them."""
+    compile_info().clear()
+    net = Net(power)
+    value, (in_x, (in_w,)) = ms.value_and_grad(net, 0, [net.w])(X)
+    x, w = X.asnumpy(), net.w.asnumpy()
+    assert type(value["y"]) is list and value["n"].asnumpy() == 6 and net.seen.asnumpy() == 1
+    np.testing.assert_allclose(in_x.asnumpy(), power * x ** (power - 1) * w + 1, rtol=1e-6)
+    np.testing.assert_allclose(in_w.asnumpy(), x**power, rtol=1e-6)
+    (unit,) = compile_info().units
+    return unit
+
+
+def test_the_second_time_it_is_found(folder, monkeypatch):
+    first = gradient()
+    assert not first.from_disk and len(list(folder.iterdir())) == 1
+
+    def never(*_):
+        raise AssertionError("it was differentiated again")
+
+    monkeypatch.setattr(pipeline, "_stages", never)
+    second = gradient()
+    assert second.from_disk and second.source == first.source
+
+
+def test_another_program_is_not_found(folder):
+    assert not gradient(2).from_disk
+    assert not gradient(3).from_disk
+    assert gradient(2).from_disk
+
+
+def test_requests_are_told_apart(folder):
+    x = Tensor(np.array([0.5, 1.5], np.float32))
+    for number, make in enumerate(
+        [ms.grad, ms.value_and_grad, ops.GradOperation(sens_param=True), ms.jacfwd]
+    ):
+        compile_info().clear()
+        function = make(ops.sin)
+        function(x, x) if number == 2 else function(x)
+        assert not any(unit.from_disk for unit in compile_info().units)
+    ms.set_context(opt_level=0)
+    try:
+        compile_info().clear()
+        ms.grad(ops.sin)(x)
+        assert not any(unit.from_disk for unit in compile_info().units)
+    finally:
+        ms.set_context(opt_level=1)
+
+
+def test_other_versions_find_nothing(folder, monkeypatch):
+    gradient()
+    monkeypatch.setattr(pipeline, "versions", lambda: ("later",))
+    assert not gradient().from_disk
+
+
+@pytest.mark.parametrize("harm", ["cut", "other", "empty", "foreign"])
+def test_a_damaged_file_is_written_anew(folder, harm):
+    gradient()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(
+        {
+            "cut": whole[:-20],
+            "other": whole.replace(b"2.0", b"4.0").replace(b"power", b"tower"),
+            "empty": b"",
+            "foreign": json.dumps({"source": "boom"}).encode(),
+        }[harm]
+    )
+    assert not gradient().from_disk
+    assert file.read_bytes() == whole
+    assert gradient().from_disk
+
+
+def test_a_folder_that_cannot_be_written_is_warned_of(folder, tmp_path):
+    folder.write_text("a file stands here")
+    with pytest.warns(UserWarning, match="compiled text is not kept in"):
+        gradient()
+
+
+def test_what_is_not_plain_data_is_not_kept(folder, monkeypatch):
+    monkeypatch.setattr(pipeline, "_facts", lambda *_: (object(),))
+    assert not gradient().from_disk and not folder.exists()
+
+
+def test_threads_may_write_at_once(folder):
+    wrong = []
+
+    def run(power):
+        try:
+            net = Net(power)
+            for _ in range(3):
+                ms.grad(net)(X)
+                compile_info().clear()
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=run, args=(2 + k % 2,)) for k in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not wrong and all(file.suffix == ".json" for file in folder.iterdir())
+    assert gradient().from_disk or len(list(folder.iterdir())) >= 2
+
+
+def test_another_process_finds_it_and_an_edited_file_does_not(tmp_path):
+    program = textwrap.dedent("""\
+        import numpy as np, sys
+        import autodiff_compiler as ms
+        ms.set_context(enable_compile_cache=True, compile_cache_path=sys.argv[1])
+        def f(x):
+            return (x ** 3).sum()
+        print(ms.grad(f)(np.array([2.0]))[0], ms.compile_info().units[0].from_disk)
+        """)
+    file = tmp_path / "net.py"
+
+    def run(text):
+        file.write_text(text)
+        command = [sys.executable, str(file), str(tmp_path / "kept")]
+        path = os.pathsep.join(sys.path)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+        )
+        return done.stdout or done.stderr
+
+    assert run(program) == "12.0 False\n"
+    assert run(program) == "12.0 True\n"
+    assert run(program.replace("** 3", "** 4")) == "32.0 False\n"
+
+
+def test_settings_are_checked():
+    for wrong in ({"enable_compile_cache": "yes"}, {"compile_cache_path": 3}):
+        with pytest.raises(TypeError, match="should be of the type"):
+            ms.set_context(**wrong)
