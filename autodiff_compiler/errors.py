@@ -40,6 +40,8 @@ class CompileError(Exception):
     """
 
     code = "AD100"
+    #: What Python certainly raises in that place, so that a handler may catch it.
+    meant: Exception | None = None
 
     def __init__(
         self,
@@ -52,6 +54,11 @@ class CompileError(Exception):
             Problem(type(self), cause, cure, span),
         )
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def meaning(self, error: Exception) -> CompileError:
+        """This, told in the place of ``error``."""
+        self.meant = error
+        return self
 
 
 class UnsupportedSyntax(CompileError, SyntaxError):

@@ -1,4 +1,4 @@
-"""Containers, attributes and subscripts: what is inside a compile-time value."""
+"""Containers and attributes: what is inside a compile-time value."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import (
-    CompileError,
-    DTypeError,
-    ShapeError,
     UnknownAttribute,
-    UnknownName,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend import lists, make
-from autodiff_compiler.frontend.comparisons import Comparisons
+from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.resolve import MISSING, suggested
+from autodiff_compiler.frontend.subscripts import Subscripts
 from autodiff_compiler.frontend.values import (
     Above,
     BoundToValue,
@@ -33,8 +29,8 @@ from autodiff_compiler.frontend.values import (
     Ref,
 )
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
-from autodiff_compiler.operators import containers, elementwise, indexing, numbers, structure
+from autodiff_compiler.ir.types import TupleType
+from autodiff_compiler.operators import elementwise, numbers, structure
 from autodiff_compiler.ops.in_place_methods import IN_PLACE
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
 from autodiff_compiler.vocabulary.missing import no_such
@@ -56,11 +52,8 @@ BARRIERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-class Access(Comparisons):
-    """Adds containers, attributes and subscripts to ``Comparisons``."""
-
-    #: The indices of the loops around this point that are short enough to be written out.
-    countable: frozenset[Value] = frozenset()
+class Access(Subscripts):
+    """Adds containers and attributes to ``Subscripts``."""
 
     # ---- containers
 
@@ -262,105 +255,6 @@ class Access(Comparisons):
             dim if isinstance(dim, int) else numbers.dim(value, axis=axis)
             for axis, dim in enumerate(shape)
         )
-
-    # ---- subscripts
-
-    def eval_Slice(self, node: Any) -> Any:
-        parts = (node.lower, node.upper, node.step)
-        return slice(*(None if part is None else self.evaluate(part) for part in parts))
-
-    def eval_Subscript(self, node: Any) -> Any:
-        return self.subscript(self.evaluate(node.value), self.evaluate(node.slice))
-
-    def subscript(self, owner: Any, key: Any) -> Any:
-        """``owner[key]``."""
-        if isinstance(owner, Value):
-            return self._value_item(owner, key)
-        method = self.special(owner, "__getitem__")
-        if method is not None:
-            return self.call(method, (key,), {})
-        container = self.state.heap[owner] if isinstance(owner, Ref) else owner
-        if self._wants_long(container, key):
-            long = lists.as_long(self, map(self.lifted, container))
-            if long is not None:
-                return lists.item(self, long, key)
-        if isinstance(container, Value):
-            if isinstance(key, slice):
-                return self.allocate("list", lists.part(self, container, key))
-            return lists.item(self, container, key)
-        if isinstance(key, slice):
-            key = slice(*(self.static(part, "a bound") for part in (key.start, key.stop, key.step)))
-        key = self.static(key, "an index into a list, tuple or dict")
-        try:
-            if isinstance(owner, Ref):
-                found = container[key]
-                return self.new_list(found) if isinstance(key, slice) else found
-            return self.lifted(self.world.item(container, key))
-        except (LookupError, TypeError) as error:
-            raise self.no_item(container, key, error) from None
-
-    def no_item(self, container: Any, key: Any, error: Exception) -> CompileError:
-        """What is said of an item that is not there."""
-        if isinstance(error, KeyError):
-            keys = ", ".join(map(repr, container))
-            return self.fail(
-                UnknownName, f"the dict has no key {key!r}",
-                f"its keys are {keys}" if keys else "it is empty",
-            )  # fmt: skip
-        if isinstance(error, IndexError):
-            return self.fail(
-                ShapeError, f"there is no item {key} among {len(container)}",
-                f"use an index from {-len(container)} to {len(container) - 1}",
-            )  # fmt: skip
-        return self.translate(error, "this item cannot be read")
-
-    def _wants_long(self, container: Any, key: Any) -> bool:
-        """Whether an item of known items is asked for by a position that only a run knows. The
-        index of a short loop is none: such a loop is written out."""
-        known = isinstance(container, (tuple, list)) and isinstance(key, Value)
-        return known and not self.roots(key) <= self.countable
-
-    def roots(self, value: Any) -> set[Value]:
-        """The parameters (of functions and loops) that a value depends on."""
-        raise NotImplementedError
-
-    def _value_item(self, owner: Value, key: Any) -> Any:
-        if isinstance(owner.type, (TupleType, DictType)):
-            return containers.item(owner, key=self.static(key, "an index into a tuple"))
-        if isinstance(owner.type, ListType):
-            return lists.item(self, owner, key)
-        if owner.type == SHAPE:
-            return numbers.shape_item(owner, at=self.static(key, "an axis"))
-        rest, index = self.encode_index(key)
-        return indexing.index(owner, *rest, index=index)
-
-    def encode_index(self, key: Any) -> tuple[list[Value], tuple[Any, ...]]:
-        """A subscript as ``indexing.index`` wants it: run-time parts, and the pattern of all."""
-        rest: list[Value] = []
-
-        def code(part: Any) -> Any:
-            if isinstance(part, Value):
-                if not (part.type in (INT, BOOL) or isinstance(part.type, ArrayType)):
-                    raise self.fail(DTypeError, f"a {part.type} cannot be an index")
-                rest.append(part)
-                return ("op", len(rest) - 1)
-            if isinstance(part, slice):
-                return ("slice", code(part.start), code(part.stop), code(part.step))
-            if part is Ellipsis:
-                return "..."
-            if isinstance(part, (Ref, tuple, list)):
-                constant = Tensor([self.static(i, "an index") for i in self.contents(part)])
-                return code(self.lift(constant))
-            if part is None or isinstance(part, (bool, int)):
-                return part
-            raise self.fail(
-                DTypeError,
-                f"a {type(part).__name__} cannot be an index",
-                "use ints, slices, None, '...', or Tensors of ints or bools",
-            )
-
-        parts = key if isinstance(key, tuple) else (key,)
-        return rest, tuple(code(part) for part in parts)
 
     # ---- the rest
 

@@ -10,6 +10,7 @@ from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.heap import Holders, frozen, thawed
 from autodiff_compiler.frontend.meeting import as_type, common, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.stepping import Thrown
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Closure,
@@ -218,7 +219,7 @@ class Branches(Writes):
             self.depth += 1
             try:
                 with self.builder.block() as ops:
-                    value = side()
+                    value = self.stepwise(side)
             except Unreached:
                 value = Raised()
             finally:
@@ -234,6 +235,7 @@ class Branches(Writes):
                 other, _, returned = sides[1 - place]
                 with self.builder.block(ops):
                     sides[place] = (self._unreached(other, base), ops, self._undefined(returned))
+        self._catch_up(sides)
         (left, left_ops, left_value), (right, right_ops, right_value) = sides
         where = f"the 'if' on line {self.builder.span.line}"
         held = self.holders(left, left_value), self.holders(right, right_value)
@@ -264,6 +266,17 @@ class Branches(Writes):
             raise self.fail(DTypeError, value.cause, value.cure)
         return Returned(value) if isinstance(outcome, Returned) else value
 
+    def _catch_up(self, sides: list[tuple[State, list[Op], Any]]) -> None:
+        """A way that was left by what is thrown gives what the other one gives, undefined."""
+        for place, (state, ops, value) in enumerate(sides):
+            other, _, given = sides[1 - place]
+            if isinstance(value, Thrown) and not isinstance(given, Thrown):
+                with self.builder.block(ops):
+                    for ref, contents in other.heap.items():
+                        if ref not in state.heap:
+                            state.heap[ref] = self._undefined(contents)
+                    sides[place] = state, ops, self._undefined(given)
+
     def _unreached(self, other: State, base: State) -> State:
         """The state that nothing leaves: whatever ``other`` changed is undefined."""
         names, heap = base.names, base.heap
@@ -285,6 +298,8 @@ class Branches(Writes):
 
     @staticmethod
     def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
+        if isinstance(left, Thrown):
+            return left  # and so is the other
         if isinstance(left, Returned) and isinstance(right, Returned):
             return Returned(merger.merge(left.value, right.value, "result"))
         if isinstance(left, Returned) != isinstance(right, Returned) and merger.low.world.problems:

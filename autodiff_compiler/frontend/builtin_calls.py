@@ -304,7 +304,19 @@ def heap_method(
             DTypeError,
             f"the {method.ref.kind} method '{method.name}' fails: {error}",
             "make sure that what it takes is there",
-        ) from None
+        ).meaning(error) from None
+
+
+def built_in(low: Access, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of one of ``BUILTINS``."""
+    try:
+        return BUILTINS[callee](low, *args, **kwargs)
+    except CompileError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        told = low.translate(error, f"{callee.__name__}() fails", callee)
+        known = not any(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
+        raise (told.meaning(error) if known else told) from None
 
 
 def _heap_method(

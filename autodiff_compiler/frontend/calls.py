@@ -18,7 +18,7 @@ from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.builtin_calls import BUILTINS, heap_method
+from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in, heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
@@ -139,7 +139,7 @@ class Calls(Outside):
         if is_users(callee):
             return self.make_object(callee, args, kwargs)
         if is_hashable(callee) and callee in BUILTINS:
-            return BUILTINS[callee](self, *args, **kwargs)
+            return built_in(self, callee, args, kwargs)
         if isinstance(callee, GradOperation) or getattr(callee, "takes_functions", False):
             return self.take_functions(callee, args, kwargs)
         if callee is Parameter or stays_outside(callee):
@@ -206,12 +206,12 @@ class Calls(Outside):
         key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
         if key in self.world.written_out:
             return self.enter(callee, args, kwargs)
-        made = self.outline(callee, args, kwargs, effects=True)
+        made = self.outline(callee, args, kwargs, effects=True, throws=True)
         if made.returned is MISSING or made.wrote or made.hooks_argument:
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         known = not isinstance(made.returned, Value)
-        if known and _acts(made.function):
+        if known and (_acts(made.function) or made.thrown):
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)  # nobody would read a result of the call
         if known and not made.writes:

@@ -6,7 +6,9 @@
 ...         z = y * x
 ...     return z
 ... """).body[0]
->>> print(gast.unparse(without_with(tree)).strip())
+>>> tree = without_with(tree)
+>>> tree.body = [stmt for stmt in tree.body if not isinstance(stmt, Edge)]
+>>> print(gast.unparse(tree).strip())
 def f(x, scale):
     context = scale(x)
     y = context.__enter__()
@@ -24,6 +26,17 @@ import gast
 from autodiff_compiler.frontend import make
 
 _EXITS = (gast.Return, gast.Break, gast.Continue, gast.Raise)
+
+
+class Edge(gast.stmt):
+    """Where the body of a ``with`` begins, or ends."""
+
+    _fields = ()
+
+    def __init__(self, begins: bool, at: gast.AST) -> None:
+        super().__init__()
+        self.begins = begins
+        make.placed(at, self)
 
 
 def is_straight(node: Any) -> bool:
@@ -73,7 +86,8 @@ class _Contexts(gast.NodeTransformer):
         left = make.placed(at, gast.Expr(self.called(context, "__exit__", nothing, at)))
         target = item.optional_vars
         begun = gast.Expr(entered) if target is None else gast.Assign([target], entered, None)
-        return [make.assign(context, at, node), make.placed(at, begun), *body, left]
+        inside = [Edge(True, at), *body, Edge(False, at)]
+        return [make.assign(context, at, node), make.placed(at, begun), *inside, left]
 
     @staticmethod
     def called(name: str, method: str, args: list[Any], at: Any) -> Any:

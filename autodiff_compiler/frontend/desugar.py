@@ -72,7 +72,7 @@ from autodiff_compiler.frontend.exits import (
 from autodiff_compiler.frontend.looking import opened
 from autodiff_compiler.frontend.matching import without_match
 from autodiff_compiler.frontend.source import Source
-from autodiff_compiler.frontend.trying import Throw, shown, with_flags
+from autodiff_compiler.frontend.trying import Again, Caught, Tried, shown, with_ways
 
 Block: TypeAlias = list[gast.stmt]
 
@@ -81,7 +81,7 @@ def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """The function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
     plain = without_nonlocal(without_with(without_match(opened(copy.deepcopy(tree)))))
-    return _function(with_flags(plain, _names(plain)))
+    return _function(with_ways(plain))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -152,6 +152,8 @@ class _Rewriter:
             rest = list(block[number + 1 :])
             if isinstance(stmt, EXITS):
                 return done + self.leave(stmt, place)
+            if isinstance(stmt, gast.Raise):
+                return [*done, stmt]
             if isinstance(stmt, gast.If) and exits_of([stmt]):
                 return done + self.branch(stmt, rest, place)
             if isinstance(stmt, LOOPS):
@@ -170,8 +172,6 @@ class _Rewriter:
 
     def leave(self, stmt: gast.stmt, place: Place) -> Block:
         """An exit as assignments, where it cannot be left standing or left out."""
-        if isinstance(stmt, Throw):
-            return [stmt]
         if isinstance(stmt, gast.Return):
             value = stmt.value or make.constant(None, stmt)
             if not place.returned:
@@ -284,7 +284,7 @@ class _Rewriter:
         return [*before, stmt]
 
     def attempt(self, stmt: gast.Try, rest: Block, place: Place) -> Block:
-        """A ``try``: what is raised in its body sets a flag, and the handlers ask for theirs.
+        """A ``try``: what follows its body asks which of its handlers caught.
 
         >>> _show('''
         ... def f(x, low):
@@ -297,38 +297,35 @@ class _Rewriter:
         ...     return x
         ... ''')
         def f(x, low):
-            caught = False
-            if low:
-                caught = throw(ValueError(x))
-            else:
-                x = x * 2
+            with handlers:
+                if low:
+                    raise ValueError(x)
+                else:
+                    x = x * 2
             if caught:
                 x = 0
             return x
         """
-        found, ends = exits_of(stmt.body), leaves(stmt.body)
-        kinds = found - set(stmt.flags)
+        kinds, ends = exits_of(stmt.body), leaves(stmt.body)
         inner, before = self.enter(kinds, place, stmt)
-        done = [make.flag(name, False, stmt) for name in stmt.flags]
-        done += [*before, *self.block(stmt.body, inner)]
+        done = [*before, Tried(self.filled(stmt.body, inner, stmt), stmt.ways, stmt)]
         if not stmt.finalbody:
             follow = stmt.orelse
             for number, handler in reversed(list(enumerate(stmt.handlers))):
                 if ends and number == len(stmt.handlers) - 1:
                     follow = handler.body
                 else:
-                    test = make.name(stmt.flags[number], handler)
+                    test = Caught(stmt.ways[number], handler)
                     follow = [make.placed(handler, gast.If(test, handler.body, follow))]
             return done + self.resume(kinds, place, inner, follow + rest, stmt)
+        (left,) = stmt.ways
         late = place.flags(exits_of(stmt.finalbody))
         done += self.block(stmt.finalbody, place)
-        if ends and kinds == {gast.Return} and not place.returned:
+        if ends and kinds - {gast.Raise} == {gast.Return} and not place.returned:
             after = [make.placed(stmt, gast.Return(make.guarded(inner.result, stmt)))]
         else:
             after = self.resume(kinds, place, inner, rest, stmt)
-        if found & set(stmt.flags):
-            left = make.name(stmt.flags[0], stmt)
-            after = [make.placed(stmt, gast.If(left, [stmt.again], after))]
+        after = [make.placed(stmt, gast.If(Caught(left, stmt), [Again(left, stmt)], after))]
         if late:
             after = [make.placed(stmt, gast.If(make.none_of(late, stmt), after, []))]
         return done + after

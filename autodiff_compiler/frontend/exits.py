@@ -8,11 +8,9 @@ from typing import TypeAlias
 
 import gast
 
-from autodiff_compiler.frontend.trying import Throw
-
-#: Kinds of exit: the classes of statements, and the flags of what is raised and caught.
-Exits: TypeAlias = "set[type | str]"
-EXITS = (gast.Return, gast.Break, gast.Continue, Throw)
+#: Kinds of exit: the classes of statements.
+Exits: TypeAlias = set[type]
+EXITS = (gast.Return, gast.Break, gast.Continue)
 LOOPS = (gast.For, gast.While)
 
 
@@ -32,22 +30,21 @@ class Place:
     def flags(self, kinds: Exits) -> list[str]:
         """The names that exits of these kinds set to true."""
         names = {gast.Break: self.stop, gast.Return: self.returned, gast.Continue: self.skip}
-        own = [name for kind, name in names.items() if kind in kinds and name]
-        return own + sorted(kind for kind in kinds if isinstance(kind, str))
+        return [name for kind, name in names.items() if kind in kinds and name]
 
 
 def exits_of(block: Sequence[gast.stmt]) -> Exits:
-    """The kinds of exit by which ``block`` may be left early."""
+    """The kinds of exit by which ``block`` may be left early. Among them is a ``raise`` in the body
+    of a ``try``: what follows an ``if`` that may raise moves into its other branch."""
     kinds: Exits = set()
     for stmt in block:
-        if isinstance(stmt, Throw):
-            kinds |= set(stmt.flags)
+        if isinstance(stmt, gast.Raise) and getattr(stmt, "thrown", False):
+            kinds.add(gast.Raise)
         elif isinstance(stmt, EXITS):
             kinds.add(type(stmt))
         elif isinstance(stmt, gast.Try):
             parts = (*(part.body for part in stmt.handlers), stmt.orelse, stmt.finalbody)
-            kinds |= exits_of(stmt.body) - set(stmt.flags) | exits_of([stmt.again])
-            kinds = kinds.union(*map(exits_of, parts))
+            kinds |= (exits_of(stmt.body) - {gast.Raise}).union(*map(exits_of, parts))
         elif isinstance(stmt, gast.If):
             kinds |= exits_of(stmt.body) | exits_of(stmt.orelse)
         elif isinstance(stmt, LOOPS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import gast
@@ -24,6 +25,7 @@ from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import NAMELESS, variables
 from autodiff_compiler.frontend.resolve import World, is_array
 from autodiff_compiler.frontend.source import Source
+from autodiff_compiler.frontend.stepping import Stepping
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Frame,
@@ -33,13 +35,11 @@ from autodiff_compiler.frontend.values import (
     Poisoned,
     PoisonTouched,
     Ref,
-    State,
     Unreached,
     Unset,
     leaves,
     pack,
 )
-from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import INT, ArrayType, ListType
 from autodiff_compiler.operators import compare, containers, effects
@@ -57,12 +57,10 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-class Expressions:
+class Expressions(Stepping):
     """Evaluates expressions. ``calls.py`` adds calls, ``branches.py`` and ``loops.py`` control."""
 
     world: World
-    builder: Builder
-    state: State
     frame: Frame
 
     @property
@@ -82,7 +80,7 @@ class Expressions:
         span = self.source.span(node)
         with self.builder.at(span):
             try:
-                return method(node)
+                return self.once(node, lambda: method(node))
             except CompileError as error:
                 raise self.builder.placed(error) from None
 
@@ -222,12 +220,19 @@ class Expressions:
         """``left sign right`` for compile-time values."""
         if isinstance(left, Ref) or isinstance(right, Ref):
             return self._heap_binary(sign, left, right)
-        try:
-            return BINARY[sign](left, right)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise self.translate(error, "this operation fails") from None
+        with self.dividing(sign, left, right):
+            try:
+                return BINARY[sign](left, right)
+            except CompileError:
+                raise
+            except Exception as error:
+                told = self.translate(error, "this operation fails")
+                known = not isinstance(left, Value) and not isinstance(right, Value)
+                raise (told.meaning(error) if known else told) from None
+
+    def dividing(self, sign: str, left: Any, right: Any) -> AbstractContextManager[None]:
+        """Inside, numbers are divided, which may fail."""
+        raise NotImplementedError
 
     def _heap_binary(self, sign: str, left: Any, right: Any) -> Any:
         name = BINARY[sign].__name__.strip("_")
@@ -315,10 +320,6 @@ class Expressions:
         if conjunction:
             return self.choose(truth, lambda: self.evaluate(rest.value), lambda: left)
         return self.choose(truth, lambda: left, lambda: self.evaluate(rest.value))
-
-    def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-        """The value of ``then()`` or ``orelse()`` by a run-time test."""
-        raise NotImplementedError
 
     def eval_IfExp(self, node: Any) -> Any:
         test = self.truth(self.evaluate(node.test))

@@ -46,7 +46,21 @@ def item(low: Any, owner: Value, at: Any) -> Any:
     if lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
         low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
         raise Unreached
-    return told(low, containers.list_item(owner, position(low, at)), owner)
+    at = position(low, at)
+    with in_range(low, owner, at, "list index out of range"):
+        return told(low, containers.list_item(owner, at), owner)
+
+
+def in_range(low: Any, owner: Value, at: Any, text: str) -> Any:
+    """Inside, an item at this place is read or set, which fails if there is none."""
+
+    def outside() -> Any:
+        length = containers.list_length(owner)
+        if not isinstance(at, Value):
+            return compare.less_equal(length, at) if at >= 0 else compare.less(length, -at)
+        return compare.logical_or(compare.less_equal(length, at), compare.less(at + length, 0))
+
+    return low.risking(IndexError, outside, lambda: text)
 
 
 def told(low: Any, found: Any, owner: Value) -> Any:
@@ -86,7 +100,9 @@ def reversed_list(low: Any, owner: Value) -> Value:
 def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
     """The list after ``owner[at] = value``."""
     packed = _item_value(low, owner, value)
-    return kept(low, lists.list_set(owner, packed, position(low, at)), owner, value)
+    at = position(low, at)
+    with in_range(low, owner, at, "list assignment index out of range"):
+        return kept(low, lists.list_set(owner, packed, at), owner, value)
 
 
 def joined(low: Any, left: Any, right: Any) -> Value | None:
@@ -183,7 +199,10 @@ def _method(low: Any, ref: Ref, owner: Value, name: str, args: Sequence[Any]) ->
 
 
 def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
-    found = item(low, owner, at)
+    at = position(low, at)
+    empty = isinstance(at, int) and at == -1
+    with in_range(low, owner, at, "pop from empty list" if empty else "pop index out of range"):
+        found = told(low, containers.list_item(owner, at), owner)
     if isinstance(at, int) and at == -1:
         rest = kept(low, lists.list_head(owner), owner)
     else:

@@ -301,6 +301,7 @@ class Loops(Rollable):
     # ---- unrolled
 
     def _unroll(self, node: Any, items: Iterable[Any]) -> None:
+        self.calm()
         for count, item in enumerate(items):
             self._limit(count, node)
             self.assign(node.target, item)

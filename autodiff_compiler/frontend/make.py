@@ -19,9 +19,7 @@ def fresh(taken: set[str], wish: str) -> str:
 
 
 def placed(at: gast.AST, node: gast.AST) -> gast.AST:
-    """``node`` with the position of ``at``, and inside the same handlers (see ``trying``)."""
-    if hasattr(at, "tried"):
-        node.tried = at.tried
+    """``node`` with the position of ``at``."""
     return gast.copy_location(node, at)
 
 

@@ -1,21 +1,27 @@
-"""``assert`` and ``raise``, and what handlers catch of it (see ``trying``)."""
+"""``assert``, ``raise`` and ``try``: what sets the flag of a handler, and what escapes."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import gast
 
-from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised
+from autodiff_compiler.frontend.contexts import Edge
 from autodiff_compiler.frontend.loops import Loops
-from autodiff_compiler.frontend.trying import Throw, Way
-from autodiff_compiler.ir.nodes import Function, Op, Value
-from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType
+from autodiff_compiler.frontend.resolve import MISSING, PLAIN
+from autodiff_compiler.frontend.stepping import Handler, Thrown
+from autodiff_compiler.frontend.trying import Again, Caught, Tried, Way
+from autodiff_compiler.frontend.values import PoisonTouched, Unset
+from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, ScalarType
 from autodiff_compiler.operators import compare, effects
+from autodiff_compiler.span import Span
 
 #: What Python and NumPy raise where an operation cannot be done.
 _MISHAPS = (ValueError, ArithmeticError, LookupError, TypeError, RuntimeError)
@@ -52,49 +58,93 @@ _RISKY = [
 #: Operators that fail for some positions, and where these begin among their operands.
 _PLACED = {"index": 1, "set_item": 2, "add_at": 2}
 #: Operators that never fail, and arithmetic of Python's numbers that does not.
-_CALM = ("undefined", "is_unset", "list_append", "list_length", "list_copy", "list_own")
+_CALM = ("undefined", "is_unset", "list_append", "list_length", "list_copy", "list_own",
+         "list_slice", "list_head", "list_join")  # fmt: skip
 _CALM_OF_NUMBERS = ("add", "sub", "mul", "neg", "abs", "maximum", "minimum")
+_DIVISIONS = {"Div": operator.truediv, "FloorDiv": operator.floordiv, "Mod": operator.mod}
+_KINDS = {"int": int, "float": float, "bool": bool, "complex": complex}
 _DIVIDING = ("floor_div", "mod", "div")
 
 
 class Raising(Loops):
     """Adds ``assert``, ``raise`` and handlers to ``Loops``."""
 
-    #: What the handlers around this statement catch, with their classes.
-    watched: tuple[tuple[type, ...], ...] = ()
+    #: What the operations being added have been tested for.
+    tested: tuple[type, ...] = ()
 
     def exec_Assert(self, node: Any) -> None:
         truth = self.truth(self.evaluate(node.test))
-        if truth is not True:
-            message = [] if node.msg is None else [self.packed(self.evaluate(node.msg))]
-            self.builder.make(effects.check, (truth, *message), {})
+        if truth is True:
+            return
+        if self.is_caught(AssertionError):
+            bad = compare.logical_not(truth) if isinstance(truth, Value) else True
+            told = [] if node.msg is None else [node.msg]
+            self._throw_where(bad, AssertionError, lambda: self._items(told))
+            return
+        message = [] if node.msg is None else [self.packed(self.evaluate(node.msg))]
+        self.builder.make(effects.check, (truth, *message), {})
 
-    def exec_Raise(self, node: Any) -> Raised:
-        return self._raise(*self._error(node.exc))
+    def exec_Raise(self, node: Any) -> Raised | Thrown:
+        return self._throw(*self._error(node.exc))
 
-    def exec_Throw(self, node: Throw) -> Raised | None:
-        """Sets the flag of the handler that catches it, or raises it."""
-        if node.of is None:
-            return self._throw(node.ways, *self._error(node.exc))
-        number, args = self._kept(node.of)
-        kinds = self.frame.caught[node.of.flag]
-        return self._again(node.ways, number, kinds, 0, args)
+    def exec_Tried(self, node: Tried) -> Raised | None:
+        """The body of a ``try``, with its handlers at work."""
+        own = []
+        for way in node.ways:
+            flag, thrown = self.allocate("flag", False), self.allocate("exception", MISSING)
+            own.append(Handler(way, self._classes(way), flag, thrown))
+        self.frame.handlers |= dict(zip(node.ways, own))
+        with self.under((*own, *self.handlers)):
+            outcome = self.block(node.body)
+        return outcome if isinstance(outcome, Raised) else None
 
-    def _kept(self, way: Way) -> Any:
-        return self.certainly(self.state.names[way.again], guarded=True)
+    def exec_Edge(self, node: Edge) -> None:
+        """The body of a ``with`` begins or ends."""
+        if not node.begins:
+            self.handlers = self.handlers[1:]
+        elif self.handlers:
+            nowhere = self.allocate("flag", False)
+            self.handlers = (Handler(None, (), nowhere, nowhere), *self.handlers)
+
+    def eval_Caught(self, node: Caught) -> Any:
+        if node.way not in self.frame.handlers:
+            raise PoisonTouched  # what it catches is not known
+        handler: Handler = self.frame.handlers[node.way]
+        if not node.text:
+            return self.state.heap[handler.flag]
+        return self._thrown(handler)[1]
+
+    def _thrown(self, handler: Handler) -> Any:
+        """The number of the place, the text and the arguments of what was caught."""
+        if self.state.heap[handler.thrown] is MISSING:
+            raise PoisonTouched  # what was to be thrown was refused
+        return self.certainly(self.state.heap[handler.thrown], guarded=True)
+
+    def exec_Again(self, node: Again) -> Raised | Thrown | None:
+        """Raises again what was caught."""
+        handler: Handler = self.frame.handlers[node.way]
+        number, text, args = self._thrown(handler)
+        given = (text,) if any(isinstance(arg, Unset) for arg in args) else args
+        return self._again(number, handler.places, 0, given)
 
     def _again(
-        self, ways: Sequence[Way], number: Any, kinds: Sequence[type], first: int, args: Any
-    ) -> Raised | None:
-        """Raises again what was caught: of the class with that number."""
+        self, number: Any, places: Sequence[tuple[type, Span]], first: int, args: Any
+    ) -> Raised | Thrown | None:
+        """Raises again what was thrown at the place with that number, as if from there."""
+
+        def throw(place: int) -> Raised | Thrown:
+            kind, span = places[place]
+            with self.builder.at(span):
+                return self._throw(kind, args)
+
         if not isinstance(number, Value):
-            return self._throw(ways, kinds[number], args)
-        if first == len(kinds) - 1:
-            return self._throw(ways, kinds[first], args)
-        found: Raised | None = self.choose(
+            return throw(number)
+        if first == len(places) - 1:
+            return throw(first)
+        found: Raised | Thrown | None = self.choose(
             compare.equal(number, first),
-            lambda: self._throw(ways, kinds[first], args),
-            lambda: self._again(ways, number, kinds, first + 1, args),
+            lambda: throw(first),
+            lambda: self._again(number, places, first + 1, args),
         )
         return found
 
@@ -106,23 +156,75 @@ class Raising(Loops):
         error: Any = None if made is None else self.evaluate(made)
         return error, tuple(args)
 
-    def _throw(self, ways: Sequence[Way], kind: Any, args: tuple[Any, ...]) -> Raised | None:
-        if not isinstance(kind, type) or not issubclass(kind, Exception):
+    def is_caught(self, kind: type) -> bool:
+        """Whether a handler catches exceptions of just this class."""
+        return any(handler.catches(kind) for handler in self.handlers)
+
+    def _throw(self, kind: Any, args: tuple[Any, ...]) -> Raised | Thrown:
+        """Sets the flag of the handler that catches ``kind``, or raises it."""
+        known = isinstance(kind, type) and issubclass(kind, Exception)
+        if not known or not self.is_caught(kind):
             return self._raise(kind, args)
-        for way in ways:
-            if not issubclass(kind, self._classes(way)):
-                continue
-            kinds = self.frame.caught.setdefault(way.flag, [])
-            if kind not in kinds:
-                kinds.append(kind)
-            if way.variable:
-                self.bind(way.variable, self._told(kind, args))
-            if way.again:
-                kept = tuple(self._lasting(arg) for arg in args)
-                self.bind(way.again, (kinds.index(kind), kept))
-            self.bind(way.flag, True)
-            return None
-        return self._raise(kind, args)
+        handler = next(each for each in self.handlers if each.way is None or each.catches(kind))
+        if handler.way is None:
+            raise self.fail(
+                UnsupportedSyntax,
+                f"a {kind.__name__} that a handler catches would leave the body of a 'with'",
+                "put the 'with' around the 'try'",
+            )
+        place = kind, self.builder.span
+        if place not in handler.places:
+            handler.places.append(place)
+        text = self._told(kind, args) if handler.way.told else ""
+        kept = tuple(map(self._lasting, args)) if handler.way.again else ()
+        self.state.heap[handler.thrown] = (handler.places.index(place), self._lasting(text), kept)
+        self.state.heap[handler.flag] = True
+        return Thrown()
+
+    def _throw_where(self, bad: Any, kind: type, args: Callable[[], Sequence[Any]]) -> None:
+        """Throws where ``bad`` is true."""
+
+        def throw() -> Thrown | Raised:
+            return self._throw(kind, tuple(args()))
+
+        if isinstance(bad, Value):
+            self.choose(bad, throw, lambda: None)
+        elif bad:
+            throw()
+
+    @contextmanager
+    def risking(
+        self, kind: type, bad: Callable[[], Any], text: Callable[[], Any]
+    ) -> Iterator[None]:
+        """Inside, operations raise ``kind`` only where ``bad()`` is true. If a handler catches it,
+        that is tested first, and thrown with ``text()``."""
+        before = self.tested
+        if self.is_caught(kind):
+            self.once(kind, lambda: self._throw_where(bad(), kind, lambda: [text()]))
+            self.tested = (*before, kind)
+        try:
+            yield
+        finally:
+            self.tested = before
+
+    @contextmanager
+    def dividing(self, sign: str, left: Any, right: Any) -> Iterator[None]:
+        """Inside, numbers are divided; by zero that raises."""
+        by_value = isinstance(right, Value) and isinstance(right.type, ScalarType)
+        if sign not in _DIVISIONS or not by_value or isinstance(type_of(left), ArrayType):
+            yield
+            return
+        text = _told_of_zero(sign, type_of(left), type_of(right))
+        with self.risking(ZeroDivisionError, lambda: compare.equal(right, 0), lambda: text):
+            yield
+
+    def thrown_by(self, error: CompileError) -> bool:
+        """Throws what Python would raise where this was found, if a handler catches that."""
+        meant = error.meant
+        if meant is None or not self.is_caught(type(meant)):
+            return False
+        self._throw(type(meant), meant.args)
+        return True
 
     def _raise(self, kind: Any, args: tuple[Any, ...]) -> Raised:
         name = getattr(kind, "__name__", "")
@@ -139,6 +241,8 @@ class Raising(Loops):
 
     def _told(self, kind: type, args: tuple[Any, ...]) -> Any:
         """The text of an exception."""
+        if kind.__str__ is KeyError.__str__ and len(args) == 1 and isinstance(args[0], PLAIN):
+            return repr(args[0])
         own = [each for each in kind.__mro__ if each.__module__ != "builtins"]
         plain = kind.__str__ is BaseException.__str__
         plain &= not any("__init__" in vars(each) for each in own)
@@ -148,9 +252,7 @@ class Raising(Loops):
                 f"the text of a {kind.__name__} is not just what it is made of",
                 "leave out 'as', or raise a ValueError with that text",
             )
-        if not args:
-            return self._lasting("")
-        return self._lasting(self.call(str, args if len(args) == 1 else (args,), {}))
+        return self.call(str, args if len(args) == 1 else (args,), {}) if args else ""
 
     def _lasting(self, text: Any) -> Any:
         """A text as a value, which may be another where another exception was raised."""
@@ -175,21 +277,13 @@ class Raising(Loops):
             )
         return tuple(found)
 
-    @contextmanager
-    def watching(self, node: Any) -> Iterator[None]:
-        """Inside, what may raise an exception that a handler around ``node`` catches is refused."""
-        before, tried = self.watched, getattr(node, "tried", None)
-        if tried is not None:
-            self.watched = (*map(self._classes, tried), *self.frame.watched)
-        try:
-            yield
-        finally:
-            self.watched = before
-
     def refuse_raising(self, op: Op) -> None:
         """Refuses an operation that may raise what a handler around it catches."""
-        for error in _raised_by(op) if self.watched else ():
-            for caught in (each for classes in self.watched for each in classes):
+        watched = [h for h in self.handlers if h.way is not None and h.way.watched]
+        for error in _raised_by(op) if watched else ():
+            for caught in (each for handler in watched for each in handler.classes):
+                if error in self.tested:
+                    continue
                 if issubclass(error, caught) or issubclass(caught, error):
                     raise self.fail(
                         UnsupportedSyntax,
@@ -197,6 +291,16 @@ class Raising(Loops):
                         "where only a run can tell",
                         "test for it with 'if' in the body of 'try', and raise there",
                     )
+
+
+def _told_of_zero(sign: str, *types: Any) -> str:
+    """What Python says of a division of such numbers by zero."""
+    one, zero = (_KINDS[str(type_)](value) for type_, value in zip(types, (1, 0)))
+    try:
+        _DIVISIONS[sign](one, zero)
+    except ZeroDivisionError as error:
+        return str(error)
+    raise AssertionError("a division by zero raises")
 
 
 def _raised_by(op: Op) -> tuple[type[BaseException], ...]:

@@ -155,7 +155,7 @@ class World:
                     "use a name that the module has" if isinstance(owner, types.ModuleType)
                     else f"define '{name}' before construct reads it"
                 )  # fmt: skip
-            raise UnknownAttribute(cause, cure, span) from None
+            raise UnknownAttribute(cause, cure, span).meaning(error) from None
         if path is not None and not _is_fixed(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:
                 # A bound method is a new object at every look; its function is not.

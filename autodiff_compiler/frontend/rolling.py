@@ -57,7 +57,9 @@ class Rollable(Branches):
 
     def until_of(self, node: Any) -> Any:
         """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
-        ended: Any = False
+        ended: Any = self.left()
+        if ended is True:
+            return True
         for flag in getattr(node, "until", ()):
             value = self.truth(self.state.names[flag])
             if value is True:
@@ -151,6 +153,7 @@ class Trial:
     def _lower_body(self, reads: list[Value]) -> None:
         low = self.low
         with low.builder.block() as self.ops:
+            low.calm()
             if self.walk is not None:
                 item = self.walk.item(self.index, reads)
                 low.assign(self.node.target, item)
@@ -169,7 +172,11 @@ class Trial:
         low.loop_params |= {v for vs in self.condition_params.values() for v in vs}
         low.state = self._entered(self.condition_params)
         with low.builder.block() as ops:
-            self.test = low.truth(low.evaluate(self.node.test))
+            self.test = low.at_once(
+                lambda: low.truth(low.evaluate(self.node.test)),
+                "the test of this loop",
+                "write 'while True', and 'if not …: break' in the body",
+            )
         self.condition = ops
         if self.test is False:
             low.state, self.skipped = self.base, True

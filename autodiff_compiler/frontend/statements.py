@@ -15,6 +15,7 @@ from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.raising import Raising
+from autodiff_compiler.frontend.stepping import Thrown
 from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unreached, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -32,28 +33,36 @@ class Statements(Raising):
     def run_body(self, tree: Any) -> Any:
         """Lowers a function's body; gives what it returns."""
         if isinstance(tree, gast.Lambda):
-            return self.evaluate(tree.body)
+            return self.stepwise(lambda: self.evaluate(tree.body))
         self.started = self.started or self.source.span(tree)
-        self.frame.watched = self.watched
         outcome = self.block(tree.body)
         return outcome.value if isinstance(outcome, Returned) else None
 
     def block(self, statements: Sequence[Any]) -> Any:
-        for statement in statements:
+        for number, statement in enumerate(statements):
             outcome = self.execute(statement)
-            if isinstance(outcome, (Returned, Raised)):
+            if isinstance(outcome, (Returned, Raised, Thrown)):
                 return outcome
+            if self.left() is not False:
+                return self._rest(statements[number + 1 :])
         return None
+
+    def _rest(self, statements: Sequence[Any]) -> Any:
+        """As ``block``, where nothing was thrown before."""
+        return self.unless_left(lambda: self.block(statements)) if statements else None
 
     def execute(self, node: Any) -> Any:
         """Lowers a statement. A problem is kept, what the statement sets is poisoned, and the
         lowering goes on, to find the other problems."""
         told = len(self.world.problems)
         try:
-            with self.builder.at(self.source.span(node)), self.watching(node):
+            with self.builder.at(self.source.span(node)):
                 try:
-                    return getattr(self, f"exec_{type(node).__name__}")(node)
+                    execute = getattr(self, f"exec_{type(node).__name__}")
+                    return self.stepwise(lambda: execute(node))
                 except CompileError as error:
+                    if self.thrown_by(self.builder.placed(error)):
+                        return Thrown()
                     self.poison(self.builder.placed(error))
         except Unreached:
             return Raised()
@@ -172,13 +181,13 @@ class Statements(Raising):
         if isinstance(node.target, gast.Attribute):
             owner, name = self.evaluate(node.target.value), node.target.attr
             with self.builder.at(self.source.span(node)):
-                old = self.attribute(owner, name)
+                old = self.once(name, lambda: self.attribute(owner, name))
                 new = self.binary(type(node.op).__name__, old, self.evaluate(node.value))
                 self.store_attribute(owner, name, self._augmented(old, new))
             return
         owner, key = self.evaluate(node.target.value), self.evaluate(node.target.slice)
         with self.builder.at(self.source.span(node)):
-            old = self.subscript(owner, key)
+            old = self.once(node.target, lambda: self.subscript(owner, key))
             new = self.binary(type(node.op).__name__, old, self.evaluate(node.value))
             self.store(owner, key, new if isinstance(owner, Value) else self._augmented(old, new))
 
@@ -224,7 +233,7 @@ class Statements(Raising):
                 DTypeError,
                 f"{len(items)} values cannot be unpacked into {want} names",
                 "make both sides equally long",
-            )
+            ).meaning(_not_unpacked(len(items), want, bool(stars)))
         if stars:
             tail = want - stars[0] - 1
             middle = self.new_list(items[stars[0] : len(items) - tail])
@@ -338,6 +347,14 @@ class Statements(Raising):
                         "is written to",
                         "write into the tensor itself, or make a copy of the view first",
                     )
+
+
+def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:
+    """What Python says of an assignment with too many or too few names."""
+    if have > want:
+        return ValueError(f"too many values to unpack (expected {want})")
+    least = f"at least {want - 1}" if starred else str(want)
+    return ValueError(f"not enough values to unpack (expected {least}, got {have})")
 
 
 def _alone(value: Any) -> None:

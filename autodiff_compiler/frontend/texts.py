@@ -6,7 +6,7 @@ import inspect
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
@@ -32,6 +32,7 @@ from autodiff_compiler.frontend.values import (
     PoisonTouched,
     Ref,
     State,
+    holds_values,
     leaves,
     rebuild,
 )
@@ -63,6 +64,8 @@ class Outlined:
     wrote: frozenset[Any] = frozenset()
     #: Whether it has a hook on an argument, whose whole cotangent it does not know.
     hooks_argument: bool = False
+    #: The cells of handlers here that it sets, with their contents as it sees them.
+    thrown: Mapping[Ref, Any] = field(default_factory=dict)
 
 
 class Texts(Wording):
@@ -169,7 +172,8 @@ class Texts(Wording):
         self.waiting.append(waiting)
         self.frame, self.state.names = frame, names
         try:
-            yield
+            with self.under(self.handlers):
+                yield
         finally:
             frame.names = self.state.names  # closures that outlive the call see them
             self.frame, self.state.names = self.waiting.pop(), waiting.names
@@ -181,6 +185,10 @@ class Texts(Wording):
             value.name, value.given = name, True
             cell = self.world.cells[id(write.target), write.name]
             self.state.heap[cell] = self.unpacked(value)
+        thrown = iter(news[len(made.writes) :])
+        for cell, contents in made.thrown.items():
+            known = not holds_values(contents)
+            self.state.heap[cell] = contents if known else self.unpacked(next(thrown), contents)
 
     def told(self, outcome: Any, made: Outlined) -> Any:
         """The outcome of a call, which may hold tensors that were given."""
@@ -209,14 +217,16 @@ class Texts(Wording):
         keep: Sequence[Any] | None = (),
         root: bool = False,
         effects: bool = False,
+        throws: bool = False,
     ) -> Outlined:
         """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
         call of it takes. Outside arrays that it reads, and values of this text that it sees as a
         closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
         any case (None: every trainable one that is read). With ``aux`` the first output is returned
         once more, by itself, and the others are not differentiated. A ``root`` returns what it
-        writes outside after its outcome, and so does one with ``effects``; no function may change
-        anything else of its caller's heap.
+        writes outside after its outcome, and so does one with ``effects``; after that, one that
+        ``throws`` returns what it threw to handlers here. No function may change anything else of
+        its caller's heap.
         """  # fmt: skip
         self.frame.names = self.state.names
         child = self.child(callee)
@@ -226,6 +236,8 @@ class Texts(Wording):
         with child.builder:
             child.state = State({}, Heap(self.state.heap))
             child.pinned = frozenset(self.state.heap)
+            if throws:
+                child.handlers = self.handlers
             given = []
             for slot, (name, value) in enumerate(slot_names(callee, args, kwargs)):
                 before = len(child.parameters)
@@ -263,8 +275,13 @@ class Texts(Wording):
                 child.lift(thing)
             now = child.state.heap
             outside = set(self.world.cells.values()) if effects else set()
+            cells = [cell for each in child.handlers for cell in (each.flag, each.thrown)]
             changed = {ref for ref, was in heap.items() if now.get(ref) is not was}
-            clean = root or changed <= outside
+            thrown = {
+                cell: frozen(child.certainly(now[cell], guarded=True), child.state)
+                for cell in cells if cell in changed
+            }  # fmt: skip
+            clean = root or changed - set(thrown) <= outside
             try:
                 returned = child.packed(outcome) if clean else MISSING
             except DTypeError:
@@ -275,12 +292,13 @@ class Texts(Wording):
                 for key, write in child.world.written.items()
                 if (root or effects) and child.world.cells[key] in changed
             ]
+            told_thrown = [child.packed(each) for each in thrown.values() if holds_values(each)]
         for slot, value in enumerate((*args, *kwargs.values())):
             if slot in places:
                 operands.append(self.packed(value))
         operands += [value for _, value in own.values()]
         wish, title = names_of(callee)
-        more = [*first, *(new for _, new in writes)]
+        more = [*first, *(new for _, new in writes), *told_thrown]
         function, extra = child.finish(returned, wish, title, lifted, more)
         for thing in extra:
             operands.append(thing if isinstance(thing, Value) else
@@ -293,7 +311,7 @@ class Texts(Wording):
         return Outlined(
             function, operands, places, weights, returned, outcome, child.state.heap,
             tuple(write for write, _ in writes), self._shared(child, outcome),
-            frozenset(child.wrote), child.hooks_argument,
+            frozenset(child.wrote), child.hooks_argument, thrown,
         )  # fmt: skip
 
     def _shared(self, child: Any, outcome: Any) -> frozenset[Any]:

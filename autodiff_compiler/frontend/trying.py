@@ -1,10 +1,9 @@
-"""``try``: what its body raises becomes an exit, which ``desugar`` makes plain structure of.
+"""``try``: its body becomes a ``Tried``, and what follows asks which of its handlers caught.
 
-Each handler has a flag. A ``raise`` in the body becomes a ``Throw``, which sets the flag of the
-handler that catches it. Which one does is known while compiling, because the class of what is
-raised is. ``finally`` catches everything, and raises it again behind its own statements. Every
-statement of a body knows (``tried``) what its handlers catch: the lowering refuses there what may
-raise such an exception where only a run can tell.
+Who catches what is known while lowering: the handlers are a stack there (``stepping``), through
+calls as well, and whatever is thrown inside sets the flag of the first that catches its class. The
+handlers themselves, ``else`` and what comes after are plain ``if``s on these flags (``desugar``).
+``finally`` catches everything, and raises it again behind its own statements.
 """
 
 from __future__ import annotations
@@ -18,56 +17,71 @@ import gast
 from autodiff_compiler.frontend import make
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Way:
-    """A handler as a ``raise`` sees it: its flag, the classes that it catches (None: all) as an
-    expression, its variable, and where what it may have to raise again is kept (``again``).
+    """A handler in the text: the classes that it catches (None: all) as an expression; whether its
+    variable is read (``told``), and whether it raises again what it caught (``again``).
     ``watched`` says whether it must run for whatever is raised."""
 
-    flag: str
     classes: Any
-    variable: str = ""
-    again: str = ""
+    told: bool = False
+    again: bool = False
     watched: bool = True
 
 
-class Throw(gast.stmt):
-    """``raise`` where a handler stands around it. Without ``exc`` it raises again what set the
-    flag ``of``. ``targets`` are the variables that it may set, ``ways`` the handlers."""
+class Tried(gast.stmt):
+    """The body of a ``try`` with these handlers."""
 
-    _fields = ("exc", "targets")
+    _fields = ("body",)
 
-    def __init__(self, exc: Any, ways: Sequence[Way], of: Way | None, at: gast.AST) -> None:
-        names = [name for way in ways for name in (way.flag, way.variable, way.again) if name]
+    def __init__(self, body: list[Any], ways: Sequence[Way], at: gast.AST) -> None:
         super().__init__()
-        self.exc, self.ways, self.of = exc, tuple(ways), of
-        self.targets = [make.name(name, at, gast.Store) for name in names]
+        self.body, self.ways = body, tuple(ways)
         make.placed(at, self)
 
-    @property
-    def flags(self) -> list[str]:
-        """The flags that it may set."""
-        return [way.flag for way in self.ways]
+
+class Caught(gast.expr):
+    """Whether a handler caught something; with ``text`` what it says."""
+
+    _fields = ()
+
+    def __init__(self, way: Way, at: gast.AST, text: bool = False) -> None:
+        super().__init__()
+        self.way, self.text = way, text
+        make.placed(at, self)
 
 
-def with_flags(tree: gast.FunctionDef, taken: set[str]) -> gast.FunctionDef:
-    """``tree`` with flags for its handlers, and every ``raise`` inside a ``Throw``; changes it.
-    ``taken`` are the names in it."""
-    tree.body = _Flags(taken).block(tree.body, (), None)
+class Again(gast.Raise):
+    """Raises again what a handler caught."""
+
+    _fields = ()
+
+    def __init__(self, way: Way, at: gast.AST) -> None:
+        super().__init__(None, None)
+        self.way = way
+        make.placed(at, self)
+
+
+def with_ways(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree`` with the ways of its handlers known (``ways``), every ``raise`` that stands in the
+    body of a ``try`` marked (``thrown``), and those that raise again an ``Again``; changes it."""
+    tree.body = _Ways().block(tree.body, False, None)
     return tree
 
 
 def shown(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with each ``Throw`` as a call that sets flags, for people; changes it."""
+    """``tree`` with the body of each ``try`` in a ``with``, for people; changes it."""
     return _Shown().visit(tree)
 
 
 class _Shown(gast.NodeTransformer):
-    def visit_Throw(self, node: Throw) -> Any:
-        targets = [make.name(flag, node, gast.Store) for flag in node.flags]
-        args = [] if node.exc is None else [node.exc]
-        call = make.placed(node, gast.Call(make.name("throw", node), args, []))
-        return make.placed(node, gast.Assign(targets, call, None))
+    def visit_Tried(self, node: Tried) -> Any:
+        self.generic_visit(node)
+        context = gast.withitem(make.name("handlers", node), None)
+        return make.placed(node, gast.With([context], node.body, None))
+
+    def visit_Caught(self, node: Caught) -> Any:
+        return make.name("caught", node)
 
 
 def leaves_finally(node: gast.Try) -> bool:
@@ -108,80 +122,54 @@ def _inside(node: gast.AST) -> Iterator[gast.AST]:
             yield from _inside(child)
 
 
-class _Flags:
-    """Gives flags to the handlers of one tree."""
+class _Ways:
+    """Finds the handlers of one tree."""
 
-    def __init__(self, taken: set[str]):
-        self.taken = taken
+    def block(self, block: Sequence[Any], tried: bool, caught: Any) -> list[Any]:
+        """``block`` in the body of a ``try``, if it is ``tried``, and in the handler ``caught``: a
+        way and its variable."""
+        return [self.statement(stmt, tried, caught) for stmt in block]
 
-    def block(self, block: Sequence[Any], ways: tuple[Way, ...], caught: Way | None) -> list[Any]:
-        """``block`` in the body of handlers (``ways``, the innermost first), and itself in the
-        handler that ``caught`` belongs to."""
-        done = []
-        for stmt in block:
-            made = self.statement(stmt, ways, caught)
-            made.tried = tuple(way for way in ways if way.watched)
-            done.append(made)
-        return done
-
-    def statement(self, stmt: Any, ways: tuple[Way, ...], caught: Way | None) -> Any:
+    def statement(self, stmt: Any, tried: bool, caught: Any) -> Any:
         if isinstance(stmt, gast.FunctionDef):
-            stmt.body = self.block(stmt.body, (), None)
+            stmt.body = self.block(stmt.body, False, None)
         elif isinstance(stmt, (gast.If, gast.For, gast.While, gast.With)):
-            stmt.body = self.block(stmt.body, ways, caught)
+            stmt.body = self.block(stmt.body, tried, caught)
             if not isinstance(stmt, gast.With):
-                stmt.orelse = self.block(stmt.orelse, ways, caught)
-        elif isinstance(stmt, gast.Assert) and ways:
-            told = [] if stmt.msg is None else [stmt.msg]
-            error = make.placed(stmt, gast.Call(make.builtin(AssertionError, stmt), told, []))
-            wrong = make.placed(stmt, gast.UnaryOp(gast.Not(), stmt.test))
-            return make.placed(stmt, gast.If(wrong, [Throw(error, ways, None, stmt)], []))
+                stmt.orelse = self.block(stmt.orelse, tried, caught)
         elif isinstance(stmt, gast.Raise):
-            again = caught is not None and (stmt.exc is None or _is(stmt.exc, caught.variable))
-            if again or ways:
-                return Throw(None if again else stmt.exc, ways, caught if again else None, stmt)
+            stmt.thrown = tried
+            if caught is not None and (stmt.exc is None or _is(stmt.exc, caught[1])):
+                stmt = Again(caught[0], stmt)
+                stmt.thrown = tried
         elif isinstance(stmt, gast.Try):
             if stmt.finalbody and stmt.handlers:
                 inner = gast.Try(stmt.body, stmt.handlers, stmt.orelse, [])
                 stmt.body, stmt.handlers = [make.placed(stmt, inner)], []
                 stmt.orelse = []
-            return self.attempt(stmt, ways, caught)
+            self.attempt(stmt, tried, caught)
         return stmt
 
-    def attempt(self, stmt: Any, ways: tuple[Way, ...], caught: Way | None) -> Any:
-        """A ``try`` with its flags, and in ``again`` what raises after ``finally``."""
+    def attempt(self, stmt: Any, tried: bool, caught: Any) -> None:
+        """Gives a ``try`` its ways, in the order of its handlers."""
         if stmt.finalbody:
-            left, error = make.fresh(self.taken, "left"), make.fresh(self.taken, "error")
-            watched = any(_acts(part) for each in stmt.finalbody for part in _inside(each))
-            own = [Way(left, None, "", error, watched)]
+            acts = any(_acts(part) for each in stmt.finalbody for part in _inside(each))
+            stmt.ways = [Way(None, again=True, watched=acts)]
         else:
-            own = [self.way(handler) for handler in stmt.handlers]
-        stmt.flags = [way.flag for way in own]
-        stmt.body = self.block(stmt.body, (*own, *ways), caught)
-        for handler, way in zip(stmt.handlers, own):
-            handler.body = self.handled(handler, way, ways)
-        stmt.orelse = self.block(stmt.orelse, ways, caught)
-        stmt.finalbody = self.block(stmt.finalbody, ways, caught)
-        stmt.again = Throw(None, ways, own[0], stmt) if stmt.finalbody else make.placed(
-            stmt, gast.Pass())  # fmt: skip
-        return stmt
-
-    def way(self, handler: Any) -> Way:
-        name = handler.name.id if isinstance(handler.name, gast.Name) else handler.name or ""
-        reraises = any(
-            isinstance(part, gast.Raise) and (part.exc is None or _is(part.exc, name))
-            for stmt in handler.body
-            for part in gast.walk(stmt)
-        )
-        again = make.fresh(self.taken, "error") if reraises else ""
-        return Way(make.fresh(self.taken, "caught"), handler.type, name, again)
-
-    def handled(self, handler: Any, way: Way, ways: tuple[Way, ...]) -> list[Any]:
-        """The statements of a handler, whose variable is set where it runs, and not after it."""
-        for part in (part for stmt in handler.body for part in gast.walk(stmt)):
-            if way.variable and _is(part, way.variable):
-                part.guarded = True
-        return self.block(handler.body, ways, way)
+            stmt.ways = []
+        for handler in stmt.handlers:
+            name = getattr(handler.name, "id", handler.name) or ""
+            parts = [part for each in handler.body for part in gast.walk(each)]
+            again = any(isinstance(part, gast.Raise) and (part.exc is None or _is(part.exc, name))
+                        for part in parts)  # fmt: skip
+            way = Way(handler.type, bool(name), again)
+            stmt.ways.append(way)
+            handler.body = self.block(handler.body, tried, (way, name))
+            if name:
+                handler.body.insert(0, make.assign(name, Caught(way, handler, text=True), handler))
+        stmt.body = self.block(stmt.body, True, caught)
+        stmt.orelse = self.block(stmt.orelse, tried, caught)
+        stmt.finalbody = self.block(stmt.finalbody, tried, caught)
 
 
 def _is(node: Any, variable: str) -> bool:

@@ -87,8 +87,7 @@ class Frame:
     """One text being lowered: its source, the function it is, and the frame around an inner one;
     the variables of a frame that waits for a call to end, and how many branches and loops were
     open when it began to; its tree; the variables that a loop being rolled may have set when its
-    body begins; what the handlers around its call catch; and the classes that each of its own
-    handlers, by its flag, caught so far."""
+    body begins; and its handlers, by their ways."""
 
     source: Any
     function: Any
@@ -97,8 +96,7 @@ class Frame:
     tree: Any = None
     depth: int = 0
     awaited: frozenset[str] = frozenset()
-    watched: tuple[tuple[type, ...], ...] = ()
-    caught: dict[str, list[type]] = field(default_factory=dict)
+    handlers: dict[Any, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +263,11 @@ def leaves(value: Any) -> Iterator[AnyOperand]:
     elif isinstance(value, (tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from leaves(item)
+
+
+def holds_values(value: Any) -> bool:
+    """Whether a part of a compile-time value is known at run time only."""
+    return any(isinstance(leaf, Value) for leaf in leaves(value))
 
 
 def rebuild(value: Any, new: Iterator[Any]) -> Any:

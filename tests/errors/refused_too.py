@@ -308,23 +308,25 @@ def sensitivity_of_another_dtype(x):
 
 
 @refused(X)
-def raises_in_a_called_function(x):
+def raises_in_the_test_of_a_loop(x):
     def strict(v):
         if v.sum() < 0:
             raise ValueError("negative")
-        return v * v
+        return v.sum()
 
     try:
-        return strict(x)
+        while strict(x) < 9:
+            x = x * x
     except ValueError:
         return x
+    return x
 
 
 @refused(X)
 def catches_what_only_a_run_can_tell(x):
     try:
-        return x[ops.argmax(x) + 1] * x
-    except IndexError:
+        return ops.cholesky(ops.outer(x, x)) @ x
+    except ValueError:
         return x
 
 
