@@ -13,7 +13,7 @@ A subclass writes ``construct``; calling the Cell runs it, as Python or compiled
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, ValuesView
+from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.common import dtype as mstype
@@ -23,14 +23,11 @@ from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.hooks import PRECISION, Hook, HookHandle, register
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.common.tree import Tree
 
 
-class Cell:
-    """A model or a part of one.
-
-    Parameters and children are kept twice: as plain attributes, to be read quickly, and in the
-    registries ``_params`` and ``_cells``, which hold their order.
-    """
+class Cell(Tree):
+    """A model or a part of one."""
 
     #: Set by ``differentiable``: calls run the compiled forward half in every mode.
     _compiled_forward = False
@@ -45,13 +42,14 @@ class Cell:
         self.__dict__.update(
             _params=OrderedDict(),
             _cells=OrderedDict(),
+            _buffers={},
+            _flags={},
             _auto_prefix=auto_prefix,
             _name_prefix="",
             training=False,
             requires_grad=False,
         )
-        for name, flag in (flags or {}).items():
-            setattr(self, name, flag)
+        self.add_flags(**(flags or {}))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_forward or in_graph_mode():
@@ -142,6 +140,13 @@ class Cell:
                 f"Sub cell '{name}' already exists in network, "
                 f"can not assign this type: '{type(value)}' as a cell."
             )
+        elif name in self.__dict__.get("_buffers", ()) and not isinstance(
+            value, (Tensor, type(None))
+        ):
+            raise TypeError(
+                f"Buffer '{name}' already exists in network, can not assign this type: "
+                f"'{type(value)}' as a buffer."
+            )
         else:
             params.pop(name, None)
             cells.pop(name, None)
@@ -154,6 +159,7 @@ class Cell:
         object.__delattr__(self, name)
         self._params.pop(name, None)
         self._cells.pop(name, None)
+        self._buffers.pop(name, None)
 
     def insert_param_to_cell(
         self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
@@ -215,77 +221,6 @@ class Cell:
                 self._params[parameter.name if free else f"{name}.{position}"] = parameter
         object.__setattr__(self, name, parameters)
 
-    # ---- walking
-
-    def cells(self) -> ValuesView[Cell]:
-        """The direct children, each once."""
-        return self.name_cells().values()
-
-    def name_cells(self) -> OrderedDict[str, Cell]:
-        """The direct children by attribute name, each once."""
-        seen: set[int] = set()
-        found: OrderedDict[str, Cell] = OrderedDict()
-        for name, cell in self._cells.items():
-            if id(cell) not in seen:
-                seen.add(id(cell))
-                found[name] = cell
-        return found
-
-    def cells_and_names(self, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
-        """This Cell and all below it, depth first, with their attribute paths; each once."""
-        return self._walk(name_prefix, set())
-
-    def _walk(self, path: str, seen: set[int]) -> Iterator[tuple[str, Cell]]:
-        if id(self) in seen:
-            return
-        seen.add(id(self))
-        yield path, self
-        for name, cell in self._cells.items():
-            yield from cell._walk(f"{path}.{name}" if path else name, seen)
-
-    def parameters_and_names(
-        self, name_prefix: str = "", expand: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """Parameters with their attribute paths: own ones first, then those of the children."""
-        seen: set[int] = set()
-        owners = self.cells_and_names(name_prefix) if expand else iter([(name_prefix, self)])
-        for path, cell in owners:
-            for name, parameter in cell._params.items():
-                if id(parameter) not in seen:
-                    seen.add(id(parameter))
-                    yield (f"{path}.{name}" if path else name), parameter
-
-    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
-        """All parameters, or the Cell's own ones only."""
-        for _, parameter in self.parameters_and_names(expand=expand):
-            yield parameter
-
-    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
-        """The parameters with ``requires_grad``."""
-        return [p for p in self.get_parameters(recurse) if p.requires_grad]
-
-    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
-        """The parameters without ``requires_grad``."""
-        return [p for p in self.get_parameters(recurse) if not p.requires_grad]
-
-    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
-        """The parameters by their own names."""
-        return OrderedDict((p.name, p) for p in self.get_parameters(recurse))
-
-    def state_dict(self) -> OrderedDict[str, Parameter]:
-        """The parameters by their attribute paths."""
-        return OrderedDict(self.parameters_and_names())
-
-    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Renames every parameter to ``prefix`` and its attribute path."""
-        if not isinstance(prefix, str):
-            raise TypeError(f"the argument 'prefix' must be str, but got {type(prefix).__name__}.")
-        # Cells that join later need the prefix too.
-        for path, cell in self.cells_and_names() if recurse else [("", self)]:
-            cell.__dict__["_name_prefix"] = f"{prefix}{path}." if path else prefix
-        for path, parameter in self.parameters_and_names(expand=recurse):
-            parameter.name = prefix + path
-
     # ---- modes
 
     def set_train(self, mode: bool = True) -> Cell:
@@ -318,30 +253,8 @@ class Cell:
             cell.__dict__["_compiled_forward"] = True
         return self
 
-    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
-        """The parameters by themselves: their values are there from the beginning."""
-        return {parameter: parameter for parameter in self.get_parameters()}
-
-    def check_names(self) -> None:
-        """Refuses two parameters of one name with a ValueError."""
-        names: set[str] = set()
-        for parameter in self.get_parameters():
-            if parameter.name in names:
-                raise ValueError(
-                    f"The value of {parameter} is {parameter.name}, which is already taken; give "
-                    "each parameter a name of its own."
-                )
-            names.add(parameter.name)
-
     def set_inputs(self, *inputs: Any, **named: Any) -> None:
         """Accepted for compatibility: the compiler reads types from each call."""
-
-    def apply(self, function: Callable[[Cell], Any]) -> Cell:
-        """Calls ``function`` on every child, then on this Cell."""
-        for cell in self.cells():
-            cell.apply(function)
-        function(self)
-        return self
 
     # ---- text
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,34 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 
 
-def save_checkpoint(save_obj: Any, ckpt_file_name: str | os.PathLike[str]) -> None:
+def save_checkpoint(
+    save_obj: Any,
+    ckpt_file_name: str | os.PathLike[str],
+    integrated_save: bool = True,
+    async_save: bool = False,
+    append_dict: Mapping[str, Any] | None = None,
+    choice_func: Callable[[str], bool] | None = None,
+) -> None:
     """Writes a Cell, a dict of Tensors by name, or a list of {'name', 'data'} to a file.
 
-    Shapes and dtypes are kept. A file of that name is replaced, or stays as it was if anything goes
-    wrong. Raises TypeError for anything else to save, ValueError where there is no such directory
-    or two of the names are alike.
+    ``append_dict`` are more of them: Tensors, bools and numbers. ``choice_func`` tells of a name
+    whether it is written. ``integrated_save`` and ``async_save`` are MindSpore's, and change
+    nothing here. Shapes and dtypes are kept. A file of that name is replaced, or stays as it was if
+    anything goes wrong. Raises TypeError for anything else to save, ValueError where there is no
+    such directory or two of the names are alike.
     """
-    arrays = {name: np.asarray(data.asnumpy()) for name, data in _named(save_obj)}
+    more = {
+        name: Tensor(value) if isinstance(value, (bool, int, float)) else value
+        for name, value in (append_dict or {}).items()
+    }
+    pairs = [*_named(save_obj), *_named(more)]
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("For 'save_checkpoint', two Parameters have one name.")
+    arrays = {
+        name: np.asarray(data.asnumpy())
+        for name, data in pairs
+        if choice_func is None or choice_func(name)
+    }
     place = Path(ckpt_file_name)
     if not place.parent.is_dir():
         raise ValueError(f"For 'save_checkpoint', there is no directory '{place.parent}'.")
@@ -56,16 +76,22 @@ def _named(save_obj: Any) -> Iterable[tuple[str, Tensor]]:
                 f"For 'save_checkpoint', a Tensor by its name is needed, but got {name!r} with "
                 f"{type(data)}."
             )
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("For 'save_checkpoint', two Parameters have one name.")
     return pairs
 
 
 def load_checkpoint(
-    ckpt_file_name: str | os.PathLike[str], net: Cell | None = None, strict_load: bool = False
+    ckpt_file_name: str | os.PathLike[str],
+    net: Cell | None = None,
+    strict_load: bool = False,
+    filter_prefix: str | Sequence[str] = (),
+    specify_prefix: str | Sequence[str] = "",
+    choice_func: Callable[[str], bool] | None = None,
 ) -> dict[str, Parameter]:
     """The Parameters of a file by their names; ``net``, if given, takes their values, as
     ``load_param_into_net`` has it.
+
+    Only those whose names begin with ``specify_prefix``, do not begin with ``filter_prefix``, and
+    are chosen by ``choice_func`` are taken.
 
     Raises ValueError where the file is missing, damaged or no checkpoint, RuntimeError where a
     Parameter of the net has another shape (with ``strict_load``, another dtype). The net then stays
@@ -74,6 +100,10 @@ def load_checkpoint(
     place = Path(ckpt_file_name)
     if not place.is_file():
         raise ValueError(f"For 'load_checkpoint', the checkpoint file: {place} does not exist.")
+    wanted, unwanted = (
+        (prefix,) if isinstance(prefix, str) else tuple(prefix)
+        for prefix in (specify_prefix, filter_prefix)
+    )  # fmt: skip
     found: dict[str, Parameter] = {}
     try:
         with zipfile.ZipFile(place) as archive:
@@ -81,6 +111,9 @@ def load_checkpoint(
                 with archive.open(member) as file:
                     array = np.lib.format.read_array(file, allow_pickle=False)
                 name = member.removesuffix(".npy")
+                chosen = name.startswith(wanted) and not name.startswith(unwanted)
+                if not chosen or not (choice_func is None or choice_func(name)):
+                    continue
                 found[name] = Parameter(Tensor(array), name=name)
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, KeyError, TypeError) as error:
         raise ValueError(
@@ -97,10 +130,11 @@ def load_param_into_net(
 ) -> tuple[list[str], list[str]]:
     """Gives the Parameters of a net the values of those of the same names.
 
-    Returns the names of the net that got none, and the names that the net does not have. Values
-    are cast to the dtype of the net's. Raises TypeError for what is no Cell or no Parameters by
-    name, RuntimeError for another shape, with ``strict_load`` for another dtype; then nothing is
-    changed.
+    Returns the names of the net that got none, and the names that the net does not have. Names of
+    a checkpoint that was saved of a Cell around the net (``network.fc.weight``) have their prefix
+    taken away, if it is the same for all that the net lacks. Values are cast to the dtype of the
+    net's. Raises TypeError for what is no Cell or no Parameters by name, RuntimeError for another
+    shape, with ``strict_load`` for another dtype; then nothing is changed.
     """
     if not isinstance(net, Cell):
         raise TypeError(
@@ -113,6 +147,10 @@ def load_param_into_net(
                 f"but got {name!r} with {type(value)}."
             )
     have = {parameter.name: parameter for parameter in net.get_parameters()}
+    prefix = _prefix_of(have, parameter_dict)
+    if prefix:
+        names = {f"{prefix}{name}": name for name in have if name not in parameter_dict}
+        parameter_dict = {names.get(name, name): p for name, p in parameter_dict.items()}
     for name, value in parameter_dict.items():
         if name not in have:
             continue
@@ -130,6 +168,17 @@ def load_param_into_net(
             have[name].set_data(value)
     missing = [name for name in have if name not in parameter_dict]
     return missing, [name for name in parameter_dict if name not in have]
+
+
+def _prefix_of(have: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """What stands before the names of all that the net lacks, where they are given so; or ''."""
+    lacking = [name for name in have if name not in given]
+    for name in given if lacking else ():
+        if name not in have and name.endswith(lacking[0]):
+            prefix = name.removesuffix(lacking[0])
+            if prefix.endswith(".") and all(f"{prefix}{each}" in given for each in lacking):
+                return prefix
+    return ""
 
 
 __all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]

@@ -52,11 +52,11 @@ class _Positions(Cell):
 
     @classmethod
     def _of(cls, children: list[tuple[str, Cell]]) -> _Positions:
-        """A container of these very cells; their parameters keep their names."""
+        """A container of these very cells, whose names and those of their parameters stay."""
         made = cls.__new__(cls)
         _Positions.__init__(made, (), auto_prefix=False)
-        for position, (name, child) in enumerate(children):
-            made._enter(str(position) if name.isdigit() else name, child)
+        for name, child in children:
+            made._enter(name, child)
         return made
 
     def __setitem__(self, index: int, child: Cell) -> None:
@@ -83,7 +83,8 @@ class _Positions(Cell):
 
     def append(self, cell: Cell) -> Any:
         """Adds a cell at the end."""
-        self._enter(str(len(self)), cell)
+        taken = [int(name) + 1 for name in self._cells if name.isdigit()]  # of a slice: more
+        self._enter(str(max([len(self), *taken])), cell)
         return self
 
 
@@ -116,6 +117,11 @@ class CellList(_Positions):
     def construct(self, *args: Any) -> Any:
         """A list cannot be called."""
         raise NotImplementedError("CellList is not callable; loop over it in construct.")
+
+    @classmethod
+    def _of(cls, children: list[tuple[str, Cell]]) -> _Positions:
+        """As of a sequence, numbered anew."""
+        return super()._of([(str(k), child) for k, (_, child) in enumerate(children)])
 
     def insert(self, index: int, cell: Cell) -> None:
         """Adds a cell before position ``index``."""

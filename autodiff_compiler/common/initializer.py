@@ -17,10 +17,16 @@ from autodiff_compiler.common.seed import generator, get_seed, set_seed
 from autodiff_compiler.common.tensor import Tensor
 
 _BY_NAME: dict[str, type[Initializer]] = {}
+#: Those that a name alone does not make.
+_WITH_SETTINGS = ("constant", "sparse")
 
 
 class Initializer:
     """Fills arrays. ``names`` are those that ``initializer`` knows a subclass by."""
+
+    def __init__(self, **settings: Any):
+        """A subclass may hand its settings on; they become attributes."""
+        self.__dict__.update(settings)
 
     def __init_subclass__(cls, names: Sequence[str] = ()) -> None:
         _BY_NAME.update({name: cls for name in (cls.__name__.lower(), *names)})
@@ -77,18 +83,30 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer, names=("truncated_normal",)):
-    """A normal distribution without what lies outside ``a`` to ``b`` (in units of ``sigma``)."""
+    """A normal distribution without what lies outside ``a`` to ``b``."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
+        self.low, self.high = (a - mean) / sigma, (b - mean) / sigma
+        if self.low >= self.high or self.low > 5 or self.high < -5:
+            raise ValueError(
+                f"For 'TruncatedNormal', next to nothing of the distribution around {mean} with "
+                f"sigma {sigma} lies between {a} and {b}."
+            )
 
     def _initialize(self, array: np.ndarray) -> None:
-        drawn = generator().standard_normal(array.size)
-        outside = (drawn < self.a) | (drawn > self.b)
-        while outside.any():
-            drawn[outside] = generator().standard_normal(outside.sum())
-            outside = (drawn < self.a) | (drawn > self.b)
+        drawn = truncated(array.size, self.low, self.high)
         array[...] = (self.mean + self.sigma * drawn).reshape(array.shape)
+
+
+def truncated(count: int, low: float, high: float) -> np.ndarray:
+    """Draws f64[count] of the standard normal distribution that lie between two bounds."""
+    drawn = generator().standard_normal(count)
+    outside = (drawn < low) | (drawn > high)
+    while outside.any():
+        drawn[outside] = generator().standard_normal(outside.sum())
+        outside = (drawn < low) | (drawn > high)
+    return drawn
 
 
 class Uniform(Initializer):
@@ -156,6 +174,98 @@ class HeNormal(_He, names=("he_normal",)):
         array[...] = generator().normal(0.0, self.sigma(array.shape), array.shape)
 
 
+class VarianceScaling(Initializer):
+    """A distribution of the variance ``scale`` / fan; 'fan_avg' is the mean of the two fans."""
+
+    def __init__(
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"
+    ):
+        if scale <= 0:
+            raise ValueError(
+                "For VarianceScaling initializer, the argument 'scale' must be greater than 0, but "
+                f"got {scale}."
+            )
+        for name, given, known in (
+            ("mode", mode, ("fan_in", "fan_out", "fan_avg")),
+            ("distribution", distribution, ("uniform", "truncated_normal", "untruncated_normal")),
+        ):
+            if given not in known:
+                raise ValueError(
+                    f"For VarianceScaling initializer, the argument '{name}' must be "
+                    f"{', '.join(known[:-1])} or {known[-1]}, but got {given}."
+                )
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+
+    def _initialize(self, array: np.ndarray) -> None:
+        inwards, outwards = fans(array.shape)
+        fan = {"fan_in": inwards, "fan_out": outwards, "fan_avg": (inwards + outwards) / 2}
+        sigma = math.sqrt(self.scale / fan[self.mode])
+        if self.distribution == "uniform":
+            drawn = generator().uniform(-math.sqrt(3), math.sqrt(3), array.size)
+        elif self.distribution == "untruncated_normal":
+            drawn = generator().standard_normal(array.size)
+        else:  # what is left of the normal distribution within two sigma has this deviation
+            drawn = truncated(array.size, -2.0, 2.0) / 0.87962566103423978
+        array[...] = (sigma * drawn).reshape(array.shape)
+
+
+class Orthogonal(Initializer):
+    """Rows, or columns if those are fewer, that are orthogonal and of the length ``gain``; all
+    axes after the first count as one (Saxe et al., arXiv:1312.6120)."""
+
+    def __init__(self, gain: float = 1.0):
+        self.gain = gain
+
+    def _initialize(self, array: np.ndarray) -> None:
+        if array.ndim < 2:
+            raise ValueError(f"For 'Orthogonal', two axes are needed, not the shape {array.shape}.")
+        rows, columns = array.shape[0], math.prod(array.shape[1:])
+        q, r = np.linalg.qr(generator().standard_normal((max(rows, columns), min(rows, columns))))
+        q = q * np.sign(np.diag(r))  # so that no direction is preferred
+        array[...] = self.gain * (q if rows >= columns else q.T).reshape(array.shape)
+
+
+class Dirac(Initializer):
+    """Of the weight of a convolution: each channel is handed on as it is, in ``groups``."""
+
+    def __init__(self, groups: int = 1):
+        self.groups = groups
+
+    def _initialize(self, array: np.ndarray) -> None:
+        if array.ndim not in (3, 4, 5):
+            raise ValueError(
+                "For Dirac initializer, only support to initialize tensor with dimension of 3, 4 "
+                f"or 5, but got {array.ndim}."
+            )
+        if not isinstance(self.groups, int) or self.groups < 1 or len(array) % self.groups:
+            raise ValueError(
+                f"For Dirac initializer, the 'groups' must divide the {len(array)} channels, but "
+                f"got {self.groups!r}."
+            )
+        per_group = len(array) // self.groups
+        middle = tuple(size // 2 for size in array.shape[2:])
+        array[...] = 0
+        for group in range(self.groups):
+            for channel in range(min(per_group, array.shape[1])):
+                place = (group * per_group + channel, channel, *middle)
+                array[place] = 1
+
+
+class Sparse(Initializer):
+    """A normal distribution, with the part ``sparsity`` of each column 0."""
+
+    def __init__(self, sparsity: float, sigma: float = 0.01):
+        self.sparsity, self.sigma = sparsity, sigma
+
+    def _initialize(self, array: np.ndarray) -> None:
+        if array.ndim != 2:
+            raise ValueError(f"For 'Sparse', a matrix is needed, not the shape {array.shape}.")
+        array[...] = generator().normal(0.0, self.sigma, array.shape)
+        zeros = math.ceil(self.sparsity * len(array))
+        for column in range(array.shape[1]):
+            array[generator().permutation(len(array))[:zeros], column] = 0
+
+
 def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     """How many inputs and outputs one unit of a weight of this shape has.
 
@@ -189,7 +299,7 @@ def initializer(
             )
         return init
     if isinstance(init, str):
-        if init.lower() not in _BY_NAME:
+        if init.lower() not in _BY_NAME or init.lower() in _WITH_SETTINGS:
             raise ValueError(
                 f"For 'initializer', the class corresponding to '{init}' was not found."
             )
@@ -207,11 +317,17 @@ def initializer(
 def _as_shape(shape: int | Sequence[int] | None) -> tuple[int, ...]:
     if shape is None:
         return ()
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
+        raise ValueError(
+            "For 'initializer', the argument 'shape' is invalid, the value of 'shape' must be "
+            f"positive integer, but got {shape}"
+        )
+    return sizes
 
 
 __all__ = [
-    "Constant", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One",
-    "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform", "Zero", "get_seed",
-    "initializer", "set_seed",
+    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One",
+    "Orthogonal", "Sparse", "TruncatedNormal", "Uniform", "VarianceScaling", "XavierNormal",
+    "XavierUniform", "Zero", "get_seed", "initializer", "set_seed",
 ]  # fmt: skip

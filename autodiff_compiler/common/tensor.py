@@ -48,7 +48,7 @@ class Tensor(Operand):
         **others: Any,
     ):
         if input_data is None and shape is not None:
-            self._data = np.zeros(shape, (dtype or mstype.float32).name)
+            self._data = to_array(np.zeros(shape, np.float32), dtype)
             if init is not None:
                 self.init = init
         else:

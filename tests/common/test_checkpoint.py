@@ -43,6 +43,33 @@ def test_names_that_do_not_meet() -> None:
     assert values(cell)[1] == [1, 1, 1]
 
 
+def test_parts_of_a_net(tmp_path: Path) -> None:
+    path = tmp_path / "a.ckpt"
+    ms.save_checkpoint(net(), path, append_dict={"epoch": 3, "rate": 0.5},
+                       choice_func=lambda name: not name.endswith("bias"))  # fmt: skip
+    found = ms.load_checkpoint(path)
+    norm = ["1.moving_mean", "1.moving_variance", "1.gamma", "1.beta"]
+    assert list(found) == ["0.weight", *norm, "epoch", "rate"]
+    assert found["epoch"].asnumpy() == 3 and found["rate"].asnumpy() == 0.5
+    chosen = ms.load_checkpoint(path, specify_prefix=("0.", "1."), filter_prefix="1.moving_m",
+                                choice_func=lambda name: name != "1.beta")  # fmt: skip
+    assert list(chosen) == ["0.weight", "1.moving_variance", "1.gamma"]
+    with pytest.raises(ValueError, match="two Parameters have one name"):
+        ms.save_checkpoint(net(), path, append_dict={"0.bias": 1.0})
+
+
+def test_a_prefix_that_all_names_have_is_taken_away() -> None:
+    one, other = net(), net()
+    given = {f"backbone.{p.name}": p.clone() for p in one.get_parameters()}
+    assert ms.load_param_into_net(other, {**given, "more": Parameter(1.0)}) == ([], ["more"])
+    assert values(other) == values(one)
+    del given["backbone.1.beta"]
+    third = net()
+    before = values(third)
+    missing, unknown = ms.load_param_into_net(third, given)
+    assert len(missing) == 6 and unknown == list(given) and values(third) == before
+
+
 def test_a_net_stays_as_it_was(tmp_path: Path) -> None:
     cell = net()
     before = values(cell)

@@ -29,7 +29,7 @@ FLOORS = (
     ("operators: declare structure families control containers",),
     (
         "common: hooks context dtype engine convert printing indexing eager tensor seed "
-        "files initializer mutable parameter cell containers checkpoint",
+        "files initializer mutable parameter tree cell containers checkpoint",
     ),
     ("ops:", "numpy:", "nn:"),
     (
