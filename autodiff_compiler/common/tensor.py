@@ -29,7 +29,8 @@ class Tensor(Operand):
 
     Made of Python data, arrays or tensors, all of which are copied; or of ``shape``, ``dtype`` and
     ``init`` (an initializer, which ``init_data()`` runs). Without a ``dtype``, Python floats become
-    float32, ints int64, and arrays and tensors keep theirs.
+    float32, ints int64, and arrays and tensors keep theirs. ``const_arg`` and ``device`` are
+    MindSpore's, and change nothing here.
     """
 
     apply_rank = 1
@@ -45,7 +46,8 @@ class Tensor(Operand):
         dtype: mstype.Type | None = None,
         shape: int | Sequence[int] | None = None,
         init: Callable[[np.ndarray], Any] | None = None,
-        **others: Any,
+        const_arg: bool = False,
+        device: str | None = None,
     ):
         if input_data is None and shape is not None:
             self._data = to_array(np.zeros(shape, np.float32), dtype)

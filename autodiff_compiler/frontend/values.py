@@ -108,6 +108,10 @@ class Closure:
     defaults: tuple[Any, ...] = ()
     name: str = "<lambda>"
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Library code that is given one may ask whether it is callable.
+        raise TypeError(f"'{self.name}' is called where it is compiled")
+
 
 @dataclass(frozen=True, eq=False)
 class BoundToValue:

@@ -337,3 +337,9 @@ def test_array_on_the_left_gives_an_array():
     assert type(result) is np.ndarray
     assert result.tolist() == [2.0, 3.0]
     assert isinstance(np.float32(2) * Tensor([1.0]), np.ndarray)
+
+
+def test_unknown_options_are_refused():
+    assert Tensor([1.0], const_arg=True, device="CPU").shape == (1,)
+    with pytest.raises(TypeError, match="dtpye"):
+        Tensor([1.0], dtpye=mstype.float16)

@@ -81,6 +81,13 @@ def test_hook_backward_is_given_a_tuple_and_may_only_look() -> None:
         ops.HookBackward(3)
 
 
+def test_hook_backward_may_be_made_where_it_stands() -> None:
+    def f(x):
+        return ops.HookBackward(lambda d: (d[0] * 2,))(x * x)
+
+    same(ms.grad(f)(Tensor([3.0])), [12])
+
+
 def test_register_hook_sees_the_gradient_of_every_use() -> None:
     def f(x):
         y = x * x
