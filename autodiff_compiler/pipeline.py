@@ -19,6 +19,7 @@ from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
+from autodiff_compiler.emit.apart import named_apart
 from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.emit.wrap import wrap
 from autodiff_compiler.errors import CallError
@@ -378,25 +379,6 @@ def stage_text(
         "optimized": stages.finished, "lowered": tuple(each.function for each in stages.reused),
     }[stage]  # fmt: skip
     return "\n".join(print_functions(function).rstrip("\n") + "\n" for function in chosen)
-
-
-def named_apart(roots: Sequence[Function]) -> list[Function]:
-    """The functions with names that are theirs alone; functions of equal text become one."""
-    taken: dict[str, str] = {}
-    done: dict[int, Function] = {}
-
-    def renamed(function: Function) -> Function:
-        if id(function) not in done:
-            body = map_functions(function.body, renamed)
-            text = print_functions(replace(function, name="f", body=body))
-            name, number = function.name, 1
-            while taken.setdefault(name, text) != text:
-                number += 1
-                name = f"{function.name}_{number}"
-            done[id(function)] = replace(function, name=name, body=body)
-        return done[id(function)]
-
-    return [renamed(root) for root in roots]
 
 
 def _verify(function: Function, stage: str) -> None:

@@ -46,7 +46,7 @@ FLOORS = (
         "passes: * runner",
     ),
     (
-        "emit: literals templates unparse wrap lines uses tapes statements loops compose names "
+        "emit: apart literals templates unparse wrap lines uses tapes statements loops compose names "
         "to_numpy",
     ),
     ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
