@@ -193,11 +193,6 @@ class Expressions(Stepping):
             frame = frame.outer
         return self.lifted(self.world.free_name(self.frame.function, name, self.builder.span))
 
-    def eval_NamedExpr(self, node: Any) -> Any:
-        value = self.evaluate(node.value)
-        self.assign(node.target, value)
-        return value
-
     def bind(self, name: str, value: Any) -> None:
         """Sets a variable; a value that nobody named yet takes its name."""
         new = isinstance(value, Value) and not value.given

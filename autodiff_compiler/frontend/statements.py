@@ -207,6 +207,11 @@ class Statements(Raising):
             )
         return self.changed(old, new)
 
+    def eval_NamedExpr(self, node: Any) -> Any:
+        value = self.evaluate(node.value)
+        self.assign(node.target, value)
+        return value
+
     def assign(self, target: Any, value: Any) -> None:
         if isinstance(target, gast.Name):
             self.bind(target.id, value)

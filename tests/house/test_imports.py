@@ -46,8 +46,8 @@ FLOORS = (
         "passes: * runner",
     ),
     (
-        "emit: apart literals templates unparse wrap lines uses tapes statements loops compose names "
-        "to_numpy",
+        "emit: apart literals templates unparse wrap lines uses tapes statements loops compose "
+        "names to_numpy",
     ),
     ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
     ("pipeline",),
