@@ -8,7 +8,7 @@ from typing import Any
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_floating
-from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type
+from autodiff_compiler.operators.declare import linear, method_text, normal_axes, shape_of_type
 from autodiff_compiler.operators.elementwise import exp, log
 from autodiff_compiler.operators.indexing import zeros_text
 from autodiff_compiler.operators.joining import flip
@@ -90,14 +90,17 @@ def _is_half(types: Sequence[Type]) -> bool:
 
 def _softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
     kept = axis_text((axis,), True)
-    last = as_before(types, f"{{out}} / np.sum({{out}}{kept})")
-    return f"{{out}} = np.exp({in_single(types)} - np.max({{x}}{kept}))\n{{out}} = {last}"
+    total, largest = (method_text(types, *call) for call in (("sum", kept, "{out}"), ("max", kept)))
+    last = as_before(types, f"{{out}} / {total}")
+    return f"{{out}} = np.exp({in_single(types)} - {largest})\n{{out}} = {last}"
 
 
 def _log_softmax_numpy(types: Sequence[Type], *, axis: int) -> str:
     kept = axis_text((axis,), True)
-    last = as_before(types, f"{{out}} - np.log(np.sum(np.exp({{out}}){kept}))")
-    return f"{{out}} = {in_single(types)} - np.max({{x}}{kept})\n{{out}} = {last}"
+    total = method_text(types, "sum", kept, "np.exp({out})")
+    last = as_before(types, f"{{out}} - np.log({total})")
+    largest = method_text(types, "max", kept)
+    return f"{{out}} = {in_single(types)} - {largest}\n{{out}} = {last}"
 
 
 def _softmax_parts(x: Any, axis: int) -> Any:
@@ -149,7 +152,9 @@ def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
 
 cumsum: OpDef = linear(
     "cumsum", "Running sums along an axis; integers and bools in 64 bits.",
-    numpy=lambda types, *, axis: f"np.cumsum({{x}}, axis={axis}{widened(types)})",
+    numpy=lambda types, *, axis: method_text(
+        types, "cumsum", f", axis={axis}{widened(types)}"
+    ),
     result=_cumsum_type,
     adjoint={
         "x": lambda ct, x, axis: cast_like(

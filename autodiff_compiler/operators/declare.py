@@ -223,6 +223,19 @@ def placeholders(types: Sequence[Type]) -> str:
     return ", ".join(f"{{{position}}}" for position in range(len(types)))
 
 
+def method_text(types: Sequence[Type], name: str, arguments: str, x: str = "{x}") -> str:
+    """The text of a function that arrays have as a method: a third of the cost of a small call.
+
+    >>> method_text([ArrayType("float32", (2,))], "sum", ", axis=0")
+    '{x}.sum(axis=0)'
+    >>> method_text([ArrayType("float32", None)], "sum", ", axis=0")
+    'np.sum({x}, axis=0)'
+    """
+    if shape_of_type(types[0]):
+        return f"{x}.{name}({arguments.removeprefix(', ')})"
+    return f"np.{name}({x}{arguments})"  # what is 0-d may be a number of Python's
+
+
 def number_text(value: Any) -> str:
     """The text of a number, which may be infinite or NaN.
 

@@ -13,6 +13,7 @@ from autodiff_compiler.operators.declare import (
     arithmetic_dtype,
     casts_for,
     linear,
+    method_text,
     moved_on,
     normal_axes,
     placeholders,
@@ -185,7 +186,7 @@ def _squeeze_type(types: Sequence[Type], *, axes: Sequence[int] | None) -> Type:
 
 squeeze: OpDef = linear(
     "squeeze", "x without those axes, which have length one (None: without any such axis).",
-    numpy=lambda types, *, axes: f"np.squeeze({{x}}{axis_text(axes)})",
+    numpy=lambda types, *, axes: method_text(types, "squeeze", axis_text(axes)),
     result=_squeeze_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
     label="{x}_squeezed", views=("x",),
     batch=lambda x, axes: None if not axes else squeeze(x, axes=moved_on(axes)),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,13 @@ from autodiff_compiler.operators.along import (
     take_along,
 )
 from autodiff_compiler.operators.compare import equal
-from autodiff_compiler.operators.declare import linear, normal_axes, shape_of_type, zero_gradient
+from autodiff_compiler.operators.declare import (
+    linear,
+    method_text,
+    normal_axes,
+    shape_of_type,
+    zero_gradient,
+)
 from autodiff_compiler.operators.elementwise import (
     exp,
     maximum,
@@ -71,14 +78,21 @@ def _call(function: str) -> Callable[..., str]:
     """The text of a call of a NumPy reduction."""
 
     def text(types: Sequence[Type], *, axes: Any, keepdims: bool, **attrs: Any) -> str:
-        return f"np.{function}({{x}}{axis_text(axes, keepdims)})"
+        return method_text(types, function, axis_text(axes, keepdims))
 
     return text
 
 
 def _mean_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
-    text = f"np.mean({{x}}{axis_text(axes, keepdims)})"
+    """A sum and a quotient where the size is known: ``np.mean`` takes as long as five of these."""
     (x,) = types
+    text = method_text(types, "mean", axis_text(axes, keepdims))
+    shape = shape_of_type(x)
+    if shape and x.dtype in ("float32", "float64"):  # type: ignore[attr-defined]
+        sizes = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
+        if None not in sizes and 0 not in sizes:
+            total = method_text(types, "sum", axis_text(axes, keepdims))
+            return f"{total} / {math.prod(sizes)}"  # type: ignore[arg-type]
     return text if is_floating(x) else f"{text}.astype(np.{x.dtype})"  # type: ignore[attr-defined]
 
 
@@ -111,8 +125,8 @@ def _argument(name: str, doc: str) -> OpDef:
     return zero_gradient(
         name,
         doc,
-        numpy=lambda types, *, axis, keepdims: f"np.{name}({{x}}"
-        + axis_text(None if axis is None else (axis,), keepdims) + ")",
+        numpy=lambda types, *, axis, keepdims: method_text(
+            types, name, axis_text(None if axis is None else (axis,), keepdims)),
         result=_argument_type,
         label=f"{name}_{{x}}",
         batch="axes",
@@ -173,7 +187,7 @@ prod = OpDef(
     "derivative is right wherever at most one factor is zero.",
     ("x",),
     lambda types, *, axes, keepdims: (
-        f"np.prod({{x}}{axis_text(axes, keepdims)}{widened(types)})"
+        method_text(types, "prod", axis_text(axes, keepdims) + widened(types))
     ),
     _result(wide_dtype),
     adjoint={
@@ -206,8 +220,8 @@ any = zero_gradient(
 def _spread_numpy(function: str) -> Callable[..., str]:
     def text(types: Sequence[Type], *, axes: Any, keepdims: bool, ddof: int) -> str:
         freedom = f", ddof={ddof}" if ddof else ""
-        spread = f"np.{function}({in_single(types)}{axis_text(axes, keepdims)}{freedom})"
-        return as_before(types, spread)
+        arguments = axis_text(axes, keepdims) + freedom
+        return as_before(types, method_text(types, function, arguments, in_single(types)))
 
     return text
 
@@ -256,7 +270,8 @@ std = OpDef(
 
 def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
     kept = axis_text(axes, keepdims or axes is not None)
-    total = f"{{out}} + np.log(np.sum(np.exp({in_single(types)} - {{out}}){kept}))"
+    total = method_text(types, "sum", kept, f"np.exp({in_single(types)} - {{out}})")
+    total = f"{{out}} + np.log({total})"
     if axes is not None and not keepdims:
         total = f"np.squeeze({total}{axis_text(axes)})"
     total = as_before(types, total)

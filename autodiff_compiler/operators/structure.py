@@ -21,6 +21,7 @@ from autodiff_compiler.ir.types import SHAPE, ArrayType, Dim, Shape, Type, is_co
 from autodiff_compiler.operators.declare import (
     broadcast_shapes,
     linear,
+    method_text,
     normal_axes,
     number_text,
     same_type,
@@ -48,8 +49,7 @@ cast = linear(
     numpy=_cast_numpy,
     result=lambda types, *, dtype: ArrayType(dtype, shape_of_type(types[0])),
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
-    label="{x}",
-    batch="trailing",
+    label="{x}", batch="trailing",
 )  # fmt: skip
 
 
@@ -216,17 +216,13 @@ def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool
 
 sum_ = linear(
     "sum", "Sum over axes (None: all). Integers and bools are summed in int64.",
-    numpy=lambda types, *, axes, keepdims: (
-        f"np.sum({{x}}{axis_text(axes, keepdims)}{widened(types)})"
+    numpy=lambda types, *, axes, keepdims: method_text(
+        types, "sum", axis_text(axes, keepdims) + widened(types)
     ),
     result=_sum_type,
-    adjoint={
-        "x": lambda ct, x, axes, keepdims: broadcast_like(
-            restore_axes(cast_like(ct, x), x, axes, keepdims), x
-        )
-    },
-    label="sum_{x}",
-    batch="axes",
+    adjoint={"x": lambda ct, x, axes, keepdims: broadcast_like(
+        restore_axes(cast_like(ct, x), x, axes, keepdims), x)},
+    label="sum_{x}", batch="axes",
 )  # fmt: skip
 
 
@@ -279,13 +275,13 @@ def _transpose_type(types: Sequence[Type], *, perm: Sequence[int]) -> Type:
 
 def inverse(perm: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes ``perm``."""
-    return tuple(int(axis) for axis in np.argsort([axis % len(perm) for axis in perm]))
+    return tuple(np.argsort([axis % len(perm) for axis in perm]).tolist())
 
 
 def _transpose_numpy(types: Sequence[Type], *, perm: Sequence[int]) -> str:
     if tuple(perm) == tuple(reversed(range(len(perm)))):
         return "{x}.T"
-    return "np.transpose({x}, {perm})"
+    return f"{{x}}.transpose({', '.join(map(str, perm))})"
 
 
 transpose: OpDef = linear(
@@ -298,9 +294,9 @@ transpose: OpDef = linear(
 
 swap_last_axes: OpDef = linear(
     "swap_last_axes", "x with its last two axes exchanged, whatever its rank.",
-    numpy=lambda types: "{x}.T" if types[0].ndim == 2 else "np.swapaxes({x}, -1, -2)",
+    numpy=lambda types: "{x}.T" if types[0].ndim == 2 else "{x}.swapaxes(-1, -2)",
     result=lambda types: types[0] if types[0].shape is None else ArrayType(
-        types[0].dtype, (*types[0].shape[:-2], types[0].shape[-1], types[0].shape[-2])),
+        types[0].dtype, (*types[0].shape[:-2], *types[0].shape[:-3:-1])),
     adjoint={"x": lambda ct: swap_last_axes(ct)}, label="{x}_t", views=("x",), batch="trailing",
 )  # fmt: skip
 
@@ -311,13 +307,15 @@ copy = linear(
 
 
 def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value: Any) -> str:
-    size = shape_text(types, shape, fixed=0)
+    size, number = shape_text(types, shape, fixed=0), number_text(value)
     if shape == () and not types:
-        return f"np.{dtype}({number_text(value)})"
+        return f"np.{dtype}({number})"
     kind = "" if dtype is None else f", np.{dtype}"
+    if shape == (1,) and kind and value:
+        return f"np.array([{number}]{kind})"  # np.ones takes twice as long
     if value in (0, 1):
         return f"np.{'ones' if value else 'zeros'}({size}{kind})"
-    return f"np.full({size}, {number_text(value)}{kind})"
+    return f"np.full({size}, {number}{kind})"
 
 
 full = zero_gradient(

@@ -79,8 +79,9 @@ class GradientFunction(Transformed):
     quick: Callable[[Any, tuple], Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.quick is not None and not kwargs:
-            found = self.quick(self.fn, args)
+        quick = self.quick
+        if quick is not None and not kwargs:
+            found = quick(self.fn, args)
             if found is not False:
                 return found
         call = caller()

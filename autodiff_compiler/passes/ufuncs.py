@@ -172,7 +172,7 @@ class _Reader:
 
     def other(self, tree: ast.Call) -> None:
         """A function that is no ufunc, called on operands, with ``out`` for a parameter."""
-        name = _numpy_name(tree)
+        name = _numpy_name(tree) or _method_name(tree)
         named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         operands = sorted(named - {"np", "ml_dtypes"})
         if name is None or any(isinstance(n, ast.Call) and n is not tree for n in ast.walk(tree)):
@@ -193,6 +193,14 @@ def _numpy_name(tree: ast.Call) -> str | None:
     function = tree.func
     plain = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
     return function.attr if plain and function.value.id == "np" else None  # type: ignore
+
+
+def _method_name(tree: ast.Call) -> str | None:
+    """The name of a method of an operand, called with arguments."""
+    method = tree.func
+    if not isinstance(method, ast.Attribute) or not isinstance(method.value, ast.Name):
+        return None
+    return method.attr if PLACE.fullmatch(method.value.id) and tree.keywords else None
 
 
 def _parameters(name: str) -> Sequence[str]:

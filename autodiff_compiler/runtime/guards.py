@@ -46,14 +46,14 @@ def guard_lines(
     assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] = ()
 ) -> tuple[list[str], dict[str, Any]]:
     """The lines of a guard, which return False or raise where an assumption fails, and the
-    constants ``c0``, ``c1`` … that they name."""
+    constants ``c0``, ``c1`` … that they name. The hoisted arrays are ``h0``, ``h1`` … after it."""
     writer = _Writer()
     assumptions = tuple(assumptions)
     writer.count(a.path for a in assumptions if a.test != "absent")
     for assumption in assumptions:
         writer.assume(assumption)
-    for item in hoisted:
-        writer.same_signature(item)
+    for number, item in enumerate(hoisted):
+        writer.same_signature(f"h{number}", item)
     return writer.lines, writer.constants
 
 
@@ -126,20 +126,20 @@ class _Writer:
         else:
             raise ValueError(f"{test!r} is no test of an assumption")
 
-    def same_signature(self, item: Hoisted) -> None:
+    def same_signature(self, name: str, item: Hoisted) -> None:
         source, type_ = self.constant(item.source), item.type
-        self.lines.append(f"v = {source if _is_array(item.source) else source + '._data'}")
+        self.lines.append(f"{name} = {source if _is_array(item.source) else source + '._data'}")
         if isinstance(type_, ScalarType):
             kind = {"int": int, "float": float, "bool": bool}[type_.kind]
-            self.refuse_if(f"v.__class__ is not {self.constant(kind)}")
+            self.refuse_if(f"{name}.__class__ is not {self.constant(kind)}")
         elif isinstance(item.source, AttributeInput):
-            self.refuse_if("not hasattr(v, 'dtype')")
+            self.refuse_if(f"not hasattr({name}, 'dtype')")
         if getattr(type_, "dtype", None) is not None:
             dtype = np.dtype(type_.dtype)  # type: ignore[attr-defined]
             known = self.constant(dtype)
-            self.refuse_if(f"v.dtype is not {known} and v.dtype != {known}")
+            self.refuse_if(f"{name}.dtype is not {known} and {name}.dtype != {known}")
         if getattr(type_, "has_static_shape", False):
-            self.refuse_if(f"v.shape != {self.constant(type_.shape)}")  # type: ignore[attr-defined]
+            self.refuse_if(f"{name}.shape != {self.constant(type_.shape)}")  # type: ignore[attr-defined]
 
 
 class _Parts:

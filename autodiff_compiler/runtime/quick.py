@@ -9,8 +9,8 @@ tensors, numbers or constants, outputs that are not one tensor, writes, gradient
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from autodiff_compiler.ops.gradient import ALL, GradientFunction
 from autodiff_compiler.plan import ArrayType, Compiled, Request
 from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.load import Loaded
-from autodiff_compiler.runtime.slots import expression
 from autodiff_compiler.runtime.workspace import Workspace
 
 #: ``(fn, arguments) -> the packed gradients``, or False.
@@ -29,28 +28,38 @@ _NUMBERS = (int, float, complex)
 _CONSTANTS = (bool, str, type(None))
 
 
+class Entry(Protocol):
+    """What the quick way needs of a unit; it counts its calls there, and notes the time."""
+
+    compiled: Compiled
+    request: Request
+    loaded: Loaded
+    workspace: Workspace
+    calls: int
+    used: int
+
+
 def compile_quick(
     gradient: GradientFunction,
-    compiled: Compiled,
-    request: Request,
-    loaded: Loaded,
+    unit: Entry,
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
-    used: Callable[[], None],
-    workspace: Workspace,
+    clock: Iterator[int],
 ) -> Quick | None:
     """The quick way of a unit, if it has one.
 
     own    ``own(value, arrays)`` gives the value in memory that none of ``arrays`` holds.
-    used   is called whenever the quick way is taken.
-    workspace   lends the halves what they work in.
+    clock  what ``unit.used`` is told by.
     """
-    writer = _Writer(compiled, request, slots)
-    if compiled.writes or request.aux or not gradient.packs_plainly or not writer.is_simple:
+    loaded, workspace = unit.loaded, unit.workspace
+    writer = _Writer(unit.compiled, unit.request, slots)
+    if unit.compiled.writes or unit.request.aux or not gradient.packs_plainly:
+        return None
+    if not writer.is_simple:
         return None
     names = {
         "forward": loaded.forward, "backward": loaded.backward, "explain": loaded.explain,
-        "own": own, "used": used, "new": Tensor.__new__, "Tensor": Tensor,
+        "own": own, "unit": unit, "now": clock.__next__, "new": Tensor.__new__, "Tensor": Tensor,
         "ndarray": np.ndarray, "asarray": np.asarray,
         "borrow": workspace.borrow, "give_back": workspace.give_back,
     }  # fmt: skip
@@ -90,7 +99,7 @@ class _Writer:
         guard, constants = guard_lines(self.compiled.assumptions, self.compiled.hoisted)
         checks = [*self._arguments(), *guard]
         lines = ["try:", *(f"    {line}" for line in checks)]
-        lines += ["except Exception:", "    return False", "used()"]
+        lines += ["except Exception:", "    return False", "unit.calls += 1", "unit.used = now()"]
         lines += [*self._run(), *self._wrapped(gradient)]
         return lines, self.constants | constants
 
@@ -132,17 +141,13 @@ class _Writer:
             f"d_a{slot}" if type(self.slots[slot]) is Tensor else f"a{slot}"
             for slot in self.compiled.dynamic_slots
         ]
-        lines = []
-        for number, item in enumerate(self.compiled.hoisted):
-            lines.append(f"h{number} = {expression(item.source, self.constant(item.source))}")
-            arrays.append(f"h{number}")
+        arrays += [f"h{number}" for number in range(len(self.compiled.hoisted))]
         self.arrays = arrays
         value = self.request.returns_value
         given = ["residuals", *["d_sens"] * (self.request.sens == "given")]
         work = [[f"lent[{half}]"] * bool(places) for half, places in enumerate(self.compiled.lent)]
         forward, backward = ", ".join([*arrays, *work[0]]), ", ".join([*given, *work[1]])
         return [
-            *lines,
             *["lent = borrow()"] * bool(self.compiled.work),
             "try:",
             f"    {'value, residuals' if value else 'residuals'} = forward({forward})",
@@ -161,8 +166,10 @@ class _Writer:
             lines = ["g0 = found"]
         else:
             lines = [f"{', '.join(names)} = found"] if names else []
-        for name in names:
-            lines += self._tensor(name, name)
+        types = [self.slots[slot]._data for slot in self.compiled.positions]
+        types += [weight._data for weight in self.compiled.weights]
+        for name, of in zip(names, types):
+            lines += self._tensor(name, bool(of.shape))
         parts = []
         if gradient.position is not None:
             first = f"({''.join(f'{name}, ' for name in names[:inputs])})"
@@ -178,15 +185,15 @@ class _Writer:
             f"if value.__class__ is not ndarray or value.base is not None{held}:",
             f"    value = own(value, [{', '.join(self.arrays)}])",
         ]
-        return [*lines, *self._tensor("value", "value"), f"return value, {packed}"]
+        out = self.compiled.output
+        lines += self._tensor("value", isinstance(out, ArrayType) and bool(out.shape))
+        return [*lines, f"return value, {packed}"]
 
     @staticmethod
-    def _tensor(name: str, array: str) -> list[str]:
-        return [
-            f"array = {array} if {array}.__class__ is ndarray else asarray({array})",
-            f"{name} = new(Tensor)",
-            f"{name}._data = array",
-        ]
+    def _tensor(name: str, array: bool) -> list[str]:
+        """A tensor in the place of what surely is an array, or may be a number of NumPy's."""
+        sure = [] if array else [f"if {name}.__class__ is not ndarray: {name} = asarray({name})"]
+        return [*sure, f"array, {name} = {name}, new(Tensor)", f"{name}._data = array"]
 
 
 __all__ = ["Quick", "compile_quick"]

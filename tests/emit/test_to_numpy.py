@@ -71,19 +71,19 @@ import numpy as np
 
 
 def net_forward(x, y, z):
-    x_1 = x * z              # 13| x = x * self.z
-    out = np.matmul(x_1, y)  # 14| out = self.matmul(x, y)
+    x_1 = x * z           # 13| x = x * self.z
+    out = np.dot(x_1, y)  # 14| out = self.matmul(x, y)
     return out, (x, x_1, y, z)
 
 
 def net_backward(residuals, d_out):
     x, x_1, y, z = residuals
     # 14| out = self.matmul(x, y)
-    d_x_1 = np.matmul(d_out, y.T)
-    d_y = np.matmul(x_1.T, d_out)
+    d_x_1 = np.dot(d_out, y.T)
+    d_y = np.dot(x_1.T, d_out)
     # 13| x = x * self.z
     d_x = d_x_1 * z
-    d_z = np.sum(d_x_1 * x, axis=(0, 1)).reshape(1)
+    d_z = (d_x_1 * x).sum(axis=(0, 1)).reshape(1)
     return d_x, d_y, d_z
 '''
     )
@@ -93,9 +93,9 @@ def test_lines_know_where_they_come_from():
     emitted = emit_module(net())
     lines = emitted.source.splitlines()
     assert {lines[n - 1].split("#")[0].strip(): s.line for n, s in emitted.line_map.items()} == {
-        "x_1 = x * z": 13, "out = np.matmul(x_1, y)": 14,
-        "d_x_1 = np.matmul(d_out, y.T)": 14, "d_y = np.matmul(x_1.T, d_out)": 14,
-        "d_x = d_x_1 * z": 13, "d_z = np.sum(d_x_1 * x, axis=(0, 1)).reshape(1)": 13,
+        "x_1 = x * z": 13, "out = np.dot(x_1, y)": 14,
+        "d_x_1 = np.dot(d_out, y.T)": 14, "d_y = np.dot(x_1.T, d_out)": 14,
+        "d_x = d_x_1 * z": 13, "d_z = (d_x_1 * x).sum(axis=(0, 1)).reshape(1)": 13,
     }  # fmt: skip
 
 
@@ -164,14 +164,14 @@ import numpy as np
 def decay_forward(x, w, n):
     h = x
     h_tape, h_tape_1, branch_tape = [], [], []
-    for i in range(n):            # 11| for i in range(n):
+    for i in range(n):          # 11| for i in range(n):
         h_tape.append(h)
-        u = np.matmul(h, w)       # 12| u = self.matmul(h, w)
-        branch = np.sum(u) > 0.0  # 13| if self.sum(u) > 0:
+        u = np.dot(h, w)        # 12| u = self.matmul(h, w)
+        branch = u.sum() > 0.0  # 13| if self.sum(u) > 0:
         if branch:
-            h = np.tanh(u)        # 14| h = self.tanh(u)
+            h = np.tanh(u)      # 14| h = self.tanh(u)
         else:
-            h = u * 0.5           # 16| h = u * 0.5
+            h = u * 0.5         # 16| h = u * 0.5
         h_tape_1.append(h)
         branch_tape.append(branch)
     return h, (h_tape, h_tape_1, branch_tape, w, n)
@@ -189,8 +189,8 @@ def decay_backward(residuals, d_h):
             # 16| h = u * 0.5
             d_u = d_h * 0.5
         # 12| u = self.matmul(h, w)
-        d_h = np.matmul(d_u, w.T)
-        d_w = d_w + np.matmul(h_in.T, d_u)
+        d_h = np.dot(d_u, w.T)
+        d_w = d_w + np.dot(h_in.T, d_u)
     return d_h, d_w
 """
     )

@@ -13,13 +13,13 @@ import numpy as np
 def decay_forward(x, n, w):
     h = x
     h_tape, branch_tape = [h], []
-    for i in range(n):          # 19| for i in range(n):
-        u = np.matmul(h, w)     # 20| u = self.matmul(h, self.w)
-        branch = np.sum(u) > 0  # 21| if self.sum(u) > 0:
+    for i in range(n):        # 19| for i in range(n):
+        u = np.dot(h, w)      # 20| u = self.matmul(h, self.w)
+        branch = u.sum() > 0  # 21| if self.sum(u) > 0:
         if branch:
-            h = np.tanh(u)      # 22| h = self.tanh(u)
+            h = np.tanh(u)    # 22| h = self.tanh(u)
         else:
-            h = u * 0.5         # 24| h = u * 0.5
+            h = u * 0.5       # 24| h = u * 0.5
         h_tape.append(h)
         branch_tape.append(branch)
     return h, (n, w, branch_tape, h_tape)
@@ -38,8 +38,8 @@ def decay_backward(residuals, d_h):
             # 24| h = u * 0.5
             d_u = d_h * 0.5
         # 20| u = self.matmul(h, self.w)
-        d_h = np.matmul(d_u, w.T)
-        d_w = d_w + np.matmul(h.T, d_u)
+        d_h = np.dot(d_u, w.T)
+        d_w = d_w + np.dot(h.T, d_u)
     # 19| for i in range(n):
     d_x = d_h.copy()
     return d_x, d_w

@@ -16,7 +16,7 @@ def root_forward(a):
     x_tape, a_over_x_tape = [], []
     while True:           # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
         abs_x_times_x_minus_a = np.abs(x * x - a)
-        if not np.sum(abs_x_times_x_minus_a) > 0.001:
+        if not abs_x_times_x_minus_a.sum() > 0.001:
             break
         x_tape.append(x)
         a_over_x = a / x  # 16| x = 0.5 * (x + a / x)

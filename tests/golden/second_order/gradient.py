@@ -33,8 +33,8 @@ def net_grad_backward(residuals, d2_d_x):
     d2_d_sin_x = d2_d_x * cos_x
     d2_x_1 = -(d2_d_x * d_sin_x) * np.sin(x)
     d2_x_2 = d2_x_1 + d2_d_sin_x * w
-    d2_w_1 = np.sum(d2_d_sin_x * x, axis=0, keepdims=True)  # w was stretched f32[1] -> f32[3]
-    d2_w = d2_w_1 + np.sum(d2_d_x * sin_x, axis=0, keepdims=True)
+    d2_w_1 = (d2_d_sin_x * x).sum(axis=0, keepdims=True)  # w was stretched f32[1] -> f32[3]
+    d2_w = d2_w_1 + (d2_d_x * sin_x).sum(axis=0, keepdims=True)
     d2_x = d2_x_2 + d2_d_x * w * np.cos(x)
     return d2_x, d2_w
 

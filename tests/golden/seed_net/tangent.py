@@ -10,8 +10,8 @@ import numpy as np
 
 
 def net_tangent(x, y, z, dot_x, dot_y, dot_z):
-    x_1 = x * z              # 15| x = x * self.z
+    x_1 = x * z           # 15| x = x * self.z
     dot_x_1 = dot_x * z + dot_z * x
-    out = np.matmul(x_1, y)  # 16| out = self.matmul(x, y)
-    dot_out = np.matmul(dot_x_1, y) + np.matmul(x_1, dot_y)
+    out = np.dot(x_1, y)  # 16| out = self.matmul(x, y)
+    dot_out = np.dot(dot_x_1, y) + np.dot(x_1, dot_y)
     return out, dot_out

@@ -18,7 +18,7 @@ def net_backward(residuals):
     y, z = residuals
     # 16| out = self.matmul(x, y)
     d_out = np.ones((2, 3), np.float32)
-    d_x_1 = np.matmul(d_out, y.T)
+    d_x_1 = np.dot(d_out, y.T)
     # 15| x = x * self.z
     d_x = d_x_1 * z
     return d_x

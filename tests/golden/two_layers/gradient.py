@@ -13,13 +13,13 @@ import numpy as np
 
 # Dense.construct (cell.py:14)
 def dense_forward_2(x, weight, bias):
-    out = np.matmul(x, weight.T) + bias  # 15| return ops.matmul(x, self.weight.T) + self.bias
+    out = np.dot(x, weight.T) + bias  # 15| return ops.matmul(x, self.weight.T) + self.bias
     return out, (x,)
 
 
 # Dense.construct (cell.py:14)
 def dense_forward(x, weight, bias):
-    out = np.matmul(x, weight.T) + bias  # 15| return ops.matmul(x, self.weight.T) + self.bias
+    out = np.dot(x, weight.T) + bias  # 15| return ops.matmul(x, self.weight.T) + self.bias
     return out, (x, weight)
 
 
@@ -35,9 +35,9 @@ def two_layers_forward(x, fc1_weight, fc1_bias, fc2_weight, fc2_bias):
 def dense_backward(residuals, d_out):
     x, weight = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
-    d_bias = np.sum(d_out, axis=0)  # bias was stretched f32[3] -> f32[2,3]
-    d_x = np.matmul(d_out, weight)
-    d_weight = np.matmul(d_out.T, x)
+    d_bias = d_out.sum(axis=0)  # bias was stretched f32[3] -> f32[2,3]
+    d_x = np.dot(d_out, weight)
+    d_weight = np.dot(d_out.T, x)
     return d_x, d_weight, d_bias
 
 
@@ -45,8 +45,8 @@ def dense_backward(residuals, d_out):
 def dense_backward_2(residuals, d_out):
     (x,) = residuals
     # 15| return ops.matmul(x, self.weight.T) + self.bias
-    d_bias = np.sum(d_out, axis=0)  # bias was stretched f32[3] -> f32[2,3]
-    d_weight = np.matmul(d_out.T, x)
+    d_bias = d_out.sum(axis=0)  # bias was stretched f32[3] -> f32[2,3]
+    d_weight = np.dot(d_out.T, x)
     return d_weight, d_bias
 
 
