@@ -8,9 +8,10 @@
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
-from autodiff_compiler import common, errors, nn, ops
+from autodiff_compiler import common, errors, nn, ops, paths
 from autodiff_compiler.common import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -118,6 +119,7 @@ def __dir__() -> list[str]:
 
 
 install_on_demand(lambda: importlib.import_module(f"{__name__}.api"))
+paths.install(sys.modules[__name__])
 
 __all__ = [
     "Function",

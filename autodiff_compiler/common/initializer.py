@@ -278,6 +278,10 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
+#: Under MindSpore's name, which public networks import for the bounds of their biases.
+_calculate_fan_in_and_fan_out = fans
+
+
 def gain_of(nonlinearity: str, negative_slope: float) -> float:
     """How much a nonlinearity shrinks a signal, undone."""
     gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "sigmoid": 1.0, "linear": 1.0}

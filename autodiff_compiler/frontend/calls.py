@@ -220,7 +220,7 @@ class Calls(Outside):
         result, *news = self.builder.call(shared, made.operands, again)
         self.write_back(made, news)
         return made.outcome if known else self.told(
-            self.unpacked(result, made.outcome, made.heap), made)  # fmt: skip
+            self.unpacked(result, made.outcome, made.heap, known=True), made)  # fmt: skip
 
 
 def _acts(function: Function) -> bool:

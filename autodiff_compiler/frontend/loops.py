@@ -51,8 +51,7 @@ class Loops(Rollable):
         if isinstance(walk, list):
             self._unroll(node, self._live(iterable))
             return
-        written_out = node in self.world.unrolled
-        reason = CannotRoll() if written_out else self._try_to_roll(node, walk)
+        reason = self._try_to_roll(node, walk)
         if reason is not None:
             items = walk.items
             if items is None and walk.reads and walk.runs:
@@ -64,6 +63,8 @@ class Loops(Rollable):
     def _try_to_roll(self, node: Any, walk: Walk | None) -> Exception | None:
         """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
         they grew are first taken for lists of run-time length."""
+        if node in self.world.unrolled:
+            return CannotRoll("this loop cannot be written out")
         grown = self._grown(node)
         reason = self._try(node, walk, grown)
         return self._try(node, walk, {}) if reason is not None and grown else reason

@@ -17,7 +17,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import DTypeError, UnsupportedSyntax, raise_all
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
@@ -261,6 +261,7 @@ def lower(
     """
     written: dict[Any, Write] = {}
     unrolled: frozenset[Any] = frozenset()
+    refusal: CompileError | None = None
     while True:
         world = World(
             numpy=request.numpy,
@@ -280,6 +281,12 @@ def lower(
                     need.span,
                 ) from None
             unrolled |= world.growing
+        except CompileError as error:
+            if not world.discovered:
+                refusal = refusal or error
+                if world.growing <= unrolled:
+                    raise refusal from None
+                unrolled |= world.growing  # written out, the sizes of what grows are known
         except Exception:
             # What goes wrong after a write that was not known of is not to be told.
             if not world.discovered:

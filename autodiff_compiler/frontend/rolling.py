@@ -35,7 +35,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, Type
 from autodiff_compiler.operators import compare
 from autodiff_compiler.operators.control import undefined
 from autodiff_compiler.operators.declare import promote_scalar
@@ -330,7 +330,8 @@ class Trial:
         """Adds the loop and sets the state after it."""
         if self.skipped:
             return
-        if self.walk is not None and self.walk.size is not None and self._grows():
+        counted = self.walk is None or self.walk.size is not None
+        if counted and any(map(_grows, self._types())):
             self.low.world.growing.add(self.node)
         low, builder, base = self.low, self.low.builder, self.base
         inits: list[AnyOperand] = []
@@ -386,11 +387,16 @@ class Trial:
             self._put(after_loop, key, rebuild(carry.like, results), carry.fresh and not sure)
         low.state = after_loop
 
-    def _grows(self) -> bool:
-        """Whether a list of run-time length is carried."""
-        types = [type_ for carry in self.carried.values() for type_ in carry.types]
-        return any(isinstance(type_, ListType) for type_ in types)
+    def _types(self) -> list[Type]:
+        return [type_ for carry in self.carried.values() for type_ in carry.types]
 
     def certain(self) -> bool:
         """Whether the body runs at least once."""
         return self.walk.runs if self.walk is not None else self.test is True
+
+
+def _grows(type_: Type) -> bool:
+    """Whether iterations may change the length or size of a carried value."""
+    if isinstance(type_, ArrayType):
+        return type_.shape is None or None in type_.shape
+    return isinstance(type_, ListType)

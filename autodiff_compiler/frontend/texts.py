@@ -26,6 +26,7 @@ from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.source import read_source, span_of_class
 from autodiff_compiler.frontend.subset import check
 from autodiff_compiler.frontend.values import (
+    NUMBERS,
     Closure,
     Frame,
     Heap,
@@ -330,9 +331,18 @@ class Texts(Wording):
         new = (stop_gradient(leaf) if isinstance(leaf, Value) else leaf for leaf in leaves(value))
         return rebuild(value, new)
 
-    def unpacked(self, result: Any, like: Any = None, heap: Mapping[Ref, Any] | None = None) -> Any:
+    def unpacked(
+        self,
+        result: Any,
+        like: Any = None,
+        heap: Mapping[Ref, Any] | None = None,
+        known: bool = False,
+    ) -> Any:
         """A run-time container as its items. ``like`` is the compile-time value it was packed from
-        (``heap`` its lists and dicts), where that is known: a list is a list again."""
+        (``heap`` its lists and dicts), where that is known: a list is a list again; and with
+        ``known`` a number or string in it is itself again."""
+        if known and isinstance(like, (*NUMBERS, str)):
+            return like
         inner = like
         if isinstance(like, Ref) and heap is not None:
             inner = heap[like]
@@ -344,9 +354,9 @@ class Texts(Wording):
         keys = (
             result.type.keys if isinstance(result.type, DictType) else range(len(result.type.items))
         )
-        known = parts if isinstance(parts, dict) else {}
+        likes = parts if isinstance(parts, dict) else {}
         items = {
-            key: self.unpacked(containers.item(result, key=key), known.get(key), heap)
+            key: self.unpacked(containers.item(result, key=key), likes.get(key), heap, known)
             for key in keys
         }
         if isinstance(result.type, DictType):

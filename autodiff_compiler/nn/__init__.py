@@ -13,6 +13,7 @@ from autodiff_compiler.nn import (
     learning_rate,
     loss,
     loss_scale,
+    math,
     normalization,
     optimizer,
     optimizers,
@@ -33,6 +34,7 @@ from autodiff_compiler.nn.image import *  # noqa: F403
 from autodiff_compiler.nn.learning_rate import *  # noqa: F403
 from autodiff_compiler.nn.loss import *  # noqa: F403
 from autodiff_compiler.nn.loss_scale import *  # noqa: F403
+from autodiff_compiler.nn.math import *  # noqa: F403
 from autodiff_compiler.nn.normalization import *  # noqa: F403
 from autodiff_compiler.nn.optimizer import *  # noqa: F403
 from autodiff_compiler.nn.optimizers import *  # noqa: F403
@@ -47,7 +49,8 @@ from autodiff_compiler.vocabulary.missing import module_getattr
 __all__ = [
     "Cell", "CellDict", "CellList", "SequentialCell",
     *activation.__all__, *attention.__all__, *basic.__all__, *convolution.__all__,
-    *ctc.__all__, *dropout.__all__, *image.__all__, *loss.__all__, *normalization.__all__,
+    *ctc.__all__, *dropout.__all__, *image.__all__, *loss.__all__, *math.__all__,
+    *normalization.__all__,
     *padding.__all__, *pooling.__all__, *recurrent.__all__, *recurrent_layers.__all__,
     *transformer.__all__, *learning_rate.__all__, *optimizer.__all__, *optimizers.__all__,
     *loss_scale.__all__, *wrap.__all__,

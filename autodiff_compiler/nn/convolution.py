@@ -153,15 +153,20 @@ class Conv2d(_Conv):
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group,
             has_bias, weight_init, bias_init, data_format, dtype,
         )  # fmt: skip
+        # Under these names, so that subclasses call them with weights of their own.
+        self.conv2d = ops.Conv2D(
+            out_channels, self.kernel_size, pad_mode=pad_mode, pad=padding, stride=self.stride,
+            dilation=self.dilation, group=group,
+        )  # fmt: skip
+        self.bias_add = ops.BiasAdd()
 
     def construct(self, x: Any) -> Any:
         weight = self.weight
         if self.channels_last:
             x, weight = ops.transpose(x, (0, 3, 1, 2)), ops.transpose(weight, (0, 3, 1, 2))
-        out = ops.conv2d(
-            x, weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation,
-            self.group,
-        )  # fmt: skip
+        out = self.conv2d(x, weight)
+        if self.has_bias:
+            out = self.bias_add(out, self.bias)
         return ops.transpose(out, (0, 2, 3, 1)) if self.channels_last else out
 
 

@@ -43,6 +43,7 @@ from autodiff_compiler.ops.losses import *  # noqa: F403
 from autodiff_compiler.ops.masks import *  # noqa: F403
 from autodiff_compiler.ops.matrices import *  # noqa: F403
 from autodiff_compiler.ops.normalization import *  # noqa: F403
+from autodiff_compiler.ops.older import *  # noqa: F403
 from autodiff_compiler.ops.ordering import *  # noqa: F403
 from autodiff_compiler.ops.parts import *  # noqa: F403
 from autodiff_compiler.ops.pooling import *  # noqa: F403

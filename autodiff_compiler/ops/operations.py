@@ -38,6 +38,14 @@ from autodiff_compiler.ops.lookup import (  # noqa: F401
 from autodiff_compiler.ops.loss_primitives import *  # noqa: F403
 from autodiff_compiler.ops.matrix_primitives import *  # noqa: F403
 from autodiff_compiler.ops.normalization import LRN, BatchNorm, LayerNorm  # noqa: F401
+from autodiff_compiler.ops.older import (  # noqa: F401
+    FastGelu,
+    Gelu,
+    Pack,
+    TensorAdd,
+    TupleToArray,
+    Unpack,
+)
 from autodiff_compiler.ops.pooling_primitives import *  # noqa: F403
 from autodiff_compiler.ops.primitives import *  # noqa: F403
 from autodiff_compiler.vocabulary.missing import module_getattr

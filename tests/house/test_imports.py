@@ -51,7 +51,7 @@ FLOORS = (
     ),
     ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
     ("pipeline",),
-    ("testing:", "api", "cli", "plugin"),
+    ("testing:", "api", "cli", "plugin", "paths"),
     ("__init__", "__main__"),
 )
 # Rooms of one floor that never import each other, and rooms that are closed to others below.

@@ -1,0 +1,54 @@
+"""MindSpore's modules by their paths, for programs that import from the files it is divided into.
+
+``from autodiff_compiler.nn.layer.basic import Dense`` finds ``Dense`` where it is; a path that
+MindSpore does not have is still a ModuleNotFoundError.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import ModuleType
+
+from autodiff_compiler import nn
+from autodiff_compiler.common import checkpoint, context
+from autodiff_compiler.nn import learning_rate, loss, loss_scale
+
+#: The files of ``nn.layer`` and ``nn.optim``.
+_LAYERS = (
+    "activation", "basic", "channel_shuffle", "combined", "container", "conv", "dense",
+    "embedding", "image", "math", "normalization", "padding", "pooling", "rnn_cells", "rnns",
+    "timedistributed", "transformer",
+)  # fmt: skip
+_OPTIMIZERS = (
+    "ada_grad", "adadelta", "adam", "adamax", "momentum", "optimizer", "rmsprop", "sgd",
+)  # fmt: skip
+
+#: The module that stands under each path; None for the package itself.
+PATHS: dict[str, ModuleType | None] = {
+    "context": context,
+    "log": logging,
+    "common.api": None,
+    "train.serialization": checkpoint,
+    "nn.cell": nn,
+    "nn.layer": nn,
+    **{f"nn.layer.{file}": nn for file in _LAYERS},
+    "nn.loss.loss": loss,
+    "nn.optim": nn,
+    **{f"nn.optim.{file}": nn for file in _OPTIMIZERS},
+    "nn.wrap.cell_wrapper": nn,
+    "nn.wrap.loss_scale": loss_scale,
+    "nn.dynamic_lr": learning_rate,
+    "nn.learning_rate_schedule": learning_rate,
+}
+
+
+def install(package: ModuleType) -> None:
+    """Makes the paths importable below ``package``, and attributes of the modules above them."""
+    name = package.__name__
+    for path, module in PATHS.items():
+        sys.modules[f"{name}.{path}"] = module or package
+        above, _, last = path.rpartition(".")
+        parent = sys.modules.get(f"{name}.{above}" if above else name)
+        if parent is not None:
+            vars(parent).setdefault(last, module or package)

@@ -1,0 +1,89 @@
+"""What is known of sizes and numbers: across calls, and of what grows in a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
+from autodiff_compiler.errors import ShapeError
+
+
+def measured(x: Tensor) -> dict:
+    """A tensor, and numbers that are known while compiling."""
+    doubled = x * 2.0
+    return {"rows": x.shape[0], "values": doubled, "kind": "sum", "pair": (3, doubled)}
+
+
+def of_numbers(x: Tensor) -> Tensor:
+    found = measured(x)
+    times, values = found["pair"]
+    flat = ops.reshape(values, (found["rows"] * times, -1))
+    return ops.sum(flat) * len(found["kind"]) if found["kind"] == "sum" else ops.mean(flat)
+
+
+def test_numbers_that_a_function_returns_beside_tensors_stay_known() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    value, gradient = value_and_grad(of_numbers)(Tensor(x))
+    np.testing.assert_allclose(value.asnumpy(), 6 * x.sum())
+    np.testing.assert_allclose(gradient.asnumpy(), np.full((2, 3), 6))
+
+
+def parts(x: Tensor, width: int) -> list:
+    """x in columns of that width, and the rest."""
+    begin, found = 0, []
+    while begin + width < x.shape[1]:
+        found.append(x[:, begin : begin + width])
+        begin += width
+    found.append(x[:, begin:])
+    return found
+
+
+def of_parts(x: Tensor) -> Tensor:
+    first, second, rest = parts(x, 3)
+    wide = ops.interpolate(ops.expand_dims(first * second, 0), size=5, mode="linear")
+    return ops.sum(wide) + ops.sum(rest)
+
+
+def test_a_loop_is_written_out_where_the_size_of_what_grows_must_be_known() -> None:
+    x = np.random.default_rng(3).normal(size=(2, 8)).astype(np.float32)
+    value, gradient = value_and_grad(of_parts)(Tensor(x))
+    # at 0, 0.4, 1, 1.6 and 2, between neighbours
+    weights = np.array([1.6, 1.8, 1.6])
+    product = x[:, :3] * x[:, 3:6] * weights
+    np.testing.assert_allclose(value.asnumpy(), product.sum() + x[:, 6:].sum(), rtol=1e-5)
+    expected = np.hstack([x[:, 3:6] * weights, x[:, :3] * weights, np.ones((2, 2))])
+    np.testing.assert_allclose(gradient.asnumpy(), expected, rtol=1e-5)
+
+
+def joined(x: Tensor) -> Tensor:
+    out = x
+    for _ in range(3):
+        out = ops.concat((out, ops.tanh(out[:, -1:])), 1)
+    return ops.sum(out * out)
+
+
+def test_a_loop_whose_sizes_nobody_asks_for_stays_a_loop() -> None:
+    x = np.random.default_rng(4).normal(size=(2, 3))
+    value, gradient = value_and_grad(joined)(Tensor(x))
+    a = np.tanh(x[:, 2])
+    b = np.tanh(a)
+    c = np.tanh(b)
+    np.testing.assert_allclose(value.asnumpy(), (x**2).sum() + (a**2 + b**2 + c**2).sum())
+    d_b = 2 * b + 2 * c * (1 - c * c)
+    d_a = 2 * a + d_b * (1 - b * b)
+    expected = 2 * x + np.stack([0 * a, 0 * a, d_a * (1 - a * a)], 1)
+    np.testing.assert_allclose(gradient.asnumpy(), expected)
+    assert "for " in gradient_source(joined, "f64[2,3]")
+
+
+def unknown(x: Tensor, times: int) -> Tensor:
+    for _ in range(times):
+        x = ops.concat((x, x), 1)
+    return ops.sum(ops.interpolate(ops.expand_dims(x, 0), size=5, mode="linear"))
+
+
+def test_what_is_refused_written_out_as_well_is_told_once() -> None:
+    with pytest.raises(ShapeError, match="needs to know the size of its input") as caught:
+        gradient_source(unknown, "f32[2,3]", "int")
+    assert len(caught.value.problems) == 1

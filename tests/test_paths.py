@@ -1,0 +1,80 @@
+"""Programs import from the files that MindSpore is divided into."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, nn, ops
+from autodiff_compiler.paths import PATHS
+
+NAMES = """
+common.api jit
+common.initializer _calculate_fan_in_and_fan_out
+common.parameter Parameter
+common.tensor Tensor
+context set_context
+log warning
+nn.cell Cell
+nn.layer.basic Dense
+nn.layer.conv Conv2d
+nn.learning_rate_schedule CosineDecayLR
+nn.loss.loss LossBase
+nn.optim.adam Adam
+nn.wrap.cell_wrapper WithLossCell
+nn.wrap.loss_scale TrainOneStepWithLossScaleCell
+ops.composite GradOperation
+ops.functional tensor_add
+ops.operations TupleToArray
+ops.primitive constexpr
+train.serialization load_param_into_net
+"""
+
+
+@pytest.mark.parametrize("row", NAMES.split("\n")[1:-1])
+def test_a_name_is_found_where_mindspore_has_it(row: str) -> None:
+    path, name = row.split()
+    assert callable(getattr(importlib.import_module(f"autodiff_compiler.{path}"), name))
+
+
+def test_paths_are_attributes_too() -> None:
+    assert ms.nn.layer.CellList is nn.CellList
+    assert ms.context.set_context is ms.set_context
+    assert all(path.split(".")[0] in vars(ms) for path in PATHS if not path.startswith("train"))
+
+
+def test_other_paths_do_not_exist() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("autodiff_compiler.nn.layer.quant")
+
+
+def test_older_names_of_operators() -> None:
+    x, y = Tensor([1.0, 5.0]), Tensor([2.0, 3.0])
+    a, b = x.asnumpy(), y.asnumpy()
+    expected = {
+        "add": a + b, "sub": a - b, "mul": a * b, "div": a / b, "floordiv": a // b, "mod": a % b,
+        "pow": a**b, "gt": a > b, "ge": a >= b, "lt": a < b, "le": a <= b,
+    }  # fmt: skip
+    for name, value in expected.items():
+        found = getattr(ops, f"tensor_{name}")(x, y)
+        np.testing.assert_allclose(found.asnumpy(), value, err_msg=name)
+    assert ops.TupleToArray()(ops.make_range(1, 7, 2)).asnumpy().tolist() == [1, 3, 5]
+    assert ops.make_tuple(1, "a") == (1, "a")
+    np.testing.assert_array_equal(ops.Pack(1)((x, y)).asnumpy(), np.stack([a, b], 1))
+    np.testing.assert_array_equal(ops.Unpack()(ops.Pack()((x, y)))[1].asnumpy(), b)
+
+
+def test_a_subclass_convolves_with_a_weight_of_its_own() -> None:
+    class Standardized(nn.Conv2d):
+        def construct(self, x: Tensor) -> Tensor:
+            mean = ops.mean(self.weight, (1, 2, 3), keep_dims=True)
+            return self.bias_add(self.conv2d(x, self.weight - mean), self.bias)
+
+    net = Standardized(2, 3, 3, pad_mode="pad", padding=1, has_bias=True)
+    # what is constant within a kernel's reach is gone, and the bias is left
+    out = net(ops.ones((1, 2, 5, 5))).asnumpy()[0, :, 1:-1, 1:-1]
+    np.testing.assert_allclose(out, np.broadcast_to(net.bias.asnumpy()[:, None, None], out.shape),
+                               atol=1e-6)  # fmt: skip
