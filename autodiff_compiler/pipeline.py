@@ -39,6 +39,7 @@ from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.parts import parts
 from autodiff_compiler.passes.reuse import Reused, fitting, reuse, size_of
 from autodiff_compiler.passes.runner import everywhere, run
+from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.passes.tiles import tiles
 from autodiff_compiler.plan import Compiled, Printed, Request, Slot, Write
 from autodiff_compiler.runtime.disk import kept_on_disk, versions
@@ -202,7 +203,8 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     finished = [run(half, ("unrule", *passes)) for half in halves]
     finished[-1] = own_results(finished[-1])
     if request.opt_level:
-        finished = [everywhere(everywhere(half, in_place), overwrite) for half in finished]
+        for change in (stacks, in_place, overwrite):
+            finished = [everywhere(half, change) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:

@@ -24,14 +24,16 @@ from autodiff_compiler.adjoint.cotangents import (
     type_at,
 )
 from autodiff_compiler.adjoint.residuals import Cut, cut
+from autodiff_compiler.analysis.trips import rows_of_tape
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType, ListType, Type
 from autodiff_compiler.operators.containers import make_list
+from autodiff_compiler.operators.indexing import index
 from autodiff_compiler.operators.lists import list_head, list_join, list_slice
-from autodiff_compiler.operators.tapes import list_pad, rows_like
+from autodiff_compiler.operators.tapes import list_pad, rows_like, stack_rows
 
 #: The operators that tell how many items a list or an array's first axis has.
 LENGTHS = (("list_length", 0), ("dim", 0))
@@ -164,6 +166,8 @@ class Mirror:
         #: of all their values, first and last included; and the parts of it that backward reads.
         self.whole: dict[int, Value] = {}
         self.parts: dict[Value, Value] = {}
+        #: What makes arrays of tapes, after forward.
+        self.stacked: list[Op] = []
         # Where all iterations ran, backward runs over the same range; else over those that ran.
         self.same_range = loop.is_for and not loop.has_until
         self.position = fresh(loop.position)
@@ -196,8 +200,13 @@ class Mirror:
                 assert isinstance(yielded, Value)
                 whole = Value(ListType(param.type), f"{param.name or yielded.name}_tape")
                 self.whole[number] = whole
-                self.parts[param] = list_head(whole)
-                self.parts[yielded] = list_slice(whole, 1, None, None)
+                rows = self._stacked(whole, 1)
+                if rows is whole:
+                    self.parts[param] = list_head(whole)
+                    self.parts[yielded] = list_slice(whole, 1, None, None)
+                else:
+                    self.parts[param] = index(rows, index=(("slice", None, -1, None),))
+                    self.parts[yielded] = index(rows, index=(("slice", 1, None, None),))
 
     def _inits(self) -> list[AnyOperand]:
         trial, scope = self.trial, self.scope
@@ -254,7 +263,20 @@ class Mirror:
                 return result
         tape = Value(ListType(value.type), f"{value.name}_tape" if value.name else "tape")
         self.tapes.append((value, tape))
-        return tape
+        return self._stacked(tape)
+
+    def _stacked(self, tape: Value, more: int = 0) -> Value:
+        """A tape, or the array that stands for a long one, of ``more`` items than iterations."""
+        item = read_type(tape.type)
+        rows = rows_of_tape(self.loop, item)
+        if rows is None:
+            return tape
+        assert isinstance(item, ArrayType) and item.shape
+        length = rows + more
+        array = Value(ArrayType(item.dtype, (length, *item.shape)), tape.name)
+        self.stacked.append(Op(stack_rows, (tape,), {"length": length}, (array,),
+                               self.loop.op.span, self.loop.op.about))  # fmt: skip
+        return array
 
     def _index(self) -> AnyOperand:
         if self.same_range or self.loop.starts_at_zero:
@@ -287,7 +309,8 @@ class Mirror:
         results = (*op.results[:-1], *(tape for _, tape in self.tapes), loop.count)
         body = Region(loop.body.params, parts.forward, yields)
         made = replace(op, regions=(*op.regions[:-1], body), results=results)
-        return [made, *joins] if joins else made
+        after = [*joins, *self.stacked]
+        return [made, *after] if after else made
 
 
 def _item_type(operand: AnyOperand) -> Type:

@@ -3,16 +3,21 @@
 What enters and what leaves an iteration is kept in one list: what loop ``h`` leaves is stacked, and
 ``[x] + h_tape`` is that list, of which one loop reads ``[:-1]`` and ``[1:]``. In print the list
 begins as ``[x]`` and is appended to, and is read at ``[i]`` and ``[i + 1]``. That is a matter of
-writing alone; where a list is used otherwise, it is written as it stands.
+writing alone; where a list is used otherwise, it is written as it stands. Where the tape is an
+array, its rows are read likewise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from autodiff_compiler.emit.uses import Uses
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
+
+#: The rows of an array but for the last, or the first: how many rows are before them.
+PARTS: dict[Any, int] = {(("slice", None, -1, None),): 0, (("slice", 1, None, None),): 1}
 
 
 @dataclass
@@ -70,6 +75,8 @@ def _leaves_out(op: Op) -> tuple[Value, int] | None:
         return None
     if op.name == "list_head":
         return source, 0
+    if op.name == "index" and op.attrs["index"] in PARTS:
+        return source, PARTS[op.attrs["index"]]
     start = op.operands[1] if op.name == "list_slice" else None
     if isinstance(start, int) and start >= 0 and op.operands[2:] == (None, None):
         return source, start

@@ -15,6 +15,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import api, nn, ops, pipeline
+from autodiff_compiler.analysis import trips
 from autodiff_compiler.passes import reuse, tiles
 from autodiff_compiler.runtime.invoke import Runtime
 from autodiff_compiler.testing import check_grads
@@ -115,6 +116,7 @@ def test_reusing_memory_and_tiles_change_no_gradient(
     what can run in tiles does."""
     plain = all_gradients(case, 1)
     monkeypatch.setattr(reuse, "LARGE", 1)
+    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
     for name, value in ("TILE", 16), ("TILES", 1), ("ROW", 0):
         monkeypatch.setattr(tiles, name, value)
     runtime, fn = Runtime(api._compile), case.make()

@@ -1,0 +1,178 @@
+"""Arrays that a loop fills row by row, in the place of lists that become arrays after it.
+
+``np.stack(h_tape)`` copies what the iterations made, so that it is there twice. Where nothing else
+reads the list, the loop carries the array and sets a row in each iteration; ``overwrite`` then lets
+that happen in place. A list that begins with one item more is an array with one row more.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.passes.dce import dce
+>>> before = parse_function('''
+... func @f(%x: f32[4]) -> (f32[4,4]) {
+...   %y: f32[4], %t: list[f32[4]], %n: int = for %p, %k in (0, 3, 1) carry (%c: f32[4] = %x) {
+...     %u: f32[4] = sin %c
+...     yield carry %u stack %u
+...   }
+...   %one: list[f32[4]] = make_list %x
+...   %all: list[f32[4]] = list_join %one, %t
+...   %a: f32[4,4] = stack_rows %all {length=4}
+...   return %a
+... }
+... ''')
+>>> print(print_function(dce(stacks(before))), end='')
+func @f(%x: f32[4]) -> (f32[4,4]) {
+  %t: f32[4,4] = empty {dtype='float32', shape=(4, 4)}
+  %t.1: f32[4,4] = set_item %t, %x {index=(0,)}
+  %y: f32[4], %t.2: f32[4,4], %n: int = for %p, %k in (0, 3, 1) \
+carry (%c: f32[4] = %x, %t.3: f32[4,4] = %t.1) {
+    %u: f32[4] = sin %c
+    %add_p: int = add %p, 1
+    %t.4: f32[4,4] = set_item %t.3, %u, %add_p {index=(('op', 0),)}
+    yield carry %u, %t.4
+  }
+  return %t.2
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autodiff_compiler.analysis.trips import trips
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
+from autodiff_compiler.ir.rewrite import fresh, map_regions, users
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.elementwise import add
+from autodiff_compiler.operators.indexing import set_item
+from autodiff_compiler.operators.lowered import empty
+from autodiff_compiler.passes.sweep import with_body
+
+
+def stacks(function: Function) -> Function:
+    """``function`` with arrays in the place of lists that are only stacked."""
+    if not any(op.name == "stack_rows" for op in function.body.walk()):
+        return function
+    return with_body(function, _rewritten(function.body, users(function.body)))
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """A list that becomes the array ``made``; ``head`` is its first item where the loop adds to
+    that, ``gone`` are the operations that the array replaces."""
+
+    made: Op
+    name: str
+    gone: tuple[Op, ...]
+    head: AnyOperand = None
+
+    @property
+    def array(self) -> Value:
+        return self.made.result
+
+
+def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
+    makers = {result: op for op in region.ops for result in op.results}
+    found: dict[Op, dict[Value, _Stack]] = {}
+    for op in region.ops:
+        stack = _stack(op, makers, uses)
+        if stack is not None:
+            tape, loop = stack
+            name = tape.name or op.result.name
+            found.setdefault(loop, {})[tape] = _Stack(op, name, *_headed(op, tape, makers))
+    gone = {op for loop in found.values() for stack in loop.values() for op in stack.gone}
+    ops: list[Op] = []
+    for op in region.ops:
+        now = map_regions(op, lambda inner: _rewritten(inner, uses))
+        if op in found:
+            ops += _filling(now, found[op])
+        elif op not in gone:
+            ops.append(now)
+    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
+    return region if same else Region(region.params, tuple(ops), region.yields)
+
+
+def _stack(
+    op: Op, makers: Mapping[Value, Op], uses: Mapping[Value, int]
+) -> tuple[Value, Op] | None:
+    """The tape that ``op`` makes an array of, and its loop, if each iteration sets one row."""
+    if op.name != "stack_rows" or len(op.operands) != 1:
+        return None
+    type_, tape, rows = op.result.type, op.operands[0], 0
+    assert isinstance(type_, ArrayType)
+    joined = makers.get(tape) if isinstance(tape, Value) else None
+    if joined is not None and joined.name == "list_join":
+        one = makers.get(joined.operands[0])  # type: ignore[arg-type]
+        if one is None or one.name != "make_list" or len(one.operands) != 1:
+            return None
+        if uses.get(tape) != 1 or uses.get(one.result) != 1:  # type: ignore[arg-type]
+            return None
+        first, tape, rows = one.operands[0], joined.operands[1], 1
+        made = makers.get(first) if isinstance(first, Value) else None
+        order = list(makers.values())
+        if made is not None and order.index(made) >= order.index(makers[tape]):  # type: ignore
+            return None
+    loop = makers.get(tape) if isinstance(tape, Value) else None
+    if loop is None or loop.name != "for" or uses.get(tape) != 1:  # type: ignore[arg-type]
+        return None
+    steps = trips(Loop(loop))
+    fits = steps is not None and tape in Loop(loop).stacked and type_.is_static
+    return (tape, loop) if fits and type_.shape[:1] == (steps + rows,) else None  # type: ignore
+
+
+def _headed(op: Op, tape: Value, makers: Mapping[Value, Op]) -> tuple[tuple[Op, ...], AnyOperand]:
+    if op.operands[0] is tape:
+        return (op,), None
+    joined = makers[op.operands[0]]  # type: ignore[index]
+    head = makers[joined.operands[0]]  # type: ignore[index]
+    return (op, joined, head), head.operands[0]
+
+
+def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
+    """The loop with arrays to carry, after what these begin as."""
+    loop, builder = Loop(op), Builder()
+    inits, params, yields = [], [], []
+    with builder, builder.at(op.span, op.about):
+        for stack in found.values():
+            type_ = stack.array.type
+            assert isinstance(type_, ArrayType)
+            whole = _named(stack, builder.make(
+                empty, (), {"shape": type_.shape, "dtype": type_.dtype}))  # fmt: skip
+            if stack.head is not None:
+                whole = _named(stack, set_item(whole, stack.head, index=(0,)))
+            inits.append(whole)
+            params.append(_named(stack, fresh(stack.array)))
+        with builder.block() as rows:
+            for stack, param in zip(found.values(), params):
+                place = loop.position if stack.head is None else add(loop.position, 1)
+                item = loop.stack_yields[loop.stacked.index(_tape_of(found, stack))]
+                yields.append(_named(stack, set_item(param, item, place, index=(("op", 0),))))
+    carries, kept = loop.carries, [tape not in found for tape in loop.stacked]
+    lead = loop.body.params[: len(loop.body.params) - len(loop.carry_params) - len(loop.reads)]
+    body = Region(
+        (*lead, *loop.carry_params, *params, *loop.read_params),
+        (*loop.body.ops, *rows),
+        (*loop.carry_yields, *yields, *_chosen(loop.stack_yields, kept),
+         *loop.body.yields[carries + len(kept) :]),
+    )  # fmt: skip
+    results = (*loop.carried, *(_named(each, each.array) for each in found.values()),
+               *_chosen(loop.stacked, kept), loop.count)  # fmt: skip
+    made = replace(
+        op, operands=(*loop.bounds, *loop.inits, *inits, *loop.reads), results=results,
+        attrs={**op.attrs, "carries": carries + len(found)}, regions=(*op.regions[:-1], body),
+    )  # fmt: skip
+    return [*builder.ops, made]
+
+
+def _tape_of(found: Mapping[Value, _Stack], stack: _Stack) -> Value:
+    return next(tape for tape, each in found.items() if each is stack)
+
+
+def _named(stack: _Stack, value: Value) -> Value:
+    value.name = stack.name
+    return value
+
+
+def _chosen(values: Sequence[AnyOperand], kept: Sequence[bool]) -> list:
+    return [value for value, keep in zip(values, kept) if keep]

@@ -1,0 +1,92 @@
+"""Tapes that are arrays: filled where they stand, right in every order, and lists otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler import Tensor, gradient_source, ops, vmap
+from autodiff_compiler.analysis import trips
+from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.passes.stacks import stacks
+from autodiff_compiler.testing import check_grads
+
+RANDOM = np.random.default_rng(8)
+
+
+def steps(x: Any, w: Any) -> Any:
+    h = x[0]
+    for k in range(3):
+        h = ops.tanh(ops.matmul(h, w)) * x[k] + h
+    return ops.sum(h * h)
+
+
+def nested(x: Any, w: Any) -> Any:
+    h = x[0]
+    for k in range(2):
+        v = h
+        for _ in range(3):
+            v = ops.sin(v) * w[0] + v * x[k]
+        h = ops.exp(-v * v) + h
+    return ops.sum(h)
+
+
+X, W = (RANDOM.normal(size=shape) * 0.5 for shape in ((3, 2, 4), (4, 4)))
+
+
+@pytest.mark.parametrize("function", [steps, nested])
+def test_gradients_of_two_orders(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
+    check_grads(function, (X, W))
+
+
+def test_a_batch_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
+    many = np.stack([X, X[::-1], -X])
+    check_grads(lambda x, w: ops.sum(vmap(steps, (0, None))(x, w)), (many, W), order=1)
+
+
+def test_a_long_tape_is_never_copied() -> None:
+    x, w = (Tensor(a.astype(np.float32)) for a in (np.ones((64, 32, 128)), np.ones((128, 128))))
+
+    def net(x: Any, w: Any) -> Any:
+        h = x[0]
+        for k in range(64):
+            h = ops.tanh(ops.matmul(h, w) + k)
+        return ops.sum(h)
+
+    text = gradient_source(net, x, w, get_all=True)
+    assert "np.stack" not in text and "append" not in text
+    assert "h_tape[k + 1] = h" in text and "h_tape = np.empty((65, 32, 128)" in text
+
+
+LOOP = """\
+func @f(%x: f32[4]) -> ({type}) {{
+  %y: f32[4], %t: list[f32[4]], %n: int = for %p, %k in (0, 3, 1) carry (%c: f32[4] = %x) {{
+    %u: f32[4] = sin %c
+    yield carry %u stack %u
+  }}
+  {lines}
+  return %r
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type", "lines"),
+    [
+        ("f32[4,4]", "%o: list[f32[4]] = make_list %y\n"
+                     "  %l: list[f32[4]] = list_join %o, %t\n"
+                     "  %r: f32[4,4] = stack_rows %l {length=4}"),
+        ("(f32[3,4], list[f32[4]])", "%a: f32[3,4] = stack_rows %t {length=3}\n"
+                                     "  %r: (f32[3,4], list[f32[4]]) = make_tuple %a, %t"),
+    ],
+    ids=["what it begins with comes last", "read as a list too"],
+)  # fmt: skip
+def test_what_must_stay_a_list(type: str, lines: str) -> None:
+    function = parse_function(LOOP.format(type=type, lines=lines))
+    assert stacks(function) is function
+    assert "empty" not in print_function(function)
