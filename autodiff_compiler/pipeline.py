@@ -188,7 +188,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     if request.tangent:
         halves = (_returning(tangent_function(primal, wrt, [output]), [0, *writes, -1]),)
     elif not request.differentiates:
-        halves = (replace(primal, role="forward"),)
+        halves = (replace(primal, role="value"),)
     else:
         if request.sens == "given" and not carries_cotangent(type_of(primal.returns[output])):
             raise CallError(

@@ -149,7 +149,7 @@ class _Writes:
         self.foreign = self.all(body.params)
         self.region(body)
         for value in body.yields:
-            if isinstance(value, Value) and value.name != "residuals":
+            if isinstance(value, Value) and value is not self.function.residuals:
                 kept = self.where[value] & frozenset().union(*self.lent.values())
                 self.demand(not kept, f"{value} is returned in memory that is only lent")
 

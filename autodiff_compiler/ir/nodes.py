@@ -156,7 +156,8 @@ class Function:
     name    the printed name of the primal (``net``), or of a half (``net_backward``).
     title   what the user calls it: ``Net.construct``.
     order   how many sweeps, of either kind, made it: 0 for the user's own text.
-    role    'primal', 'forward', 'backward', 'gradient' (both halves in one body) or 'tangent'.
+    role    'primal', 'value' (that is wanted alone), 'forward', 'backward', 'gradient' (both halves
+            in one body) or 'tangent'.
     """
 
     name: str
@@ -173,6 +174,11 @@ class Function:
     @property
     def returns(self) -> tuple[AnyOperand, ...]:
         return self.body.yields
+
+    @property
+    def residuals(self) -> AnyOperand:
+        """What a forward half returns last: the tuple that its backward is given. Else None."""
+        return self.returns[-1] if self.role == "forward" else None
 
     def callees(self) -> list[Function]:
         """Every function reachable by calls and rules, callees before callers, each once."""

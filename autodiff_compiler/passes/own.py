@@ -68,7 +68,7 @@ def own_results(function: Function) -> Function:
         span = NOWHERE if maker is None or maker.name == "item" else maker.span
         with builder, builder.at(span):
             made = copy(operand)
-        if function.role == "forward":
+        if function.role in ("value", "forward"):
             made.name, made.given = operand.name, operand.given
         else:
             made.name = ""

@@ -73,8 +73,8 @@ def reuse(function: Function, lends: bool = True) -> Reused:
     if not any(size_of(value.type) >= LARGE for op in body.walk() for value in op.results):
         return Reused(function)
     memory = _Memory(cells(body), lends)
-    residuals = [v for v in function.returns if isinstance(v, Value) and v.name == "residuals"]
-    plan = _Plan(memory, body, residuals if lends else ())
+    kept = [function.residuals] if lends and isinstance(function.residuals, Value) else []
+    plan = _Plan(memory, body, kept)
     body = plan.rewritten()
     work = tuple((block, type_) for block, type_ in memory.buffers)
     if body is function.body:

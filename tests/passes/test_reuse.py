@@ -137,6 +137,23 @@ def test_results_live_on_when_the_memory_is_used_again():
         np.testing.assert_allclose(d_x.asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
 
 
+def test_the_names_of_the_generated_text_are_free_to_use():
+    """A result called ``residuals`` is the user's, not what is kept for backward."""
+
+    def named(work, buffer):
+        a = ops.exp(work) * 2.0
+        residuals = a * buffer
+        return residuals
+
+    function, (x, y) = ms.value_and_grad(named, (0, 1)), arrays(2)
+    value, (d_work, d_buffer) = function(Tensor(x), Tensor(y))
+    function(Tensor(y), Tensor(x))
+    for got, want in (
+        (value, 2 * np.exp(x) * y), (d_work, 2 * np.exp(x) * y), (d_buffer, 2 * np.exp(x))
+    ):  # fmt: skip
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5)
+
+
 def test_threads_have_arrays_of_their_own():
     gradient, inputs = ms.grad(chain), arrays(8)
     wrong: list[int] = []
