@@ -65,10 +65,6 @@ class Access(Subscripts):
             items.extend(self.sequence(value) if isinstance(node, gast.Starred) else [value])
         return items
 
-    def sequence(self, value: Any) -> list[Any]:
-        """Everything an iterable yields, where that is known while compiling."""
-        raise NotImplementedError
-
     def eval_Tuple(self, node: Any) -> Any:
         return tuple(self._items(node.elts))
 
@@ -189,7 +185,7 @@ class Access(Subscripts):
         if isinstance(owner, Above) or isinstance(owner, Ref) and owner.kind == "object":
             return self.object_attribute(owner, name)
         if isinstance(owner, Ref):
-            kind = {"list": list, "dict": dict}[owner.kind]
+            kind = {"list": list, "dict": dict}.get(owner.kind, object)
             if not hasattr(kind, name):
                 raise self.fail(
                     UnknownAttribute, f"a {owner.kind} has no attribute '{name}'",

@@ -1,4 +1,4 @@
-"""Python's built-in functions on compile-time values, and the methods of lists and dicts.
+"""Python's built-in functions on compile-time values.
 
 One table, ``BUILTINS``: each entry takes the lowering and the arguments.
 """
@@ -6,6 +6,7 @@ One table, ``BUILTINS``: each entry takes the lowering and the arguments.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,11 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.access import Access
+from autodiff_compiler.frontend.arithmetic import BINARY
+from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
+from autodiff_compiler.frontend.iterators import ITERATORS
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.values import (
-    HeapMethod,
     Iteration,
     Partial,
     Ref,
@@ -244,8 +247,30 @@ def _type(low: Access, value: Any) -> Any:
     if isinstance(value, Value):
         return _kinds_of(low, value)[0]
     if isinstance(value, Ref):
-        return {"list": list, "dict": dict}.get(value.kind) or low.state.heap[value]["__class__"]
+        kinds = {"list": list, "dict": dict, "iterator": type(iter(()))}
+        return kinds.get(value.kind) or low.state.heap[value]["__class__"]
     return type(value)
+
+
+def _binary(sign: str) -> Callable[..., Any]:
+    return lambda low, left, right: low.binary(sign, left, right)
+
+
+def _comparison(sign: str) -> Callable[..., Any]:
+    return lambda low, left, right: low.compare(sign, left, right)
+
+
+def _round(low: Access, value: Any, digits: Any = None) -> Any:
+    if not isinstance(value, Value):
+        return round(value, digits)
+    if digits is not None:
+        raise low.fail(
+            UnsupportedSyntax,
+            "round() to decimal places cannot be compiled for a run-time value",
+            "scale it: round(x * 10) / 10",
+        )
+    low.one_element(value, "round()")
+    return numbers.to_number(elementwise.round(value), kind="int")
 
 
 def _unchanged(function: Any) -> Any:
@@ -288,23 +313,12 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     filter: _filter,
     functools.partial: lambda low, function, *args, **kwargs: Partial(function, args, kwargs),
     print: _print,
+    round: _round,
+    **{function: _binary(sign) for sign, function in BINARY.items()},
+    **{function: _comparison(sign) for sign, function in STATIC_COMPARE.items()},
+    operator.neg: lambda low, value: -value,
+    **ITERATORS,
 }
-
-
-def heap_method(
-    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
-    """``l.append(x)``, ``d.items()`` and so on, on the heap's present contents."""
-    try:
-        return _heap_method(low, method, args, kwargs)
-    except CompileError:
-        raise
-    except (LookupError, TypeError, ValueError) as error:
-        raise low.fail(
-            DTypeError,
-            f"the {method.ref.kind} method '{method.name}' fails: {error}",
-            "make sure that what it takes is there",
-        ).meaning(error) from None
 
 
 def built_in(low: Access, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -317,68 +331,3 @@ def built_in(low: Access, callee: Any, args: Sequence[Any], kwargs: Mapping[str,
         told = low.translate(error, f"{callee.__name__}() fails", callee)
         known = not any(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
         raise (told.meaning(error) if known else told) from None
-
-
-def _heap_method(
-    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
-    if method.ref.kind == "list" and method.name == "sort":
-        low.state.heap[method.ref] = low.state.heap[_sorted(low, method.ref, *args, **kwargs)]
-        return None
-    if kwargs and method.name != "update":
-        raise TypeError(f"{method.name}() takes no keyword arguments")
-    contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref
-    if lists.is_long(contents):
-        return lists.method(low, ref, method.name, args)
-    takes_any = method.name in ("append", "extend", "update")
-    known = [] if takes_any else [low.static(arg, "a position or key") for arg in args[:1]]
-    if ref.kind == "list":
-        items = list(contents)
-        compares = method.name in ("index", "count", "remove")
-        if compares and any(isinstance(item, Value) for item in items):
-            raise low.fail(
-                UnsupportedSyntax,
-                f"the list method '{method.name}' compares run-time values",
-                "keep the position in a variable",
-            )
-        if method.name in ("append", "extend", "insert", "pop", "reverse", "clear", "remove"):
-            result = None
-            if method.name == "append":
-                items.append(args[0])
-            elif method.name == "extend":
-                added = heap[args[0]] if isinstance(args[0], Ref) else args[0]
-                if lists.is_long(added):
-                    heap[ref] = lists.demanded(low, lists.joined(low, contents, added))
-                    return None
-                items.extend(low.sequence(added))
-            else:
-                result = getattr(items, method.name)(*(known + list(args[1:])))
-            heap[ref] = tuple(items)
-            return result
-        if compares:
-            return getattr(items, method.name)(*known)
-        if method.name == "copy":
-            return low.new_list(items)
-    if ref.kind == "dict":
-        if method.name in ("items", "keys", "values"):
-            return tuple(getattr(contents, method.name)())
-        if method.name == "get":
-            return contents.get(known[0], *args[1:])
-        if method.name == "copy":
-            return low.allocate("dict", dict(contents))
-        if method.name in ("update", "pop", "setdefault", "clear"):
-            changed = dict(contents)
-            if method.name == "update":
-                for source in (*args, kwargs):
-                    source = low.contents(source)
-                    changed.update(source if isinstance(source, dict) else low.sequence(source))
-                result = None
-            else:
-                result = getattr(changed, method.name)(*(known + list(args[1:])))
-            heap[ref] = changed
-            return result
-    raise low.fail(
-        UnsupportedSyntax,
-        f"the {ref.kind} method '{method.name}' cannot be compiled",
-        f"build the {ref.kind} with literals, indexing and append",
-    )

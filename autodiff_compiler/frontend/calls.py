@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +19,8 @@ from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in, heap_method
+from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
+from autodiff_compiler.frontend.heap_methods import heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
@@ -146,6 +148,9 @@ class Calls(Outside):
             return self.call_now(callee, args, kwargs)
         if (callee is Tensor or callee is tensor) and args and isinstance(args[0], Value):
             return self._tensor_of(*args, **kwargs)
+        if isinstance(callee, (operator.itemgetter, operator.attrgetter)):
+            found = [self._got(callee, key, *args) for key in callee.__reduce__()[1]]
+            return found[0] if len(found) == 1 else tuple(found)
         if _is_of_named_tuple(callee):
             return callee(*args, **kwargs)  # its items are compile-time values
         if self.keeps_less(callee):
@@ -163,6 +168,12 @@ class Calls(Outside):
         if isinstance(inspect.getattr_static(type(callee), "__call__", None), types.FunctionType):
             return self.call(self.attribute(callee, "__call__"), args, kwargs)
         return self.call_now(callee, args, kwargs)
+
+    def _got(self, getter: Any, key: Any, thing: Any) -> Any:
+        """What ``itemgetter`` or ``attrgetter`` gets."""
+        if isinstance(getter, operator.itemgetter):
+            return self.subscript(thing, key)
+        return functools.reduce(self.attribute, key.split("."), thing)
 
     @staticmethod
     def _tensor_of(value: Value, dtype: Any = None) -> Value:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import gast
+
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.arithmetic import Arithmetic
 from autodiff_compiler.frontend.values import NUMBERS, Ref, same
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import STR
@@ -20,25 +22,32 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
 
 
-class Comparisons(Expressions):
-    """Adds comparisons to ``Expressions``."""
+class Comparisons(Arithmetic):
+    """Adds comparisons to ``Arithmetic``."""
 
     def eval_Compare(self, node: Any) -> Any:
-        left = self.evaluate(node.left)
-        outcome: Any = True
-        for sign, right_node in zip(node.ops, node.comparators):
-            right = self.evaluate(right_node)
-            found = self.compare(type(sign).__name__, left, right)
-            if outcome is True:
-                outcome = found
-            elif isinstance(outcome, bool):
-                return False
-            elif isinstance(found, bool):
-                outcome = outcome if found else False
-            else:
-                outcome = compare.logical_and(outcome, found)
-            left = right
-        return outcome
+        return self._chain(self.evaluate(node.left), node.ops, node.comparators)
+
+    def _chain(self, left: Any, signs: Sequence[Any], nodes: Sequence[Any]) -> Any:
+        """``left < one < other``; what comes after a comparison that fails is not evaluated, if
+        anything could tell."""
+        right = self.evaluate(nodes[0])
+        found = self.compare(type(signs[0]).__name__, left, right)
+        if len(nodes) == 1:
+            return found
+
+        def rest() -> Any:
+            return self._chain(right, signs[1:], nodes[1:])
+
+        if isinstance(found, Value) and not any(map(_acts, nodes[1:])):
+            others = rest()
+            if isinstance(others, Value):
+                return compare.logical_and(found, others)
+            return found if others else False
+        truth = self.truth(found)
+        if isinstance(truth, bool):
+            return rest() if truth else found
+        return self.choose(truth, rest, lambda: found)
 
     def compare(self, sign: str, left: Any, right: Any) -> Any:
         """One comparison; identity, membership and equality of known things are known."""
@@ -118,6 +127,11 @@ class Comparisons(Expressions):
             if isinstance(found, Value):
                 outcome = found if outcome is True else compare.logical_and(outcome, found)
         return outcome
+
+
+def _acts(node: Any) -> bool:
+    """Whether evaluating an expression may do more than compute."""
+    return any(isinstance(part, (gast.Call, gast.NamedExpr)) for part in gast.walk(node))
 
 
 def is_text(value: Any) -> bool:

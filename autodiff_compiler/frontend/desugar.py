@@ -152,8 +152,6 @@ class _Rewriter:
             rest = list(block[number + 1 :])
             if isinstance(stmt, EXITS):
                 return done + self.leave(stmt, place)
-            if isinstance(stmt, gast.Raise):
-                return [*done, stmt]
             if isinstance(stmt, gast.If) and exits_of([stmt]):
                 return done + self.branch(stmt, rest, place)
             if isinstance(stmt, LOOPS):
@@ -300,8 +298,7 @@ class _Rewriter:
             with handlers:
                 if low:
                     raise ValueError(x)
-                else:
-                    x = x * 2
+                x = x * 2
             if caught:
                 x = 0
             return x
@@ -321,7 +318,7 @@ class _Rewriter:
         (left,) = stmt.ways
         late = place.flags(exits_of(stmt.finalbody))
         done += self.block(stmt.finalbody, place)
-        if ends and kinds - {gast.Raise} == {gast.Return} and not place.returned:
+        if ends and kinds == {gast.Return} and not place.returned:
             after = [make.placed(stmt, gast.Return(make.guarded(inner.result, stmt)))]
         else:
             after = self.resume(kinds, place, inner, rest, stmt)

@@ -34,17 +34,14 @@ class Place:
 
 
 def exits_of(block: Sequence[gast.stmt]) -> Exits:
-    """The kinds of exit by which ``block`` may be left early. Among them is a ``raise`` in the body
-    of a ``try``: what follows an ``if`` that may raise moves into its other branch."""
+    """The kinds of exit by which ``block`` may be left early."""
     kinds: Exits = set()
     for stmt in block:
-        if isinstance(stmt, gast.Raise) and getattr(stmt, "thrown", False):
-            kinds.add(gast.Raise)
-        elif isinstance(stmt, EXITS):
+        if isinstance(stmt, EXITS):
             kinds.add(type(stmt))
         elif isinstance(stmt, gast.Try):
             parts = (*(part.body for part in stmt.handlers), stmt.orelse, stmt.finalbody)
-            kinds |= (exits_of(stmt.body) - {gast.Raise}).union(*map(exits_of, parts))
+            kinds |= exits_of(stmt.body).union(*map(exits_of, parts))
         elif isinstance(stmt, gast.If):
             kinds |= exits_of(stmt.body) | exits_of(stmt.orelse)
         elif isinstance(stmt, LOOPS):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gast
@@ -17,7 +15,6 @@ from autodiff_compiler.errors import (
     UnknownName,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.complaints import translated
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lists import is_long
@@ -41,20 +38,10 @@ from autodiff_compiler.frontend.values import (
     pack,
 )
 from autodiff_compiler.ir.nodes import Region, Value, type_of
-from autodiff_compiler.ir.types import INT, ArrayType, ListType
+from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import compare, containers, effects
 from autodiff_compiler.operators.control import is_unset
 from autodiff_compiler.span import NOWHERE, Span
-
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
-    "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
-    "MatMult": operator.matmul, "BitAnd": operator.and_, "BitOr": operator.or_,
-    "BitXor": operator.xor, "LShift": operator.lshift, "RShift": operator.rshift,
-}  # fmt: skip
-UNARY: dict[str, Callable[[Any], Any]] = {
-    "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,
-}  # fmt: skip
 
 
 class Expressions(Stepping):
@@ -200,77 +187,7 @@ class Expressions(Stepping):
             value.name, value.given = name, True
         self.state.names[name] = value
 
-    # ---- arithmetic
-
-    def eval_BinOp(self, node: Any) -> Any:
-        left, right = self.evaluate_all((node.left, node.right))
-        if getattr(node, "augmented", False) and isinstance(left, Ref):
-            # a list is extended in place: every name that holds it sees that
-            grown = self.state.heap[self._heap_binary(type(node.op).__name__, left, right)]
-            self.state.heap[left] = grown
-            return left
-        return self.binary(type(node.op).__name__, left, right)
-
-    def binary(self, sign: str, left: Any, right: Any) -> Any:
-        """``left sign right`` for compile-time values."""
-        if isinstance(left, Ref) or isinstance(right, Ref):
-            return self._heap_binary(sign, left, right)
-        with self.dividing(sign, left, right):
-            try:
-                return BINARY[sign](left, right)
-            except CompileError:
-                raise
-            except Exception as error:
-                told = self.translate(error, "this operation fails")
-                known = not isinstance(left, Value) and not isinstance(right, Value)
-                raise (told.meaning(error) if known else told) from None
-
-    def dividing(self, sign: str, left: Any, right: Any) -> AbstractContextManager[None]:
-        """Inside, numbers are divided, which may fail."""
-        raise NotImplementedError
-
-    def _heap_binary(self, sign: str, left: Any, right: Any) -> Any:
-        name = BINARY[sign].__name__.strip("_")
-        for thing, other, side in ((left, right, ""), (right, left, "r")):
-            method = self.special(thing, f"__{side}{name}__")
-            if method is not None:
-                return self.call(method, (other,), {})
-        one, two = (self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right))
-        if sign == "Add" and isinstance(one, tuple) and isinstance(two, tuple):
-            return self.new_list(one + two)
-        if sign == "Add" and all(is_long(side) or isinstance(side, tuple) for side in (one, two)):
-            joined = lists.joined(self, one, two)
-            if joined is not None:
-                return self.allocate("list", joined)
-        if sign == "Mult" and isinstance(one, int):
-            one, two = two, one
-        if sign == "Mult" and isinstance(one, tuple) and isinstance(two, int):
-            long = lists.repeated(self, one, two) if len(one) * two > lists.LONGEST else None
-            return self.allocate("list", one * two if long is None else long)
-        if sign == "Mult" and (is_long(one) or isinstance(one, tuple)) and self._counts(two):
-            long = lists.repeated(self, one, two)
-            if long is not None:
-                return self.allocate("list", long)
-            self.static(two, "the length of this list")
-        raise self.fail(
-            DTypeError, f"a list or dict cannot take part in '{sign}'",
-            "make a Tensor of it first, with ops.stack",
-        )  # fmt: skip
-
-    @staticmethod
-    def _counts(thing: Any) -> bool:
-        """Whether a list can be repeated so many times."""
-        whole = "int" in (getattr(thing, "dtype_name", None) or str(getattr(thing, "type", "")))
-        single = not isinstance(getattr(thing, "type", INT), ArrayType) or thing.type.shape == ()
-        return isinstance(thing, (int, Value)) and whole and single
-
-    def eval_UnaryOp(self, node: Any) -> Any:
-        value = self.evaluate(node.operand)
-        sign = type(node.op).__name__
-        if sign == "Not":
-            truth = self.truth(value)
-            return not truth if isinstance(truth, bool) else compare.logical_not(truth)
-        return UNARY[sign](value)
+    # ---- truth and choice
 
     def truth(self, value: Any) -> Any:
         """``bool(value)``: a bool known now, or a value that is one at run time."""

@@ -240,6 +240,18 @@ def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
     return [item(low, owner, at) for at in range(count)]
 
 
+def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
+    """The first and the last items of a list, and between them the list of the others."""
+    test = compare.less(containers.list_length(owner), head + tail)
+    with low.builder.block() as ops:
+        message = f"at least {head + tail} values are to be unpacked, and the list has fewer"
+        low.builder.make(effects.fail, (message,), {"error": "ValueError"})
+    low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
+    middle = low.allocate("list", part(low, owner, slice(head, -tail or None)))
+    ends = [item(low, owner, at) for at in (*range(head), *range(-tail, 0))]
+    return [*ends[:head], middle, *ends[head:]]
+
+
 def total(low: Any, owner: Value, start: Any) -> Any:
     """``sum(owner, start)``, None where items may differ in shape."""
     type_ = lists.item_of(owner.type)

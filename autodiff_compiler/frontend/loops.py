@@ -19,6 +19,7 @@ import gast
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.carried import Carried, Key, Walk
+from autodiff_compiler.frontend.iterators import flows, is_iterator, taken, used_up
 from autodiff_compiler.frontend.lists import GROWING, is_long, kept, reversed_list, told
 from autodiff_compiler.frontend.meeting import list_type
 from autodiff_compiler.frontend.rolling import Rollable, Trial
@@ -46,7 +47,10 @@ class Loops(Rollable):
 
     def exec_For(self, node: Any) -> None:
         span = self.source.span(node)
-        iterable = self.evaluate(node.iter)
+        iterable = self._iterated(self.evaluate(node.iter))
+        if flows(iterable):
+            self._unroll(node, self._live(iterable))
+            return
         walk = self.walk(iterable)
         if isinstance(walk, list):
             self._unroll(node, self._live(iterable))
@@ -67,7 +71,10 @@ class Loops(Rollable):
             return CannotRoll("this loop cannot be written out")
         grown = self._grown(node)
         reason = self._try(node, walk, grown)
-        return self._try(node, walk, {}) if reason is not None and grown else reason
+        if reason is None or not grown:
+            return reason
+        other = self._try(node, walk, {})
+        return other and (reason if isinstance(reason, CannotRoll) and reason.problems else other)
 
     def _grown(self, node: Any) -> dict[Key, Carried]:
         """The lists whose length the body changes, as far as its text tells."""
@@ -93,6 +100,8 @@ class Loops(Rollable):
             writes = len(self.world.memory.writes)
             with self.builder.at(self.source.span(node)), self.builder.block() as ops:
                 self._roll(node, walk, grown)
+                if grown and len(self.world.problems) > told:
+                    raise CannotRoll(problems=self.world.problems[told:])
                 self._refuse_writes(walk, self.world.memory.writes[writes:])
         except (NeedStatic, CannotRoll) as reason:
             del self.world.problems[told:]
@@ -120,6 +129,8 @@ class Loops(Rollable):
         if isinstance(reason, NeedStatic):
             cause = f"{reason.purpose} must be known while compiling, but depends on this loop"
             return DTypeError(cause, "loop over a range that is known while compiling", reason.span)
+        if isinstance(reason, CannotRoll) and reason.problems:
+            return reason.problems[0].kind(problems=reason.problems)
         return DTypeError(str(reason), "keep the structure of what the loop changes", span)
 
     def exec_While(self, node: Any) -> None:
@@ -170,6 +181,8 @@ class Loops(Rollable):
         return self.sequence(iterable)
 
     def is_loop(self, iterable: Any) -> bool:
+        if flows(iterable):
+            return False
         with self.builder.block():  # what it computes is thrown away
             walk = self.walk(iterable)
         return isinstance(walk, Walk) and (walk.size is None or walk.size > WRITTEN_OUT)
@@ -239,6 +252,9 @@ class Loops(Rollable):
 
     def sequence(self, value: Any) -> list[Any]:
         """Everything an iterable yields, where that is known while compiling."""
+        value = self._iterated(value)
+        if flows(value):
+            return list(self._live(value))
         if isinstance(value, Iteration):
             parts = [self.sequence(source) for source in value.sources]
             if value.kind == "enumerate":
@@ -266,8 +282,18 @@ class Loops(Rollable):
         except TypeError as error:
             raise self.translate(error, "this cannot be iterated over") from None
 
+    def _iterated(self, value: Any) -> Any:
+        """What an object that this text made is gone through by."""
+        method = self.special(value, "__iter__")
+        if method is not None:
+            return self.call(method, (), {})
+        return used_up(self, value) if isinstance(value, Iterator) else value
+
     def _live(self, value: Any) -> Iterator[Any]:
         """As ``sequence``, but item after item: the loop's body may change the list."""
+        if is_iterator(value):
+            yield from taken(self, value)
+            return
         if isinstance(value, Iteration) and value.kind == "enumerate":
             yield from enumerate(self._live(value.sources[0]), value.start)
         elif isinstance(value, Iteration) and value.kind == "zip":

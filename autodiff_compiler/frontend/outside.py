@@ -13,13 +13,14 @@ import functools
 import logging
 import types
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend import iterators
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.keeping import Keeping
 from autodiff_compiler.frontend.lists import is_long
@@ -87,7 +88,7 @@ class Outside(Keeping):
             contents = self.state.heap[arg] if lists_go else self.contents(arg)
             if is_long(contents):
                 return contents
-            if arg.kind == "list":
+            if arg.kind in ("list", "iterator"):
                 return [self.plain(item) for item in contents]
             return {key: self.plain(item) for key, item in contents.items()}
         if type(arg) is tuple:
@@ -149,6 +150,8 @@ class Outside(Keeping):
                 self._instead_of(callee, name),
             )
         result = self.macro(callee, args, kwargs)
+        if isinstance(result, Iterator):
+            return iterators.made(self, result)
         made = self.original(result) if isinstance(result, Value) and is_numpy(callee) else None
         if isinstance(made, np.ndarray) and made.flags.writeable:
             self.world.made[id(made)] = made
@@ -168,6 +171,9 @@ class Outside(Keeping):
                 "this context would be entered while compiling, and not when the text runs",
                 "put the 'with' around the call",
             )
+        if any(callee is endless for endless in iterators.ENDLESS):
+            cure = "loop over a range, or write 'while True'"
+            raise self.fail(UnsupportedSyntax, f"'{name}' goes on for ever", cure)
         found = REFUSED.get(callee) if is_hashable(callee) else None
         if found is None and _is_changeful(callee):
             found = _ONCE

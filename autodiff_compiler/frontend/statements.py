@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
@@ -11,8 +11,9 @@ import numpy as np
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
-from autodiff_compiler.frontend import lists
+from autodiff_compiler.frontend import iterators, lists, make
 from autodiff_compiler.frontend.branches import Raised, Returned
+from autodiff_compiler.frontend.exits import leaves as ends
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.stepping import Thrown
@@ -40,26 +41,38 @@ class Statements(Raising):
 
     def block(self, statements: Sequence[Any]) -> Any:
         for number, statement in enumerate(statements):
+            if self.handlers:
+                return self._before(statement, statements[number + 1 :])
             outcome = self.execute(statement)
             if isinstance(outcome, (Returned, Raised, Thrown)):
                 return outcome
-            if self.left() is not False:
-                return self._rest(statements[number + 1 :])
         return None
 
-    def _rest(self, statements: Sequence[Any]) -> Any:
-        """As ``block``, where nothing was thrown before."""
-        return self.unless_left(lambda: self.block(statements)) if statements else None
+    def _before(self, statement: Any, rest: Sequence[Any]) -> Any:
+        """Lowers a statement and the rest of its block, which is not reached from where something
+        was thrown."""
+        if isinstance(statement, gast.If):
+            statement, rest = _with_rest(statement, rest)
+        waiting = [rest] if rest else []
 
-    def execute(self, node: Any) -> Any:
+        def go_on(outcome: Any) -> Any:
+            if outcome is not None or not waiting:
+                return outcome
+            statements = waiting.pop()
+            return self.unless_left(lambda: self.block(statements))
+
+        return go_on(self.execute(statement, go_on))
+
+    def execute(self, node: Any, then: Callable[[Any], Any] = lambda outcome: outcome) -> Any:
         """Lowers a statement. A problem is kept, what the statement sets is poisoned, and the
-        lowering goes on, to find the other problems."""
+        lowering goes on, to find the other problems. If the statement is left from its middle, what
+        follows it (``then``) stands where it ends."""
         told = len(self.world.problems)
         try:
             with self.builder.at(self.source.span(node)):
                 try:
                     execute = getattr(self, f"exec_{type(node).__name__}")
-                    return self.stepwise(lambda: execute(node))
+                    return self.stepwise(lambda: execute(node), then)
                 except CompileError as error:
                     if self.thrown_by(self.builder.placed(error)):
                         return Thrown()
@@ -174,6 +187,8 @@ class Statements(Raising):
         if augmented:
             with self.builder.at(self.source.span(node)):
                 value = self._augmented(old, value)
+        if isinstance(node.value, gast.GeneratorExp) and isinstance(value, tuple):
+            value = iterators.made(self, value)
         for target in node.targets:
             self.assign(target, value)
 
@@ -231,6 +246,11 @@ class Statements(Raising):
         contents = self.state.heap[value] if isinstance(value, Ref) else value
         if lists.is_long(contents) and not stars:
             items = lists.unpacked_to(self, contents, want)
+        elif lists.is_long(contents):
+            items = lists.unpacked_around(self, contents, stars[0], want - stars[0] - 1)
+            for part, item in zip(target.elts, items):
+                self.assign(part, item)
+            return
         else:
             items = self.sequence(value)
         if len(items) != want if not stars else len(items) < want - 1:
@@ -352,6 +372,18 @@ class Statements(Raising):
                         "is written to",
                         "write into the tensor itself, or make a copy of the view first",
                     )
+
+
+def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """If a branch of an ``if`` raises, what follows it is the rest of the other branch."""
+    body, orelse = statement.body, statement.orelse
+    if ends(body):
+        orelse = [*orelse, *rest]
+    elif ends(orelse):
+        body = [*body, *rest]
+    else:
+        return statement, rest
+    return make.placed(statement, gast.If(statement.test, body, orelse)), ()
 
 
 def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:

@@ -16,6 +16,7 @@ from typing import Any
 
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.memory import refuse_spoilt
+from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.trying import Way
 from autodiff_compiler.frontend.values import Ref, State
 from autodiff_compiler.ir.build import Builder
@@ -101,7 +102,7 @@ class Stepping:
     def calm(self) -> None:
         """From here on nothing was thrown, as is known."""
         for handler in self.handlers:
-            self.state.heap[handler.flag] = False
+            self.state.heap |= {handler.flag: False, handler.thrown: MISSING}
 
     @contextmanager
     def under(self, handlers: tuple[Handler, ...]) -> Iterator[None]:
@@ -145,22 +146,28 @@ class Stepping:
         del self._done[begun : self._met]
         self._met = begun
 
-    def stepwise(self, evaluate: Callable[[], Any]) -> Any:
-        """``evaluate()``; what follows something that may be thrown stands in a branch."""
+    def stepwise(
+        self, evaluate: Callable[[], Any], then: Callable[[Any], Any] = lambda value: value
+    ) -> Any:
+        """``evaluate()``; what follows something that may be thrown stands in a branch. Where there
+        is such a branch, that goes on with ``then`` of the value."""
         if not self.handlers:
             return evaluate()
         before = self._done, self._met
+        done: list[tuple[Any, Any, int]] = []
+
+        def steps(first: bool) -> Any:
+            self._done, self._met = done, 0
+            try:
+                value = evaluate()
+            except Interrupted:
+                return self.unless_left(lambda: steps(False))
+            return value if first else then(value)
+
         try:
-            return self._steps(evaluate, [])
+            return steps(True)
         finally:
             self._done, self._met = before
-
-    def _steps(self, evaluate: Callable[[], Any], done: list[tuple[Any, Any, int]]) -> Any:
-        self._done, self._met = done, 0
-        try:
-            return evaluate()
-        except Interrupted:
-            return self.unless_left(lambda: self._steps(evaluate, done))
 
     def at_once(self, evaluate: Callable[[], Any], what: str, cure: str) -> Any:
         """``evaluate()``, which must not be left from its middle."""

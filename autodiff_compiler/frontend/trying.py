@@ -63,9 +63,9 @@ class Again(gast.Raise):
 
 
 def with_ways(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with the ways of its handlers known (``ways``), every ``raise`` that stands in the
-    body of a ``try`` marked (``thrown``), and those that raise again an ``Again``; changes it."""
-    tree.body = _Ways().block(tree.body, False, None)
+    """``tree`` with the ways of its handlers known (``ways``), and an ``Again`` for every ``raise``
+    that raises again; changes it."""
+    tree.body = _Ways().block(tree.body, None)
     return tree
 
 
@@ -125,32 +125,29 @@ def _inside(node: gast.AST) -> Iterator[gast.AST]:
 class _Ways:
     """Finds the handlers of one tree."""
 
-    def block(self, block: Sequence[Any], tried: bool, caught: Any) -> list[Any]:
-        """``block`` in the body of a ``try``, if it is ``tried``, and in the handler ``caught``: a
-        way and its variable."""
-        return [self.statement(stmt, tried, caught) for stmt in block]
+    def block(self, block: Sequence[Any], caught: Any) -> list[Any]:
+        """``block`` in the handler ``caught``: a way and its variable."""
+        return [self.statement(stmt, caught) for stmt in block]
 
-    def statement(self, stmt: Any, tried: bool, caught: Any) -> Any:
+    def statement(self, stmt: Any, caught: Any) -> Any:
         if isinstance(stmt, gast.FunctionDef):
-            stmt.body = self.block(stmt.body, False, None)
+            stmt.body = self.block(stmt.body, None)
         elif isinstance(stmt, (gast.If, gast.For, gast.While, gast.With)):
-            stmt.body = self.block(stmt.body, tried, caught)
+            stmt.body = self.block(stmt.body, caught)
             if not isinstance(stmt, gast.With):
-                stmt.orelse = self.block(stmt.orelse, tried, caught)
+                stmt.orelse = self.block(stmt.orelse, caught)
         elif isinstance(stmt, gast.Raise):
-            stmt.thrown = tried
             if caught is not None and (stmt.exc is None or _is(stmt.exc, caught[1])):
-                stmt = Again(caught[0], stmt)
-                stmt.thrown = tried
+                return Again(caught[0], stmt)
         elif isinstance(stmt, gast.Try):
             if stmt.finalbody and stmt.handlers:
                 inner = gast.Try(stmt.body, stmt.handlers, stmt.orelse, [])
                 stmt.body, stmt.handlers = [make.placed(stmt, inner)], []
                 stmt.orelse = []
-            self.attempt(stmt, tried, caught)
+            self.attempt(stmt, caught)
         return stmt
 
-    def attempt(self, stmt: Any, tried: bool, caught: Any) -> None:
+    def attempt(self, stmt: Any, caught: Any) -> None:
         """Gives a ``try`` its ways, in the order of its handlers."""
         if stmt.finalbody:
             acts = any(_acts(part) for each in stmt.finalbody for part in _inside(each))
@@ -164,12 +161,12 @@ class _Ways:
                         for part in parts)  # fmt: skip
             way = Way(handler.type, bool(name), again)
             stmt.ways.append(way)
-            handler.body = self.block(handler.body, tried, (way, name))
+            handler.body = self.block(handler.body, (way, name))
             if name:
                 handler.body.insert(0, make.assign(name, Caught(way, handler, text=True), handler))
-        stmt.body = self.block(stmt.body, True, caught)
-        stmt.orelse = self.block(stmt.orelse, tried, caught)
-        stmt.finalbody = self.block(stmt.finalbody, tried, caught)
+        stmt.body = self.block(stmt.body, caught)
+        stmt.orelse = self.block(stmt.orelse, caught)
+        stmt.finalbody = self.block(stmt.finalbody, caught)
 
 
 def _is(node: Any, variable: str) -> bool:

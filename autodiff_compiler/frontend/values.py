@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.errors import DTypeError, Problem
 from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.operators.containers import make_dict, make_tuple
@@ -214,7 +214,12 @@ class NeedStatic(Exception):
 
 
 class CannotRoll(Exception):
-    """A loop's body changes a variable in a way that no carried variable can follow."""
+    """A loop's body changes a variable in a way that no carried variable can follow: why, or what
+    was wrong with its statements (``problems``)."""
+
+    def __init__(self, cause: str = "", problems: Sequence[Problem] = ()):
+        super().__init__(cause)
+        self.problems = tuple(problems)
 
 
 class Heap(dict[Ref, Any]):

@@ -34,10 +34,10 @@ FLOORS = (
     ("ops:", "numpy:", "nn:"),
     (
         "frontend: source make looking matching contexts enclosing trying exits subset desugar "
-        "numpy_calls complaints values meeting heap memory naming resolve lists stepping "
-        "expressions comparisons subscripts access wording texts objects fitting rules hooks "
-        "precision batches derivatives keeping builtin_calls outside calls writes branches "
-        "carried rolling loops raising statements lower",
+        "numpy_calls complaints values meeting heap memory naming iterators resolve lists "
+        "stepping expressions arithmetic comparisons subscripts access wording texts objects "
+        "fitting rules hooks precision batches derivatives keeping builtin_calls heap_methods "
+        "outside calls writes branches carried rolling loops raising statements lower",
         "analysis:",
     ),
     (

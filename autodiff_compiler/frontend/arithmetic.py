@@ -1,0 +1,113 @@
+"""Arithmetic: the signs between values, numbers, lists and dicts."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from autodiff_compiler.errors import CompileError, DTypeError
+from autodiff_compiler.frontend import lists
+from autodiff_compiler.frontend.expressions import Expressions
+from autodiff_compiler.frontend.lists import is_long
+from autodiff_compiler.frontend.values import Ref
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import INT, ArrayType
+from autodiff_compiler.operators import compare
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
+    "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
+    "MatMult": operator.matmul, "BitAnd": operator.and_, "BitOr": operator.or_,
+    "BitXor": operator.xor, "LShift": operator.lshift, "RShift": operator.rshift,
+}  # fmt: skip
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,
+}  # fmt: skip
+
+
+class Arithmetic(Expressions):
+    """Adds arithmetic to ``Expressions``."""
+
+    def eval_BinOp(self, node: Any) -> Any:
+        left, right = self.evaluate_all((node.left, node.right))
+        if getattr(node, "augmented", False) and isinstance(left, Ref):
+            # a list is extended in place: every name that holds it sees that
+            grown = self.state.heap[self._heap_binary(type(node.op).__name__, left, right)]
+            self.state.heap[left] = grown
+            return left
+        return self.binary(type(node.op).__name__, left, right)
+
+    def binary(self, sign: str, left: Any, right: Any) -> Any:
+        """``left sign right`` for compile-time values."""
+        if isinstance(left, Ref) or isinstance(right, Ref):
+            return self._heap_binary(sign, left, right)
+        with self.dividing(sign, left, right):
+            try:
+                return BINARY[sign](left, right)
+            except CompileError:
+                raise
+            except Exception as error:
+                told = self.translate(error, "this operation fails")
+                known = not isinstance(left, Value) and not isinstance(right, Value)
+                raise (told.meaning(error) if known else told) from None
+
+    def dividing(self, sign: str, left: Any, right: Any) -> AbstractContextManager[None]:
+        """Inside, numbers are divided, which may fail."""
+        raise NotImplementedError
+
+    def _heap_binary(self, sign: str, left: Any, right: Any) -> Any:
+        name = BINARY[sign].__name__.strip("_")
+        for thing, other, side in ((left, right, ""), (right, left, "r")):
+            method = self.special(thing, f"__{side}{name}__")
+            if method is not None:
+                return self.call(method, (other,), {})
+        one, two = map(self._joinable, (left, right))
+        if sign == "BitOr" and isinstance(one, dict) and isinstance(two, dict):
+            return self.allocate("dict", {**one, **two})
+        if sign == "Add" and isinstance(one, tuple) and isinstance(two, tuple):
+            return self.new_list(one + two)
+        if sign == "Add" and all(is_long(side) or isinstance(side, tuple) for side in (one, two)):
+            joined = lists.joined(self, one, two)
+            if joined is not None:
+                return self.allocate("list", joined)
+        if sign == "Mult" and isinstance(one, int):
+            one, two = two, one
+        if sign == "Mult" and isinstance(one, tuple) and isinstance(two, int):
+            long = lists.repeated(self, one, two) if len(one) * two > lists.LONGEST else None
+            return self.allocate("list", one * two if long is None else long)
+        if sign == "Mult" and (is_long(one) or isinstance(one, tuple)) and self._counts(two):
+            long = lists.repeated(self, one, two)
+            if long is not None:
+                return self.allocate("list", long)
+            self.static(two, "the length of this list")
+        raise self.fail(
+            DTypeError, f"a list or dict cannot take part in '{sign}'",
+            "make a Tensor of it first, with ops.stack",
+        )  # fmt: skip
+
+    def _joinable(self, side: Any) -> Any:
+        """What is in a list or dict that may be one from outside."""
+        if isinstance(side, Ref):
+            return self.state.heap[side]
+        return tuple(self.sequence(side)) if isinstance(side, list) else side
+
+    def sequence(self, value: Any) -> list[Any]:
+        """Everything an iterable yields, where that is known while compiling."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _counts(thing: Any) -> bool:
+        """Whether a list can be repeated so many times."""
+        whole = "int" in (getattr(thing, "dtype_name", None) or str(getattr(thing, "type", "")))
+        single = not isinstance(getattr(thing, "type", INT), ArrayType) or thing.type.shape == ()
+        return isinstance(thing, (int, Value)) and whole and single
+
+    def eval_UnaryOp(self, node: Any) -> Any:
+        value = self.evaluate(node.operand)
+        sign = type(node.op).__name__
+        if sign == "Not":
+            truth = self.truth(value)
+            return not truth if isinstance(truth, bool) else compare.logical_not(truth)
+        return UNARY[sign](value)

@@ -1,0 +1,96 @@
+"""The methods of lists and dicts that the text made, on the heap's present contents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend import lists
+from autodiff_compiler.frontend.access import Access
+from autodiff_compiler.frontend.builtin_calls import BUILTINS
+from autodiff_compiler.frontend.values import HeapMethod, Ref
+from autodiff_compiler.ir.nodes import Value
+
+
+def heap_method(
+    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """``l.append(x)``, ``d.items()`` and so on, on the heap's present contents."""
+    try:
+        return _heap_method(low, method, args, kwargs)
+    except CompileError:
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise low.fail(
+            DTypeError,
+            f"the {method.ref.kind} method '{method.name}' fails: {error}",
+            "make sure that what it takes is there",
+        ).meaning(error) from None
+
+
+def _heap_method(
+    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    if method.ref.kind == "list" and method.name == "sort":
+        low.state.heap[method.ref] = low.state.heap[
+            BUILTINS[sorted](low, method.ref, *args, **kwargs)
+        ]
+        return None
+    if kwargs and method.name != "update":
+        raise TypeError(f"{method.name}() takes no keyword arguments")
+    contents, heap, ref = low.state.heap[method.ref], low.state.heap, method.ref
+    if lists.is_long(contents):
+        return lists.method(low, ref, method.name, args)
+    takes_any = method.name in ("append", "extend", "update")
+    known = [] if takes_any else [low.static(arg, "a position or key") for arg in args[:1]]
+    if ref.kind == "list":
+        items = list(contents)
+        compares = method.name in ("index", "count", "remove")
+        if compares and any(isinstance(item, Value) for item in items):
+            raise low.fail(
+                UnsupportedSyntax,
+                f"the list method '{method.name}' compares run-time values",
+                "keep the position in a variable",
+            )
+        if method.name in ("append", "extend", "insert", "pop", "reverse", "clear", "remove"):
+            result = None
+            if method.name == "append":
+                items.append(args[0])
+            elif method.name == "extend":
+                added = heap[args[0]] if isinstance(args[0], Ref) else args[0]
+                if lists.is_long(added):
+                    heap[ref] = lists.demanded(low, lists.joined(low, contents, added))
+                    return None
+                items.extend(low.sequence(added))
+            else:
+                result = getattr(items, method.name)(*(known + list(args[1:])))
+            heap[ref] = tuple(items)
+            return result
+        if compares:
+            return getattr(items, method.name)(*known)
+        if method.name == "copy":
+            return low.new_list(items)
+    if ref.kind == "dict":
+        if method.name in ("items", "keys", "values"):
+            return tuple(getattr(contents, method.name)())
+        if method.name == "get":
+            return contents.get(known[0], *args[1:])
+        if method.name == "copy":
+            return low.allocate("dict", dict(contents))
+        if method.name in ("update", "pop", "setdefault", "clear"):
+            changed = dict(contents)
+            if method.name == "update":
+                for source in (*args, kwargs):
+                    source = low.contents(source)
+                    changed.update(source if isinstance(source, dict) else low.sequence(source))
+                result = None
+            else:
+                result = getattr(changed, method.name)(*(known + list(args[1:])))
+            heap[ref] = changed
+            return result
+    raise low.fail(
+        UnsupportedSyntax,
+        f"the {ref.kind} method '{method.name}' cannot be compiled",
+        f"build the {ref.kind} with literals, indexing and append",
+    )
