@@ -103,18 +103,37 @@ list_add = OpDef(
 )  # fmt: skip
 
 
-def zero_text(type_: Type, text: str, depth: int = 0) -> str:
-    """NumPy text of the zero cotangent of the value that ``text`` names."""
+def zero_text(type_: Type, text: str, depth: int = 0, unset: bool = False) -> str:
+    """NumPy text of the zero cotangent of the value that ``text`` names. With ``unset`` the items
+    of a list, and their parts, may not be set: then a zero stands for them that has no shape."""
+
+    def inner(type_: Type, text: str, depth: int) -> str:
+        zero = zero_text(type_, text, depth, unset)
+        return f"{zero} if {text} is not None else {shapeless_text(type_)}" if unset else zero
+
     if isinstance(type_, ListType):
         name = "abcdefgh"[depth]
-        return f"[{zero_text(type_.item, name, depth + 1)} for {name} in {text}]"
+        return f"[{inner(type_.item, name, depth + 1)} for {name} in {text}]"
     if isinstance(type_, (TupleType, DictType)):
         keys = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
-        parts = [zero_text(t, f"{text}[{k!r}]", depth) for k, t in zip(keys, type_.items)]
-        if isinstance(type_, DictType):
-            return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(keys, parts)) + "}}"
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        parts = [inner(t, f"{text}[{k!r}]", depth) for k, t in zip(keys, type_.items)]
+        return like_text(type_, parts)
     return f"np.zeros_like({text})" if isinstance(type_, ArrayType) else "0.0"
+
+
+def like_text(type_: TupleType | DictType, parts: Sequence[str]) -> str:
+    """The text of a tuple or dict of these parts."""
+    if isinstance(type_, DictType):
+        return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(type_.keys, parts)) + "}}"
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def shapeless_text(type_: Type) -> str:
+    """The zero of what is not set: never part of a result, but it may be added to, and is of the
+    least dtype, so that it changes no other."""
+    if isinstance(type_, (TupleType, DictType)):
+        return like_text(type_, [shapeless_text(item) for item in type_.items])
+    return "[]" if isinstance(type_, ListType) else "np.int8(0)"
 
 
 def add_text(type_: Type, left: str, right: str, depth: int = 0) -> str:
@@ -129,9 +148,7 @@ def add_text(type_: Type, left: str, right: str, depth: int = 0) -> str:
             add_text(t, f"{left}[{k!r}]", f"{right}[{k!r}]", depth)
             for k, t in zip(keys, type_.items)
         ]
-        if isinstance(type_, DictType):
-            return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(keys, parts)) + "}}"
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        return like_text(type_, parts)
     return f"{left} + {right}"
 
 

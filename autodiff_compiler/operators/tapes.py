@@ -14,7 +14,7 @@ from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import SHAPE, ArrayType, DictType, Dim, ListType, TupleType, Type
-from autodiff_compiler.operators.containers import item, zero_text
+from autodiff_compiler.operators.containers import item, shapeless_text, zero_text
 from autodiff_compiler.operators.declare import same_type, zero_gradient
 from autodiff_compiler.operators.structure import transpose
 
@@ -84,8 +84,6 @@ def rows_like(rows: Value, x: Value) -> Value:
     return stack_rows(rows, *rest, length=length)
 
 
-# The zero of a value that is not set is never part of a result, but it may be added to: it has a
-# shape, and is of the least dtype, so that it changes no other.
 def _part_type(types: Sequence[Type], *, path: Sequence[Hashable]) -> Type:
     type_ = types[0]
     for key in path:
@@ -101,8 +99,8 @@ def _zeros_if_set_numpy(types: Sequence[Type], *, path: Sequence[Hashable]) -> s
     for key in path:
         steps.append(f"{steps[-1]}[{key!r}]")
     is_set = " and ".join(f"{step} is not None" for step in steps)
-    unset = "[]" if isinstance(type_, ListType) else "np.int8(0)"
-    return f"{zero_text(type_, steps[-1])} if {is_set} else {unset}"
+    zero = zero_text(type_, steps[-1], unset=True)
+    return f"{zero} if {is_set} else {shapeless_text(type_)}"
 
 
 zeros_if_set = zero_gradient(

@@ -389,3 +389,34 @@ def test_value_of_unknown_shape_that_only_one_branch_sets() -> None:
     """
     for n in (0, 1, 4):
         check(read(text), [X, B, n], (0, 1))
+
+
+def test_third_order_of_calls_on_one_way_through_a_loop() -> None:
+    """The residuals of a call that did not run are not set, in the tapes of the second sweep."""
+    text = """
+    func @cell(%h: f64[{n}], %w: f64[{n}]) -> (f64[{n}]) {
+      %m: f64[{n}] = mul %h, %w
+      %s: f64[{n}] = sin %m
+      %r: f64[{n}] = mul %s, %h
+      return %r
+    }
+    func @f(%x: f64[{n}], %w: f64[{n}], %n: int) -> (f64[{n}]) {
+      %a: f64[{n}], %c: int = for %k, %i in (0, %n, 1) carry (%p: f64[{n}] = %x) {
+        %odd: bool = greater %i, 0
+        %b: f64[{n}] = if %odd {
+          %t: f64[{n}] = call @cell(%p, %w)
+          yield %t
+        } else {
+          %u: f64[{n}] = call @cell(%w, %p)
+          yield %u
+        }
+        yield carry %b
+      }
+      return %a
+    }
+    func @main(%x: f64[{n}], %w: f64[{n}], %n: int) -> (f64[{n}]) {
+      %a: f64[{n}] = call @f(%x, %w, %n)
+      return %a
+    }
+    """
+    check(read(text.replace("{n}", "2")), [B[:2], B[:2] + 1, 2], (0, 1), order=3)
