@@ -36,7 +36,7 @@ class Sweeping(Protocol):
 
     builder: Builder
     varied: frozenset[Value]
-    unset: frozenset[Value]
+    unset: set[Value]
     producers: dict[Value, Op]
 
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
@@ -131,7 +131,9 @@ def _deliver(sweep: Sweeping, op: Op, cuts: Sequence[Cut]) -> tuple[Op, list[Reg
         ops = [replace(made, about=op.about) for made in ops]
         yields = [value if side == number else nothing for side, value, _ in extra]
         regions.append(Region((), (*parts.forward, *ops), (*region.yields, *yields)))
-    results = (*op.results, *(result for _, _, result in extra))
+    further = tuple(result for _, _, result in extra)
+    sweep.unset.update(further)
+    results = (*op.results, *further)
     return replace(op, regions=tuple(regions), results=results), backward
 
 

@@ -8,6 +8,7 @@ region around it knows; a loop turns the cotangent of a value from outside into 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from autodiff_compiler.ir.build import Builder, current
@@ -204,7 +205,7 @@ class Cotangents:
     def __init__(
         self,
         varied: frozenset[Value],
-        unset: frozenset[Value],
+        unset: AbstractSet[Value],
         names: Names,
         parent: Cotangents | None = None,
         region: Region | None = None,

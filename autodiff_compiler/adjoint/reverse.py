@@ -232,7 +232,8 @@ class Sweep:
         self.varied = adjoint.activity.varied(function, tuple(wrt))
         self.producers = producers(function.body)
         names = Names(self.builder, function.order)
-        self.unset = adjoint.activity.unset(function)
+        #: What may be unset: of the function, and what is handed from its branches to backward.
+        self.unset = set(adjoint.activity.unset(function))
         scope = Cotangents(self.varied, self.unset, names)
         self.sens_params: tuple[Value, ...] = ()
         with self.builder, self.builder.at(function.span, "adjoint"):

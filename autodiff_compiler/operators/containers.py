@@ -9,13 +9,18 @@ from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
     INT,
+    STR,
     UNDEFINED,
     ArrayType,
     DictType,
     ListType,
     TupleType,
     Type,
+    carries_cotangent,
     join,
 )
 from autodiff_compiler.operators.declare import placeholders, same_type, zero_gradient
@@ -103,6 +108,10 @@ list_add = OpDef(
 )  # fmt: skip
 
 
+#: The zeros of what is no array; shapes and None, which have none, stand for themselves.
+NUMBER_ZEROS: dict[Type, str] = {BOOL: "False", INT: "0", FLOAT: "0.0", COMPLEX: "0j", STR: "''"}
+
+
 def zero_text(type_: Type, text: str, depth: int = 0, unset: bool = False) -> str:
     """NumPy text of the zero cotangent of the value that ``text`` names. With ``unset`` the items
     of a list, and their parts, may not be set: then a zero stands for them that has no shape."""
@@ -118,7 +127,9 @@ def zero_text(type_: Type, text: str, depth: int = 0, unset: bool = False) -> st
         keys = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
         parts = [inner(t, f"{text}[{k!r}]", depth) for k, t in zip(keys, type_.items)]
         return like_text(type_, parts)
-    return f"np.zeros_like({text})" if isinstance(type_, ArrayType) else "0.0"
+    if isinstance(type_, ArrayType):
+        return f"np.zeros_like({text})"
+    return NUMBER_ZEROS.get(type_, text)
 
 
 def like_text(type_: TupleType | DictType, parts: Sequence[str]) -> str:
@@ -149,7 +160,7 @@ def add_text(type_: Type, left: str, right: str, depth: int = 0) -> str:
             for k, t in zip(keys, type_.items)
         ]
         return like_text(type_, parts)
-    return f"{left} + {right}"
+    return f"{left} + {right}" if carries_cotangent(type_) else left
 
 
 def zero_of(value: Any) -> Any:

@@ -36,11 +36,11 @@ class Writer:
             out = OPERATORS["sin"](x * y) + x
         return Function("inner", Region((x, y), tuple(builder.ops), (out, y)), HERE)
 
-    def function(self) -> Function:
+    def function(self, depth: int = 3) -> Function:
         params = [Value(self.type, name) for name in "xyz"]
         n, flag = Value(INT, "n"), Value(BOOL, "flag")
         with self.builder, self.builder.at(HERE):
-            known = self.block(list(params), [n], [flag], depth=3)
+            known = self.block(list(params), [n], [flag], depth)
             out = self.one(known) * self.one(known)
         body = Region((*params, n, flag), tuple(self.builder.ops), (out,))
         return Function("f", body, HERE)
@@ -142,3 +142,18 @@ def test_random_program(seed: int, type_: Type) -> None:
     verify(function, "typed")
     for n, flag in ((0, True), (2, False), (3, True)):
         check(function, [X, X + 0.4, X - 0.6, n, flag], (0, 2), order=2 if n == 3 else 1)
+
+
+def called(function: Function) -> Function:
+    """A function that calls ``function``: so its residuals are handed on as values."""
+    params = [Value(param.type, param.name) for param in function.params]
+    builder = Builder()
+    with builder, builder.at(HERE):
+        (out,) = builder.call(function, params)
+        out = out * params[0]
+    return Function("main", Region(tuple(params), tuple(builder.ops), (out,)), HERE)
+
+
+def test_third_order_of_values_that_one_way_does_not_set() -> None:
+    function = called(Writer(108, LOOSE).function(depth=2))
+    check(function, [X, X + 0.4, X - 0.6, 3, True], (0, 2), order=3)
