@@ -8,7 +8,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.errors import CompileError, DTypeError
 from autodiff_compiler.frontend.arithmetic import Arithmetic
 from autodiff_compiler.frontend.values import NUMBERS, Ref, same
 from autodiff_compiler.ir.nodes import Value
@@ -57,24 +57,11 @@ class Comparisons(Arithmetic):
         if isinstance(left, Ref) and left.kind == "object" and sign in COMPARE:
             return self._compare_object(sign, left, right)
         if sign in ("In", "NotIn"):
-            items = self.contents(right)
-            keys = list(items) if isinstance(items, (tuple, dict)) else items
-            if isinstance(left, Value) or any(isinstance(key, Value) for key in keys):
-                found = any(key is left for key in keys)
-                if not found:
-                    raise self.fail(
-                        UnsupportedSyntax, "'in' compares run-time values", "compare with '=='"
-                    )
-                return sign == "In"
-            if any(isinstance(key, (Ref, tuple, list, dict)) for key in (left, *keys)):
-                found = any(self.static(self.equal(left, key), "this 'in'") for key in keys)
-                return found == (sign == "In")
-            return (left in keys) == (sign == "In")
+            found = self._among(left, self.contents(right))
+            return found if sign == "In" else _not(found)
         if sign in ("Eq", "NotEq") and all(map(_kind, (left, right))):
             equal = self.equal(left, right)
-            if sign == "Eq":
-                return equal
-            return not equal if isinstance(equal, bool) else compare.logical_not(equal)
+            return equal if sign == "Eq" else _not(equal)
         if sign in ("Eq", "NotEq") and dynamic:
             other = right if isinstance(left, Value) else left
             if is_text(left) and is_text(right):
@@ -92,14 +79,27 @@ class Comparisons(Arithmetic):
         except Exception as error:
             raise self.translate(error, "this comparison fails") from None
 
+    def _among(self, left: Any, items: Any) -> Any:
+        """Whether ``left`` is one of the items, or equal to one."""
+        keys = list(items) if isinstance(items, (tuple, dict)) else items
+        if not any(isinstance(key, (Value, Ref, tuple, list, dict)) for key in (left, *keys)):
+            return left in keys
+        outcome: Any = False
+        for key in keys:
+            found = key is left or self.equal(left, key)
+            if found is True:
+                return True
+            if isinstance(found, Value):
+                outcome = found if outcome is False else compare.logical_or(outcome, found)
+        return outcome
+
     def _compare_object(self, sign: str, left: Ref, right: Any) -> Any:
         """A comparison of an object that this text made: by its class, or by identity."""
         method = self.special(left, f"__{STATIC_COMPARE[sign].__name__}__")
         if method is not None:
             return self.call(method, (right,), {})
         if sign == "NotEq":
-            equal = self.compare("Eq", left, right)
-            return not equal if isinstance(equal, bool) else compare.logical_not(equal)
+            return _not(self.compare("Eq", left, right))
         if sign == "Eq":
             return bool(_kind(right)) and self.equal(left, right)
         raise self.fail(DTypeError, "objects of this class have no order", "compare attributes")
@@ -132,6 +132,10 @@ class Comparisons(Arithmetic):
 def _acts(node: Any) -> bool:
     """Whether evaluating an expression may do more than compute."""
     return any(isinstance(part, (gast.Call, gast.NamedExpr)) for part in gast.walk(node))
+
+
+def _not(truth: Any) -> Any:
+    return not truth if isinstance(truth, bool) else compare.logical_not(truth)
 
 
 def is_text(value: Any) -> bool:

@@ -13,6 +13,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend import iterators, lists, make
 from autodiff_compiler.frontend.branches import Raised, Returned
+from autodiff_compiler.frontend.exits import exits_of
 from autodiff_compiler.frontend.exits import leaves as ends
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.raising import Raising
@@ -81,7 +82,6 @@ class Statements(Raising):
             return Raised()
         except PoisonTouched:
             assert self.world.problems or told
-        returns = False
         for part in gast.walk(node):
             held = self.state.names.get(getattr(part, "id", ""))
             if isinstance(part, gast.Name) and (
@@ -90,8 +90,7 @@ class Statements(Raising):
                 self.state.names[part.id] = Poisoned()
             if isinstance(part, gast.alias):
                 self.state.names[part.asname or part.name.partition(".")[0]] = Poisoned()
-            returns |= isinstance(part, gast.Return)
-        return Returned(Poisoned()) if returns else None
+        return Returned(Poisoned()) if gast.Return in exits_of([node]) else None
 
     def exec_Return(self, node: Any) -> Any:
         _alone(node.value)

@@ -52,6 +52,12 @@ class Writes(Calls):
         if isinstance(held, Parameter):
             self.store_parameter(held, value)
             return
+        if isinstance(value, Value) and isinstance(self.original(value), Parameter):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"the attribute '{name}' would be a second name of a Parameter",
+                "give it a value of its own: the Parameter * 1",
+            )
         self._put(self.cell_to_write(owner, name), value)
 
     def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:

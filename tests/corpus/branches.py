@@ -189,3 +189,18 @@ def is_none_or_given(x, bias=None):
 def asserted(x):
     assert x.ndim == 1, "one axis"
     return ops.sin(x)
+
+
+@case(of(0.3, 0.4), 0)
+@case(of(0.3, 0.4), 2)
+@case(of(0.3, 0.4), 5)
+def membership_of_run_time_values(x, n):
+    y = x
+    for i in range(n):
+        if i in (1, 2, 4):
+            y = y * x
+        if i not in [0, n - 1]:
+            y = y + x
+        if (i, 1) in [(2, 1), (3, i)] or n in ():
+            y = ops.sin(y)
+    return y if x in (x, y) else y * 2

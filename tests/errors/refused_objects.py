@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler import nn, ops
+from autodiff_compiler import Parameter, Tensor, nn, ops
 from tests.errors.cases import refused
 
 X = np.array([0.5, 1.5, -0.5], np.float32)
@@ -154,3 +154,29 @@ def object_with_a_second_name(x):
     other = one if ops.sum(x) > 0 else Counter(x * 2)
     other.count = x * 3
     return one.count * other.count
+
+
+@refused(X)
+class GivesAParameterASecondName(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(Tensor(X), name="weight")
+        self.kept = Tensor(X)
+
+    def construct(self, x):
+        self.kept = self.weight
+        return x * self.kept
+
+
+@refused(X, 3)
+def leaves_a_loop_where_a_function_inside_returns(x, n):
+    while n > 0:
+        n = n - 1
+        if missing:
+            break
+
+        def inner(y):
+            return y * 2
+
+        x = inner(x)
+    return x

@@ -102,7 +102,7 @@ class Statements(Expressions):
 
     def put_attribute(self, indent: int) -> None:
         """What is written here must be there after a call."""
-        tensors = "self.state = @", "self.state = @", "self.state *= @"
+        tensors = "self.state = ops.cos(@)", "self.state = ops.tanh(@)", "self.state *= @"
         ints = "self.calls += 1", "self.calls = n + 1"
         parameters = "ops.assign(self.seen, @)", "self.seen += @", "ops.assign_add(self.seen, @)"
         self.put(indent, self.one(*tensors, *ints, *parameters).replace("@", self.stored()))
