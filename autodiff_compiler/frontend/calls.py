@@ -20,6 +20,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
+from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.heap_methods import heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
 from autodiff_compiler.frontend.memory import refuse_spoilt
@@ -38,6 +39,8 @@ from autodiff_compiler.frontend.values import (
     Partial,
     Ref,
     RuleText,
+    State,
+    leaves,
 )
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.opdef import OpDef
@@ -218,7 +221,8 @@ class Calls(Outside):
         if key in self.world.written_out:
             return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs, effects=True, throws=True)
-        if made.returned is MISSING or made.wrote or made.hooks_argument:
+        inside = made.wrote or self._hands_on((*args, *kwargs.values()), made)
+        if made.returned is MISSING or inside or made.hooks_argument:
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         known = not isinstance(made.returned, Value)
@@ -232,6 +236,16 @@ class Calls(Outside):
         self.write_back(made, news)
         return made.outcome if known else self.told(
             self.unpacked(result, made.outcome, made.heap, known=True), made)  # fmt: skip
+
+    def _hands_on(self, args: Sequence[Any], made: Any) -> bool:
+        """Whether a Parameter that a called text writes is itself given to it, or its outcome."""
+        cells = [self.world.cells[id(w.target), None] for w in made.writes if w.name is None]
+        memory = self.world.memory.of_all
+        sides = (tuple(args), self.state), (made.outcome, State({}, made.heap))
+        return any(
+            memory(leaves(frozen(things, state))) & memory(state.heap[cell] for cell in cells)
+            for things, state in sides
+        )
 
 
 def _acts(function: Function) -> bool:

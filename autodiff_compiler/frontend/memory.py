@@ -104,6 +104,26 @@ def written(low: Any, memory: frozenset[Hashable], owner: Any = None, new: Any =
         frame.names.update({n: seen(n, thing, certain) for n, thing in frame.names.items()})
 
 
+def put(low: Any, cell: Any, new: Any) -> None:
+    """The cell of a Parameter takes a new value, under every name that the Parameter has."""
+    before = low.state.heap[cell]
+    low.state.heap[cell] = new
+    written(low, low.world.memory.of(before), before, new)
+
+
+def is_held(low: Any, value: Value) -> bool:
+    """Whether a variable, or an item of one, is this very value."""
+    found: list[Value] = []
+
+    def look(one: Value) -> Value:
+        found.extend([one] if one is value else [])
+        return one
+
+    for names in (low.state.names, low.state.heap, *(frame.names for frame in low.waiting)):
+        moved(dict(names), look)
+    return bool(found)
+
+
 def moved(thing: Any, change: Callable[[Value], Any]) -> Any:
     """``thing`` with ``change`` made to every value in it. A container with an item that is lost
     is lost itself."""

@@ -21,6 +21,7 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend.complaints import usage_of
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.memory import put
 from autodiff_compiler.frontend.naming import names_of, slot_names
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.source import read_source, span_of_class
@@ -182,10 +183,12 @@ class Texts(Wording):
     def write_back(self, made: Outlined, news: Sequence[Value]) -> None:
         """Writes here what a called function wrote: its last results."""
         for write, value in zip(made.writes, news):
-            name = write.name or write.target.name.rpartition(".")[2]
-            value.name, value.given = name, True
+            value.name, value.given = write.name or write.target.name.rpartition(".")[2], True
             cell = self.world.cells[id(write.target), write.name]
-            self.state.heap[cell] = self.unpacked(value)
+            if write.name is None:
+                put(self, cell, self.unpacked(value))
+            else:
+                self.state.heap[cell] = self.unpacked(value)
         thrown = iter(news[len(made.writes) :])
         for cell, contents in made.thrown.items():
             known = not holds_values(contents)

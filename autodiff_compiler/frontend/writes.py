@@ -3,7 +3,8 @@
 What is written is a cell of the heap from the beginning of the lowering on, so branches and loops
 treat it as they treat a list. Forward returns its last value, and the run time puts it in place:
 once per call, after forward has run, and never in backward. Nothing is written while forward runs,
-so what backward needs of the old value is still there.
+so what backward needs of the old value is still there. A variable that holds the Parameter itself
+holds what was written to it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.calls import Calls
+from autodiff_compiler.frontend.memory import is_held, put
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import Ref
@@ -58,7 +60,9 @@ class Writes(Calls):
                 f"the attribute '{name}' would be a second name of a Parameter",
                 "give it a value of its own: the Parameter * 1",
             )
-        self._put(self.cell_to_write(owner, name), value)
+        cell = self.cell_to_write(owner, name)
+        self._name(cell, value)
+        self.state.heap[cell] = value
 
     def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
         """The cell that stands for a Parameter or an attribute. One that was not known of lives
@@ -106,15 +110,15 @@ class Writes(Calls):
             self.state.heap[cell] = self.world.attribute(write.target, write.name, span)
         return cell
 
-    def _put(self, cell: Ref, value: Any) -> None:
+    def _name(self, cell: Ref, value: Any) -> None:
+        """A value that nobody named takes the name of the cell that it is put in."""
         if isinstance(value, Value) and not value.given and self.builder.producer(value):
             before = self.state.heap[cell]
             value.name = before.name if isinstance(before, Value) else cell.kind
             value.given = True
-        self.state.heap[cell] = value
 
     def store_parameter(self, parameter: Parameter, value: Any) -> Any:
-        """Gives a Parameter a new value, in its own dtype; its shape stays."""
+        """Gives a Parameter a new value, in its own dtype; its shape stays. Gives the Parameter."""
         cell = self.cell_to_write(parameter)
         before = self.state.heap[cell]
         assert isinstance(before, Value) and isinstance(before.type, ArrayType)
@@ -134,7 +138,10 @@ class Writes(Calls):
                 "assign a value of the same shape",
             )
         new = structure.cast_like(value, before)
-        self._put(cell, new)
+        if new is value and (self.builder.producer(value) is None or is_held(self, value)):
+            new = structure.copy(value)  # of its own: the next write changes no other tensor
+        self._name(cell, new)
+        put(self, cell, new)
         return new
 
     def call_node(self, callee: Any, node: Any) -> Any:
@@ -151,7 +158,9 @@ class Writes(Calls):
             )
         before = self.state.heap[self.cell_to_write(parameter)]
         values = [self.lifted(self.evaluate(node)) for node in node.args[1:]]
-        return self.store_parameter(parameter, update(before, *values))
+        self.store_parameter(parameter, update(before, *values))
+        # The value of now: what is written later does not change it.
+        return structure.copy(self.state.heap[self.cell_to_write(parameter)])
 
     def _outside(self, node: Any) -> Any:
         """The object outside that an expression names."""
