@@ -38,7 +38,7 @@ class Statements(Raising):
             return self.stepwise(lambda: self.evaluate(tree.body))
         self.started = self.started or self.source.span(tree)
         outcome = self.block(tree.body)
-        return outcome.value if isinstance(outcome, Returned) else None
+        return self.certainly(outcome.value) if isinstance(outcome, Returned) else None
 
     def block(self, statements: Sequence[Any]) -> Any:
         for number, statement in enumerate(statements):

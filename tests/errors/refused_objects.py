@@ -180,3 +180,19 @@ def leaves_a_loop_where_a_function_inside_returns(x, n):
 
         x = inner(x)
     return x
+
+
+@refused(X)
+def negates_what_a_refused_function_returns(x):
+    y = x
+
+    def inner(z):
+        return z * missing
+
+    def change():
+        nonlocal y
+        y = x
+
+    y = inner(y)
+    change()
+    return -y
