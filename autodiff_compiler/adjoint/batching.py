@@ -45,6 +45,7 @@ from autodiff_compiler.ir.types import (
     TupleType,
     Type,
     batched,
+    holds_arrays,
     join,
 )
 from autodiff_compiler.operators.containers import item
@@ -152,7 +153,7 @@ class BatchSweep:
 
     def enter(self, param: Value, maps: bool) -> Value:
         """The parameter that stands for ``param``."""
-        if not maps or batched(param.type, self.size) == param.type:
+        if not maps or not holds_arrays(param.type):
             return param
         made = self.batches[param] = _batch_of(param, self.size)
         return made
@@ -173,7 +174,7 @@ class BatchSweep:
         return self._stretched(self.stands.get(operand, operand), operand.type)
 
     def _stretched(self, value: AnyOperand, type_: Type) -> AnyOperand:
-        if batched(type_, self.size) == type_:
+        if not holds_arrays(type_):
             return value
         if isinstance(type_, (TupleType, DictType)):
             parts = [self._stretched(item(value, key=k), inner) for k, inner in children(type_)]
@@ -189,8 +190,7 @@ class BatchSweep:
             maker = self.builder.producer(new)
             if maker is not None and not new.given and result.name:
                 new.name, new.given = result.name, result.given
-        is_batch = batched(result.type, self.size) != result.type
-        (self.batches if is_batch else self.stands)[result] = new
+        (self.batches if holds_arrays(result.type) else self.stands)[result] = new
 
     # ---- operations
 
@@ -212,10 +212,19 @@ class BatchSweep:
             return
         rule = RULES.get(op.name, batch_plain)
         if not rule(self, op):
+            if op.regions and any(_may_change(result.type) for result in op.results):
+                raise Unbatchable  # the ways of two examples may leave arrays of two shapes
             for result, new in zip(
                 op.results, one_by_one(self.builder, op, self.batches, self.stands, self.size)
             ):
                 self.set(result, new)
+
+
+def _may_change(type_: Type) -> bool:
+    """Whether arrays of this type may have different shapes."""
+    if isinstance(type_, ArrayType):
+        return type_.shape is None or None in type_.shape
+    return any(_may_change(inner) for _, inner in children(type_))
 
 
 def batch_plain(sweep: BatchSweep, op: Op) -> bool:

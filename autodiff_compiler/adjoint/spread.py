@@ -44,6 +44,8 @@ def spread(op: Op, now: Stand, whole: Stand, mapped: Sequence[bool], size: Dim) 
     if found is None:
         return None
     wanted, have = batched(op.result.type, size), type_of(found)
+    if callable(how) and isinstance(have, ArrayType) and have.ndim is None:
+        return None  # what the rule says of axes cannot be held against anything
     fits = have == wanted or join(wanted, have) in (wanted, have)
     return found if fits and _ranks(have) == _ranks(wanted) else None
 

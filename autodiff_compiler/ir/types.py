@@ -224,6 +224,13 @@ def as_cotangent(type_: Type) -> Type:
     return array("complex128") if type_ == COMPLEX else type_
 
 
+def holds_arrays(type_: Type) -> bool:
+    """Whether there is an array in a value of this type: then it may differ between examples."""
+    if isinstance(type_, (TupleType, DictType)):
+        return any(map(holds_arrays, type_.items))
+    return holds_arrays(type_.item) if isinstance(type_, ListType) else isinstance(type_, ArrayType)
+
+
 def batched(type_: Type, size: Dim) -> Type:
     """The type of a batch of values: every array has one more axis, the first; what is no array
     all examples share.

@@ -32,9 +32,29 @@ def examples(value: np.ndarray) -> list[np.ndarray]:
     return [(value * (1.0 + 0.03 * k)).astype(value.dtype) for k in range(SIZE)]
 
 
-def is_looped(function: Function) -> bool:
-    return any(op.name == "for" for each in (function, *function.callees())
+def count_loops(function: Function) -> int:
+    return sum(op.name in ("for", "while") for each in (function, *function.callees())
                for op in each.body.walk())  # fmt: skip
+
+
+def compare(text: str, args: list, mapped: tuple) -> Function:
+    """Holds a program's batch against one example after the other; gives what it became."""
+    function, flags = read(text), tuple(map(bool, mapped))
+    size = next(len(arg) for arg, maps in zip(args, flags) if maps)
+    made = batched_function(function, flags, size)
+    verify(made, "differentiated")
+    got = run(made, args)
+    single = [
+        run(function, [a[k] if maps else a for a, maps in zip(args, flags)]) for k in range(size)
+    ]
+    for number, found in enumerate(got):
+        parts = found if isinstance(found, tuple) else (found,)
+        for part, value in enumerate(parts):
+            wanted = [row[number] for row in single]
+            wanted = [one[part] if isinstance(found, tuple) else one for one in wanted]
+            assert len(value) == size
+            np.testing.assert_allclose(flat(value), flat(wanted), rtol=1e-12)
+    return made
 
 
 @pytest.mark.parametrize(("opdef", "sample"), ARRAYS)
@@ -119,7 +139,7 @@ def test_no_loop_around_what_takes_a_batch(name: str) -> None:
         body = Region(tuple(program.params), tuple(program.builder.ops), (program.out,))
         if any(arrays):
             made = batched_function(Function("f", body, NOWHERE), arrays, SIZE)
-            found.append(is_looped(made))
+            found.append(count_loops(made) > 0)
     assert found and not all(found)
 
 
@@ -217,24 +237,8 @@ W = np.array([[0.5, -0.2], [0.3, 0.8]])
 def test_programs(text: str, args: list, mapped: tuple, loops: Any) -> None:
     """``loops``: how many there are when the batch is done; one for each example only where the
     way differs."""
-    function = read(text)
-    flags = tuple(map(bool, mapped))
-    made = batched_function(function, flags, SIZE)
-    verify(made, "differentiated")
-    got = run(made, args)
-    single = [
-        run(function, [a[k] if maps else a for a, maps in zip(args, flags)]) for k in range(SIZE)
-    ]
-    for number, found in enumerate(got):
-        parts = found if isinstance(found, tuple) else (found,)
-        for part, value in enumerate(parts):
-            wanted = [row[number] for row in single]
-            wanted = [one[part] if isinstance(found, tuple) else one for one in wanted]
-            np.testing.assert_allclose(flat(value), flat(wanted), rtol=1e-12)
-    if loops is not None:
-        count = sum(op.name in ("for", "while") for each in (made, *made.callees())
-                    for op in each.body.walk())  # fmt: skip
-        assert count == loops
+    made = compare(text, args, mapped)
+    assert loops is None or count_loops(made) == loops
 
 
 def test_numbers_that_differ_are_refused() -> None:

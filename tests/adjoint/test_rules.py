@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler.adjoint.forward import tangent_function
-from autodiff_compiler.adjoint.reverse import gradient_function
+from autodiff_compiler.adjoint.reverse import gradient_function, split
 from autodiff_compiler.errors import NoDerivative
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import print_function
@@ -113,3 +113,31 @@ def test_the_tangent_of_a_rule_in_a_loop_agrees_with_its_adjoint() -> None:
 def test_a_rule_that_is_not_linear_has_no_tangent() -> None:
     with pytest.raises(NoDerivative, match="not linear in the cotangent"):
         tangent_function(read(CLIP), (0,))
+
+
+def test_what_the_rule_does_not_speak_for_has_no_tangent() -> None:
+    """Here that of ``keep`` goes through z alone, not through y."""
+    dot_keep = np.array([-1.0, 4.0])
+    _, dot = run(checked(tangent_function(read(HALF), (1,))), [X, KEEP, dot_keep])
+    np.testing.assert_allclose(dot, X * X * dot_keep)
+
+
+def test_the_rule_of_a_number() -> None:
+    """A value that is known while compiling, with a derivative all the same."""
+    text = """
+    func @steep(%x: f64[2], %out: float, %d_out: float) -> (f64[2]) {
+      %d_x: f64[2] = mul %d_out, %x
+      return %d_x
+    }
+    func @net(%x: f64[2]) -> (f64[2]) {
+      %y: float = ruled %x, 3.0 {rule=@steep, wrt=(0,)}
+      %w: f64[2] = exp %x
+      %z: f64[2] = mul %y, %w
+      return %z
+    }
+    """
+    function = read(text)
+    expected = 3.0 * np.exp(X) + np.exp(X).sum() * X
+    np.testing.assert_allclose(run(gradient_function(function, (0,)), [X])[0], expected)
+    forward, backward = split(function, (0,), clean=optimise)
+    np.testing.assert_allclose(run(backward, run(forward, [X]))[0], expected)

@@ -234,3 +234,29 @@ def test_refused(make, args, text):
     with pytest.raises((TypeError, ValueError, RuntimeError), match=text) as caught:
         make()(*args)
     assert "<built in>" not in str(caught.value)
+
+
+def folded(x, w):
+    r = x * 2.0 if w.sum() > 0 else ops.stack([x, x * x])
+    r = ops.sin(r)
+    return r.sum()
+
+
+def folded_by_itself(x, w):
+    r = x * 2.0 if x.sum() > 0 else ops.stack([x, x * x])
+    r = ops.sin(r) * w.sum()
+    return r.sum()
+
+
+@pytest.mark.parametrize("fn", [folded, folded_by_itself])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_values_whose_rank_depends_on_the_way(fn, sign):
+    """Of unknown rank, they differ from example to example all the same."""
+    x, w = np.array([[0.3, -0.8], [1.1, 0.4], [-0.6, 0.2]]), Tensor(sign * np.ones(2))
+    expected = [fn(Tensor(row), w).asnumpy() for row in x]
+    found = ms.vmap(fn, (0, None))(Tensor(x), w)
+    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-12)
+    slopes = ms.grad(lambda x, w: ms.vmap(fn, (0, None))(x, w))(Tensor(x), w)
+    np.testing.assert_allclose(
+        slopes.asnumpy(), [ms.grad(fn)(Tensor(row), w).asnumpy() for row in x], rtol=1e-12
+    )
