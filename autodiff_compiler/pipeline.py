@@ -29,7 +29,7 @@ from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent
+from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent, size_of
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.in_place import in_place
@@ -37,7 +37,7 @@ from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.parts import parts
-from autodiff_compiler.passes.reuse import Reused, fitting, reuse, size_of
+from autodiff_compiler.passes.reuse import Reused, fitting, reuse
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.passes.tiles import tiles

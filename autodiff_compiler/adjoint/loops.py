@@ -178,7 +178,10 @@ class Mirror:
         for result, param in self.trial.stacked:
             self.reads.add(self.scope.so_far((result, ())), param)
         trial = self.trial
-        parts = cut(self.loop.body.params, trial.forward, trial.backward, self.sweep.unset)
+        parts = cut(
+            self.loop.body.params, trial.forward, trial.backward, self.sweep.unset,
+            taped=(*self.loop.carry_yields, *self.loop.stack_yields),
+        )  # fmt: skip
         self._join_tapes(parts)
         body = self._body(parts)
         forward = self._forward(parts)

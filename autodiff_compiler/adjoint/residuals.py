@@ -1,7 +1,9 @@
 """The cut: what a backward region reads of its forward region, and no more.
 
-Before it is read off, what backward does not need is dropped, what costs nothing is computed
-again, and a shape is taken in forward, so that the array itself need not be kept for it.
+Before it is read off, what backward does not need is dropped, and a shape is taken in forward, so
+that the array itself need not be kept for it. What costs nothing is computed again, and so is a
+large sum or product of what is kept anyway, just where backward reads it: that is quicker than to
+fetch it from memory, and its memory is free in between.
 """
 
 from __future__ import annotations
@@ -10,9 +12,15 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.analysis.effects import Effects
-from autodiff_compiler.ir.nodes import Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
+from autodiff_compiler.ir.types import ArrayType, is_floating, size_of
 from autodiff_compiler.operators.structure import reshape
+
+#: What takes no longer than to read and write memory.
+CHEAP = ("add", "sub", "mul", "div", "neg", "pow")
+#: From how many bytes on that is worth a line.
+LARGE = 2**11
 
 
 @dataclass(frozen=True)
@@ -33,15 +41,18 @@ def cut(
     backward: Region,
     unset: Container[Value] = (),
     recompute: bool = False,
+    taped: Container[AnyOperand] | None = None,
 ) -> Cut:
     """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read.
 
     A value that may be ``unset`` is not asked for its shape before backward would. With
-    ``recompute`` backward computes again all that has no effect, and keeps the rest.
+    ``recompute`` backward computes again all that has no effect, and keeps the rest. In the body of
+    a loop a value is kept once an iteration; ``taped`` are those that other iterations keep.
     """
     backward = prune(backward)
     forward, backward = _shapes_forward(params, forward, backward, unset)
     backward = _computed_again(forward, backward, recompute)
+    backward = _computed_late(defined(params, forward), forward, backward, taped)
     free = free_values(backward)
     kept = [value for value in defined(params, forward) if value in free]
     return Cut(tuple(forward), backward, tuple(kept))
@@ -129,6 +140,38 @@ def _computed_again(forward: Sequence[Op], backward: Region, every: bool) -> Reg
     copies = clone_ops(again[::-1], mapping)
     body = substitute(backward, mapping)
     return Region(body.params, (*copies, *body.ops), body.yields)
+
+
+def _computed_late(
+    known: Sequence[Value],
+    forward: Sequence[Op],
+    backward: Region,
+    taped: Container[AnyOperand] | None,
+) -> Region:
+    """Puts copies of cheap operations on large values before what reads these, where their operands
+    are kept anyway. Of what a loop keeps, everything is large."""
+    needed, inside = free_values(backward), set(known)
+    ops = list(backward.ops)
+    for op in reversed(forward):
+        if not _is_cheap(op) or op.result not in needed or op.result in backward.yields:
+            continue
+        large = size_of(op.result.type) >= LARGE if taped is None else op.result not in taped
+        read = uses_of(op)
+        if large and all(value in needed or value not in inside for value in read):
+            mapping: dict = {}
+            (copied,) = clone_ops([replace(op, about="adjoint")], mapping)
+            ops = [*substitute(Region((), tuple(ops), ()), mapping).ops]
+            place = next(k for k, user in enumerate(ops) if copied.result in uses_of(user))
+            ops.insert(place, copied)
+    return Region(backward.params, tuple(ops), backward.yields)
+
+
+def _is_cheap(op: Op) -> bool:
+    """Whether it is one sign between arrays of floats, or a square."""
+    if op.name not in CHEAP or op.name == "pow" and op.operands[1] != 2:
+        return False
+    type_ = op.result.type
+    return isinstance(type_, ArrayType) and type_.dtype is not None and is_floating(type_)
 
 
 def silent(region: Region) -> Region:

@@ -3,10 +3,8 @@ they keep."""
 
 from __future__ import annotations
 
-import math
-
 from autodiff_compiler.ir.nodes import Loop
-from autodiff_compiler.ir.types import ArrayType, Type, item_size
+from autodiff_compiler.ir.types import Type, size_of
 
 #: From how many bytes on what a loop keeps is one array, and no list.
 LARGE_TAPE = 2**16
@@ -33,7 +31,4 @@ def is_worth_stacking(rows: int, inner: int, columns: int) -> bool:
 def rows_of_tape(loop: Loop, item: Type) -> int | None:
     """How many rows the array has that stands for a tape of such items; None where a list does."""
     steps = trips(loop)
-    if not steps or not isinstance(item, ArrayType) or not item.is_static or not item.shape:
-        return None
-    bytes_ = steps * math.prod(item.shape) * item_size(item.dtype)  # type: ignore[arg-type]
-    return steps if bytes_ >= LARGE_TAPE else None
+    return steps if steps and steps * size_of(item) >= LARGE_TAPE else None

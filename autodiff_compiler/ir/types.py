@@ -7,6 +7,7 @@ as a whole, and so may a dtype; that is how source is made without a signature.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -183,6 +184,13 @@ def is_complex(type_: Any) -> bool:
 def item_size(dtype: str) -> int:
     """How many bytes an element takes; NumPy need not know bfloat16."""
     return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+
+
+def size_of(type_: Type) -> int:
+    """The bytes of an array, 0 where that is not known; what is 0-d is a number, and no memory."""
+    if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
+        return 0
+    return math.prod(type_.shape) * item_size(type_.dtype)  # type: ignore[arg-type]
 
 
 def rounds_to_bfloat16(types: Iterable[Type]) -> bool:

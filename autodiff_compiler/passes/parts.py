@@ -31,6 +31,7 @@ from dataclasses import replace
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op
 from autodiff_compiler.ir.opdef import call_rule, facts_of
+from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.sweep import sweep, with_body
 
@@ -41,7 +42,7 @@ def parts(function: Function) -> Function:
 
 
 def _visit(op: Op) -> Sequence[Op]:
-    if op.opdef.parts is None or reuse.size_of(op.result.type) < reuse.LARGE:
+    if op.opdef.parts is None or size_of(op.result.type) < reuse.LARGE:
         return (op,)
     builder = Builder()
     with builder, builder.at(op.span, op.about):

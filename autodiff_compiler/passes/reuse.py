@@ -7,7 +7,8 @@ the memory of any array that is dead, else into one of the work arrays that a ca
 memory, except for residuals, which live until backward has run. The law is ``ir/memory.py``'s.
 
 This is the last pass: nothing is differentiated after it. It looks at results of known size, from
-``LARGE`` bytes on. What an iteration or a branch hands on is left in memory of its own.
+``LARGE`` bytes on, and from ``MEDIUM`` where an operand has a variable of its own: those are kept
+as long as a text runs. What an iteration or a branch hands on is left in memory of its own.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -34,7 +35,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,7 +45,7 @@ import numpy as np
 from autodiff_compiler.ir.memory import Cells, cells
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
-from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type, item_size
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type, size_of
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import into, lent
 from autodiff_compiler.passes.sweep import with_body
@@ -53,6 +54,9 @@ from autodiff_compiler.span import NOWHERE
 
 #: From how many bytes on a result is large: below, the allocator has memory at hand.
 LARGE = 2**16
+#: From how many bytes on a result is put into an operand that would otherwise stay, dead, under a
+#: name of its own.
+MEDIUM = 2**11
 
 WEAK: dict[Type, type] = {INT: int, FLOAT: float}
 
@@ -70,7 +74,8 @@ class Reused:
 def reuse(function: Function, lends: bool = True) -> Reused:
     """``function`` with large results in memory that is there; a called one is lent nothing."""
     body = function.body
-    if not any(size_of(value.type) >= LARGE for op in body.walk() for value in op.results):
+    least = min(LARGE, MEDIUM)
+    if not any(size_of(value.type) >= least for op in body.walk() for value in op.results):
         return Reused(function)
     memory = _Memory(cells(body), lends)
     kept = [function.residuals] if lends and isinstance(function.residuals, Value) else []
@@ -155,15 +160,21 @@ class _Plan:
 
     def __init__(self, memory: _Memory, region: Region, residuals: Sequence[Value] = ()):
         self.memory, self.region = memory, region
-        self.made = {value for op in region.ops for value in op.results}
+        self.made = {value: op for op in region.ops for value in op.results}
+        self.reads: Counter[Value] = Counter()
         self.last: dict[Value, int] = {}
         for place, op in enumerate(region.ops):
             inner = [v for region in op.regions for each in region.walk() for v in uses_of(each)]
-            self.note([*uses_of(op), *inner], place)
+            read = [*uses_of(op), *inner]
+            self.reads.update(read)
+            self.note(read, place)
         self.note(residuals, len(region.ops))
         #: What was made here and put in memory, by where it is read last.
         self.ends: list[tuple[int, int, Value]] = []
         self.count = itertools.count()
+        #: What was put into memory that was there, and operations that have a line for that.
+        self.written: set[Value] = set()
+        self.settled: set[Op] = set()
         #: Cells that outlive the region in somebody's hands.
         self.escaping: set[Value] = set()
         for value in region.yields:
@@ -206,12 +217,15 @@ class _Plan:
         """What stands for ``op``."""
         pieces, lends = _pieces(op), self.memory.lends
         escapes = not pieces or op.result in self.escaping
+        large = bool(pieces) and size_of(op.result.type) >= LARGE
+        lends = lends and large
         if not pieces or len(pieces) > 1 and (escapes or not lends):
             return (op,)
         targets: list[Value] = []
         for number, piece in enumerate(pieces):
             later = {v for after in pieces[number + 1 :] for v in after.arguments}
-            target = self.in_place(piece, place, later, escapes)
+            user = None if large else op
+            target = self.in_place(piece, place, later, escapes, user)
             if target is None and lends and not escapes:
                 target = self.memory.take(piece.result)
             if target is None:
@@ -223,14 +237,28 @@ class _Plan:
             if op.name == "empty" and target not in self.memory.buffers.values():
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
             targets.append(target)
+            self.written.add(piece.result)
+        # Before a statement that writes, whatever waited for its user has become one.
+        self.settled.update(self.region.ops[:place])
         return [
             replace(op, opdef=into, operands=(*piece.arguments, target), attrs={"text": piece.text},
                     results=(piece.result,))
             for piece, target in zip(pieces, targets)
         ]  # fmt: skip
 
-    def in_place(self, piece: _Piece, place: int, later: set[Any], escapes: bool) -> Value | None:
-        """An argument that may be written over; its memory is the result's from now on."""
+    def has_line(self, operand: Value, user: Op) -> bool:
+        """Whether ``operand`` has a line of its own, and is not written inside ``user``."""
+        maker = self.made.get(operand)
+        if maker is None or operand.given or self.reads[operand] > 1 or operand in self.written:
+            return True
+        apart = (maker.span.file, maker.span.line) != (user.span.file, user.span.line)
+        return apart or maker in self.settled
+
+    def in_place(
+        self, piece: _Piece, place: int, later: set[Any], escapes: bool, user: Op | None
+    ) -> Value | None:
+        """An argument that may be written over; its memory is the result's from now on. For a
+        ``user`` it must have a line of its own."""
         for argument in piece.arguments if piece.elementwise else ():
             if not isinstance(argument, Value) or argument.type != piece.result.type:
                 continue
@@ -245,6 +273,8 @@ class _Plan:
             is_lent = cell in self.memory.slots
             if not (owned and dead or temporary) or escapes and is_lent:
                 continue
+            if user is not None and not self.has_line(argument, user):
+                continue
             self.memory.hand_on(argument, piece.result)
             return argument
         return None
@@ -258,7 +288,7 @@ def _pieces(op: Op) -> list[_Piece]:
         return [_Piece(text, (), op.result, False)]
     if op.regions or len(op.results) != 1 or op.opdef.kind in ("control", "container", "lowered"):
         return []
-    if size_of(op.result.type) < LARGE or op.opdef.views:
+    if size_of(op.result.type) < min(LARGE, MEDIUM) or op.opdef.views:
         return []
     if any(getattr(type_, "dtype", None) == "bfloat16" for type_ in (*op.types, op.result.type)):
         return []  # computed with in float32, and rounded: more than NumPy's own call
@@ -277,13 +307,6 @@ def _pieces(op: Op) -> list[_Piece]:
         result = op.result if last else Value(type_, op.result.name, op.result.given)
         made.append(_Piece(step.text, arguments, result, step.ufunc is not None))
     return made
-
-
-def size_of(type_: Type) -> int:
-    """The bytes of an array, 0 where that is not known."""
-    if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
-        return 0  # what is 0-d is a NumPy scalar, and no memory to write to
-    return math.prod(type_.shape) * item_size(type_.dtype)  # type: ignore[arg-type]
 
 
 def _result(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:
