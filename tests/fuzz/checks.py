@@ -21,6 +21,7 @@ import numpy as np
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, api, ops, pipeline
+from autodiff_compiler.adjoint import residuals
 from autodiff_compiler.analysis import trips
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
 from autodiff_compiler.errors import CompileError
@@ -36,6 +37,7 @@ SMALL = (
     (pipeline, "VERIFY", True),
     (reuse, "LARGE", 1),
     (trips, "LARGE_TAPE", 1),
+    (residuals, "LARGE", 1),
     (tiles, "TILE", 16),
     (tiles, "TILES", 1),
     (tiles, "ROW", 0),

@@ -205,3 +205,16 @@ def test_too_much_is_not_kept(monkeypatch):
     np.testing.assert_allclose(gradient(Tensor(x)).asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
     (unit,) = RUNTIME.cache.all()
     assert unit.workspace.idle == []
+
+
+def test_a_medium_operand_with_a_line_of_its_own_is_written_over() -> None:
+    middle = "f32[1000]"
+    text = reused(function(
+        f"%x: {middle}", middle, f"%u: {middle} = sin %x", f"%v: {middle} = exp %u",
+        f"%w: {middle} = mul %v, 2.0", f"%a: {middle} = mul %w, %u", f"%b: {middle} = add %a, %w",
+        "return %b"))  # fmt: skip
+    assert "%v: f32[1000] = exp %u" in text  # %u is read again
+    assert "%w: f32[1000] = mul %v, 2.0" in text  # %v is written inside its only reader
+    assert "%a: f32[1000] = into %w, %u, %u" in text
+    assert "%b: f32[1000] = into %a, %w, %a" in text
+    assert "lent" not in text

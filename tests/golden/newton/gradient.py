@@ -13,29 +13,27 @@ import numpy as np
 def root_forward(a):
     x = a
     count = 0
-    x_tape, a_over_x_tape = [], []
-    while True:           # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
+    x_tape = []
+    while True:                # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
         abs_x_times_x_minus_a = np.abs(x * x - a)
         if not abs_x_times_x_minus_a.sum() > 0.001:
             break
         x_tape.append(x)
-        a_over_x = a / x  # 16| x = 0.5 * (x + a / x)
-        x = 0.5 * (x + a_over_x)
-        a_over_x_tape.append(a_over_x)
+        x = 0.5 * (x + a / x)  # 16| x = 0.5 * (x + a / x)
         count += 1
-    return x, (x_tape, a_over_x_tape, count)
+    return x, (a, x_tape, count)
 
 
 def root_backward(residuals, d_x):
-    x_tape, a_over_x_tape, count = residuals
+    a, x_tape, count = residuals
     # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
     d_a_1 = np.zeros(2, np.float32)
     for k in reversed(range(count)):
-        x, a_over_x = x_tape[k], a_over_x_tape[k]
+        x = x_tape[k]
         # 16| x = 0.5 * (x + a / x)
         d_x_plus_a_over_x = d_x * 0.5
         d_a_1 = d_a_1 + d_x_plus_a_over_x / x
-        mul_over_x = -d_x_plus_a_over_x * a_over_x / x
+        mul_over_x = -d_x_plus_a_over_x * (a / x) / x
         d_x = d_x_plus_a_over_x + mul_over_x
     # 15| while ops.sum(ops.abs(x * x - a)) > self.tolerance:
     d_a = d_a_1 + d_x

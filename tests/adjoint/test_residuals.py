@@ -1,0 +1,59 @@
+"""What is kept for backward, and what it computes again because that costs less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autodiff_compiler import gradient_source, ops
+from autodiff_compiler.adjoint import residuals
+from autodiff_compiler.testing import check_grads
+
+
+def waves(x: Any) -> Any:
+    return ops.sum(ops.sin(x * 1.5) * x)
+
+
+def kept(function: Any, *types: str) -> str:
+    """What is unpacked as residuals."""
+    lines = gradient_source(function, *types).splitlines()
+    (line,) = [line.strip() for line in lines if line.endswith("= residuals")]
+    return line.removesuffix(" = residuals")
+
+
+def test_a_large_product_is_computed_again_and_a_small_one_is_kept() -> None:
+    assert kept(waves, "f32[1000]") == "x, sin_mul_x"
+    assert kept(waves, "f32[10]") == "x, mul_x, sin_mul_x"
+
+
+def test_what_is_not_cheap_or_of_nothing_that_is_kept_stays() -> None:
+    assert kept(lambda x: ops.sum(ops.sin(ops.exp(x)) * ops.sin(x)), "f32[1000]").count(",") >= 3
+    # of x + 1 nothing else is wanted: keeping x in its place saves nothing
+    assert "add" in kept(lambda x: ops.sum(ops.exp(ops.sin(x + 1.0))), "f32[1000]")
+
+
+def test_a_loop_keeps_what_its_other_values_are_made_of() -> None:
+    def newton(a: Any) -> Any:
+        x = a
+        for _ in range(5):
+            x = 0.5 * (x + a / x)
+        return ops.sum(x)
+
+    assert kept(newton, "f32[4]") == "a, x_tape"
+
+
+def test_gradients_of_two_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(residuals, "LARGE", 1)
+
+    def branching(x: Any, y: Any) -> Any:
+        z = x * y - y / x
+        for k in range(2):
+            if ops.sum(z) > 0:
+                z = ops.tanh(z * y) + z * z
+            else:
+                z = ops.exp(-z * 0.1) * (x - k)
+        return ops.sum(z * waves(z + y))
+
+    check_grads(branching, (np.array([0.4, 1.2, -0.7]), np.array([0.8, -0.3, 1.9])))
