@@ -8,6 +8,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.frontend.branches import Branches
 from autodiff_compiler.frontend.heap import frozen, is_frozen
 from autodiff_compiler.frontend.meeting import common, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.resolve import MISSING
@@ -15,6 +16,7 @@ from autodiff_compiler.frontend.values import CannotRoll, Closure, Maybe, Ref, S
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import Type
+from autodiff_compiler.operators import compare
 
 Key = Any  # a variable's name, or a cell of the heap
 
@@ -105,3 +107,27 @@ def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type
             raise CannotRoll(f"'{name_of(key)}' is {a} before an iteration and {b} after it")
         types.append(type_)
     return types
+
+
+class Rollable(Branches):
+    """What a trial asks of the lowering that it works for."""
+
+    #: The parameters of the loops that are being rolled around this point.
+    loop_params: set[Value]
+
+    def block(self, statements: Sequence[Any]) -> Any:
+        """Lowers statements; gives ``Returned`` if they end in a return."""
+        raise NotImplementedError
+
+    def until_of(self, node: Any) -> Any:
+        """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
+        ended: Any = self.left()
+        if ended is True:
+            return True
+        for flag in getattr(node, "until", ()):
+            value = self.truth(self.state.names[flag])
+            if value is True:
+                return True
+            if isinstance(value, Value):
+                ended = value if ended is False else compare.logical_or(ended, value)
+        return ended

@@ -18,11 +18,11 @@ import gast
 
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.carried import Carried, Key, Walk
+from autodiff_compiler.frontend.carried import Carried, Key, Rollable, Walk
 from autodiff_compiler.frontend.iterators import flows, is_iterator, taken, used_up
 from autodiff_compiler.frontend.lists import GROWING, is_long, kept, reversed_list, told
 from autodiff_compiler.frontend.meeting import list_type
-from autodiff_compiler.frontend.rolling import Rollable, Trial
+from autodiff_compiler.frontend.rolling import Trial
 from autodiff_compiler.frontend.values import (
     CannotRoll,
     Checkpointed,

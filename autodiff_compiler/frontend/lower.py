@@ -1,234 +1,47 @@
 """A function and the types of its arguments to typed IR: the last file that has heard of an AST.
 
-``lower`` is the entry. A ``Lowering`` is one function in the making: its parameters, the outside
-arrays it reads, and statements on top of the expressions, calls, branches and loops of the files to
-the left.
+``lower`` is the entry.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.common.seed import Generator
-from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
-from autodiff_compiler.frontend.heap import frozen
-from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
+from autodiff_compiler.frontend.lowering import Lowering
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
 from autodiff_compiler.frontend.source import read_source
-from autodiff_compiler.frontend.statements import Statements
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
-    Frame,
     NeedItems,
     NeedStatic,
     PoisonTouched,
     Ref,
-    State,
-    leaves,
     pack,
 )
-from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.opdef import PRECISION, value_type
-from autodiff_compiler.ir.rewrite import free_values, users
+from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import (
-    FUNCTION,
     ScalarType,
-    in_double,
 )
-from autodiff_compiler.operators import containers
 from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import (
     Assumption,
     Hoisted,
     Hooked,
     NeedValues,
-    PythonFunction,
     Request,
     Slot,
     Static,
     Write,
 )
-from autodiff_compiler.span import NOWHERE, Span
+from autodiff_compiler.span import Span
 
-
-class Lowering(Statements):
-    """One function in the making."""
-
-    def __init__(
-        self, world: World, parent: Lowering | None = None, label: str = "", owner: Any = None
-    ):
-        self.world, self.parent, self.label, self.owner = world, parent, label, owner
-        self.builder = Builder(self.lift, self.call_inside, self.known)
-        if parent:
-            self.builder.span = parent.builder.span
-        self.builder.watch = self.refuse_raising
-        self.state = State()
-        around = parent.frame if parent else None
-        self.frame = Frame(around and around.source, around and around.function)
-        self.loop_params = set()
-        self.waiting = []
-        self.taken, self.wrote = {}, set()
-        self.handed = {}
-        self.parameters: list[Value] = []
-        self.arguments: dict[Value, Any] = {}
-        self.hoisted: dict[int, tuple[Any, Value]] = {}
-        self.hooks: list[tuple[Value, Op]] = []
-
-    # ---- parameters
-
-    def parameter_of(self, name: str, value: Any) -> Any:
-        """``value`` of the caller as this function sees it: a parameter, where it is not known."""
-        contents = self.state.heap[value] if isinstance(value, Ref) else value
-        if not any(isinstance(leaf, Value) for leaf in leaves(contents)):
-            return value
-        with self.parent.builder if self.parent else self.builder:
-            type_ = type_of((self.parent or self).packed(value))
-        param = Value(type_, name, True)
-        self.parameters.append(param)
-        self.arguments[param] = value
-        seen = self.projected(param, contents, name)
-        pairs = zip(leaves(seen), leaves(frozen(contents, self.state)))
-        self.taken.update((leaf, its) for leaf, its in pairs if isinstance(leaf, Value))
-        if isinstance(value, Ref):
-            self.state.heap[value] = seen
-            return value
-        return seen
-
-    def projected(self, param: Value, like: Any, name: str) -> Any:
-        """The parts of a container parameter, in the structure of ``like``."""
-        if isinstance(like, Ref):
-            like = self.state.heap[like]
-        if isinstance(like, (dict, tuple)):
-            parts = like.items() if isinstance(like, dict) else enumerate(like)
-            made = {}
-            for key, part in parts:
-                if isinstance(part, Value) or any(True for _ in leaves(self.contents(part))):
-                    item = containers.item(param, key=key)
-                    item.name, item.given = f"{name}_{key}", True
-                    made[key] = self.projected(item, part, f"{name}_{key}")
-                else:
-                    made[key] = part
-            return made if isinstance(like, dict) else tuple(made.values())
-        return param if isinstance(like, Value) else like
-
-    def lift(self, thing: Any, name: str = "") -> Value:
-        """An outside array as a parameter of this function, once however often it is read."""
-        if id(thing) not in self.hoisted:
-            array = thing if isinstance(thing, (np.ndarray, np.generic)) else thing._data
-            type_ = FUNCTION if isinstance(thing, PythonFunction) else value_type(array)
-            if isinstance(thing, Tensor):
-                self.watch(thing, self.world.path(thing))
-            if PRECISION.double:
-                type_ = in_double(type_)
-            name = name or self._name_of(thing)
-            value = Value(type_, name or NAMELESS, bool(name))
-            self.hoisted[id(thing)] = (thing, value)
-        return self.hoisted[id(thing)][1]
-
-    def known(self, value: Value) -> Any:
-        """The array that stands behind a value from outside, assumed to stay as it is; None for
-        what is not known while compiling: a Parameter, or anything that is computed."""
-        if value in self.arguments and self.parent:
-            return self.parent.known(self.arguments[value])
-        found = [thing for thing, its in self.hoisted.values() if its is value]
-        if not found:
-            return self.parent.known(value) if self.parent else None
-        (thing,) = found
-        if type(thing) is not Tensor and not isinstance(thing, np.ndarray):
-            return None
-        path = self.world.path(thing)
-        array = np.array(thing)
-        if path is not None:
-            key = path if isinstance(thing, np.ndarray) else f"{path}._data"
-            self.world.assumptions[key, "equal"] = Assumption(key, "equal", array)
-        return array
-
-    def _name_of(self, thing: Any) -> str:
-        if isinstance(thing, Generator) and thing.name:
-            return thing.name
-        path = self.world.path(thing) or ""
-        last = path.replace("].", ".").rstrip("]'\"").rpartition(".")[2].rpartition("['")[2]
-        name = last if last.isidentifier() else ""
-        if not name and isinstance(thing, Parameter):
-            name = thing.name.rpartition(".")[2]
-        if name.isidentifier() and name != "cell_contents":
-            return name
-        return "generator" if isinstance(thing, Generator) else ""
-
-    def name_outside(self, thing: Any) -> str:
-        """What the caller calls an array that this function reads: ``fc1_weight``."""
-        inner = self.hoisted[id(thing)][1].name
-        known_to_all = isinstance(thing, Generator) and thing.name
-        return f"{self.label}_{inner}" if self.label and not known_to_all else inner
-
-    def original(self, arg: Any) -> Any:
-        """Outside arrays as the objects they are."""
-        if isinstance(arg, Value):
-            if arg in self.world.uncast:
-                thing = self.original(self.world.uncast[arg])
-                return arg if isinstance(thing, Value) else thing
-            found = [thing for thing, value in self.hoisted.values() if value is arg]
-            if found or self.parent is None:
-                return found[0] if found else arg
-            # A value of the text around may be an array's, and so what stands for it here.
-            return self.parent.original(self.handed.get(arg, arg))
-        if isinstance(arg, Ref):
-            return [self.original(item) for item in self.state.heap[arg]]
-        if type(arg) in (tuple, list):
-            return type(arg)(self.original(item) for item in arg)
-        return arg
-
-    def is_parameter(self, value: Value) -> bool:
-        return isinstance(self.original(value), Parameter)
-
-    def trainable(self) -> tuple[Any, ...]:
-        """The trainable Parameters that were read, in order."""
-        things = (thing for thing, _ in self.hoisted.values())
-        return tuple(t for t in things if isinstance(t, Parameter) and t.requires_grad)
-
-    def child(self, callee: Any) -> Lowering:
-        owner = owner_of(callee)
-        same = owner is not None and owner is self.owner  # a method calls one of its own Cell
-        return Lowering(self.world, self, "" if same else label_of(self.world.path(owner)), owner)
-
-    def finish(
-        self,
-        returned: Any,
-        name: str,
-        title: str,
-        keep: Sequence[Any] = (),
-        written: Sequence[AnyOperand] = (),
-    ) -> tuple[Function, list[Any]]:
-        """The finished function, and what its parameters after the arguments are: values of the
-        function around it, then outside arrays."""
-        yields = () if returned is MISSING else (returned, *written)
-        if isinstance(returned, Value) and not returned.given and self.builder.producer(returned):
-            returned.name, returned.given = "out", True
-        body = self.with_hooks(Region((), tuple(self.builder.ops), yields))
-        yields = body.yields
-        used = {**free_values(body), **users(body)}
-        lifted = {value for _, value in self.hoisted.values()}
-        own = {*self.parameters, *lifted}
-        captured = [value for value in free_values(body) if value not in own]
-        outside = [
-            (thing, value) for thing, value in self.hoisted.values()
-            if value in used or any(thing is kept for kept in keep)
-        ]  # fmt: skip
-        params = (*self.parameters, *captured, *(value for _, value in outside))
-        span = self.started or NOWHERE
-        function = Function(name, Region(params, body.ops, yields), span, title)
-        return function, [
-            *(self.handed.get(value, value) for value in captured),
-            *(thing for thing, _ in outside),
-        ]
+#: How deep calls of this package may go while it lowers.
+DEEP = 4000
 
 
 @dataclass(frozen=True)
@@ -259,6 +72,18 @@ def lower(
     Raises a CompileError that tells every problem, or ``plan.NeedValues`` where a number must be
     known that ``slots`` gives as a type.
     """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEP))  # texts call each other, and each call takes many here
+    try:
+        return _lower_to_the_end(fn, request, slots, keywords)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _lower_to_the_end(
+    fn: Callable[..., Any], request: Request, slots: Sequence[Slot], keywords: Sequence[str]
+) -> Lowered:
+    """Lowers ``fn`` again and again, until all that it writes is known."""
     written: dict[Any, Write] = {}
     unrolled: frozenset[Any] = frozenset()
     refusal: CompileError | None = None

@@ -12,6 +12,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
@@ -139,3 +140,40 @@ def _set_by(part: Any) -> Iterator[str]:
     elif not isinstance(part, inner):
         for child in gast.iter_child_nodes(part):
             yield from _set_by(child)
+
+
+def bind_tree(
+    low: Any, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The variables of an inner function by name."""
+    spec, defaults = closure.tree.args, list(closure.defaults)
+    parameters, positional = [], [*spec.posonlyargs, *spec.args]
+    plain = len(spec.defaults)
+    kinds = inspect.Parameter
+    for number, arg in enumerate(positional):
+        place = number - (len(positional) - plain)
+        default = defaults[place] if place >= 0 else kinds.empty
+        kind = (
+            kinds.POSITIONAL_ONLY if number < len(spec.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
+        )
+        parameters.append(kinds(arg.id, kind, default=default))
+    if spec.vararg:
+        parameters.append(kinds(spec.vararg.id, kinds.VAR_POSITIONAL))
+    keyword_defaults = iter(defaults[plain:])
+    for arg, node in zip(spec.kwonlyargs, spec.kw_defaults):
+        default = next(keyword_defaults) if node is not None else kinds.empty
+        parameters.append(kinds(arg.id, kinds.KEYWORD_ONLY, default=default))
+    if spec.kwarg:
+        parameters.append(kinds(spec.kwarg.id, kinds.VAR_KEYWORD))
+    try:
+        bound = inspect.Signature(parameters).bind(*args, **kwargs)
+    except TypeError as error:
+        signature = inspect.Signature(parameters)
+        raise low.fail(
+            CallError, f"{closure.name}(): {error}", f"call it as {closure.name}{signature}"
+        ) from None
+    bound.apply_defaults()
+    names = dict(bound.arguments)
+    if spec.kwarg:
+        names[spec.kwarg.id] = low.allocate("dict", names[spec.kwarg.id])
+    return names

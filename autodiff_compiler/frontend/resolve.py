@@ -65,6 +65,8 @@ class World:
     #: What turned out to be written and is not among ``written``: the lowering begins again, so
     #: that every branch and loop has its cell from the beginning.
     discovered: dict[Any, Write] = field(default_factory=dict)
+    #: The calls of texts that are being lowered, the outermost first.
+    calls: list[Any] = field(default_factory=list)
     #: Texts that cannot be functions of their own, known from the first try.
     written_out: set[Any] = field(default_factory=set)
     #: The loops in which lists grow and that could be written out, and those that must be.

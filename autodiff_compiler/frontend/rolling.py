@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.branches import Branches, named
+from autodiff_compiler.frontend.branches import named
 from autodiff_compiler.frontend.carried import (
     Carried,
     Key,
+    Rollable,
     Walk,
     carried_by,
     common_structure,
@@ -43,30 +43,6 @@ from autodiff_compiler.operators.structure import full
 
 #: A loop of no more iterations is written out where a position in known items depends on it.
 SHORT = 32
-
-
-class Rollable(Branches):
-    """What a trial asks of the lowering that it works for."""
-
-    #: The parameters of the loops that are being rolled around this point.
-    loop_params: set[Value]
-
-    def block(self, statements: Sequence[Any]) -> Any:
-        """Lowers statements; gives ``Returned`` if they end in a return."""
-        raise NotImplementedError
-
-    def until_of(self, node: Any) -> Any:
-        """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
-        ended: Any = self.left()
-        if ended is True:
-            return True
-        for flag in getattr(node, "until", ()):
-            value = self.truth(self.state.names[flag])
-            if value is True:
-                return True
-            if isinstance(value, Value):
-                ended = value if ended is False else compare.logical_or(ended, value)
-        return ended
 
 
 class Trial:
@@ -172,6 +148,7 @@ class Trial:
         low.loop_params |= {v for vs in self.condition_params.values() for v in vs}
         low.state = self._entered(self.condition_params)
         with low.builder.block() as ops:
+            low.calm()
             self.test = low.at_once(
                 lambda: low.truth(low.evaluate(self.node.test)),
                 "the test of this loop",

@@ -78,6 +78,16 @@ class Source:
         return self.tree
 
 
+@dataclass(frozen=True, eq=False)
+class Elsewhere(Source):
+    """A text of ours that stands for the user's at ``place``, and is told as that."""
+
+    place: Span
+
+    def span(self, node: gast.AST) -> Span:
+        return self.place
+
+
 def read_source(function: Callable[..., Any]) -> Source:
     """The source of a Python function, method or lambda; raises ``SourceNotFound``."""
     function = getattr(function, "__func__", function)

@@ -9,25 +9,21 @@ from typing import Any
 import gast
 import numpy as np
 
-from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend import iterators, lists, make
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.exits import exits_of
 from autodiff_compiler.frontend.exits import leaves as ends
-from autodiff_compiler.frontend.memory import written
-from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.stepping import Thrown
-from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unreached, Unset, leaves
+from autodiff_compiler.frontend.storing import Storing
+from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unreached, Unset
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing
-from autodiff_compiler.ops.in_place_methods import as_before
 from autodiff_compiler.span import Span
 
 
-class Statements(Raising):
-    """Adds statements to ``Raising``."""
+class Statements(Storing):
+    """Adds statements to ``Storing``."""
 
     #: Where the text of this function begins.
     started: Span | None = None
@@ -264,113 +260,6 @@ class Statements(Raising):
             items = [*items[: stars[0]], middle, *items[len(items) - tail :]]
         for part, item in zip(target.elts, items):
             self.assign(part, item)
-
-    def store(self, owner: Any, key: Any, value: Any) -> None:
-        """``owner[key] = value``."""
-        if isinstance(owner, Ref) and self._store_in_long(owner, key, value):
-            return
-        if isinstance(owner, Ref):
-            if isinstance(key, slice):
-                ends = (key.start, key.stop, key.step)
-                key = slice(*(self.static(end, "a bound") for end in ends))
-            key = self.static(key, "an index into a list or dict")
-            contents = self.state.heap[owner]
-            changed = dict(contents) if isinstance(contents, dict) else list(contents)
-            if isinstance(key, slice):
-                value = self.sequence(value)
-            try:
-                changed[key] = value
-            except (LookupError, TypeError, ValueError) as error:
-                if isinstance(error, IndexError):
-                    raise self.no_item(contents, key, error) from None
-                raise self.translate(error, "this item cannot be set") from None
-            self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
-        elif isinstance(owner, Value) and isinstance(owner.type, ArrayType):
-            self._store_in_tensor(owner, key, value)
-        else:
-            raise self.fail(
-                DTypeError,
-                f"the items of a {self.described(owner)} cannot be set here",
-                "set items of Tensors, and of lists and dicts that this text made",
-            )
-
-    def _store_in_long(self, owner: Ref, key: Any, value: Any) -> bool:
-        """Sets an item of a list of run-time length, or at a run-time position; whether it did."""
-        contents = self.state.heap[owner]
-        if self._wants_long(contents, key):
-            contents = lists.as_long(self, contents)
-        if not lists.is_long(contents) or isinstance(key, slice):
-            self.contents(owner)
-            return False
-        self.state.heap[owner] = lists.set_item(self, contents, key, value)
-        return True
-
-    def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
-        """``owner[key] = value``, where the value is a tensor or number."""
-        self._refuse_write(owner)
-        rest, index = self.encode_index(key)
-        self._replace(owner, indexing.set_item(owner, self.lifted(value), *rest, index=index))
-
-    def changed(self, owner: Value, new: Value) -> Value:
-        parameter = self.original(owner)
-        new = as_before(owner, new)
-        if isinstance(parameter, Parameter):
-            stored: Value = self.store_parameter(parameter, new)
-            return stored
-        self._refuse_write(owner)
-        if new is owner:
-            return owner
-        self._replace(owner, new)
-        return new
-
-    def _replace(self, owner: Value, new: Value) -> None:
-        """A new value takes the place of ``owner`` under every name that holds it."""
-        memory = self.world.memory.of(owner)
-        self.wrote |= {self.taken[value] for value in memory if value in self.taken}
-        new.name, new.given = owner.name, owner.given
-        written(self, memory, owner, new)
-
-    def _refuse_write(self, owner: Value) -> None:
-        """Refuses to write to what is not this text's to write to."""
-        memory = self.world.memory.of(owner)
-        things = ((value, self.original(value)) for value in memory)
-        if any(thing is not value and id(thing) not in self.world.made for value, thing in things):
-            raise self.fail(
-                UnsupportedSyntax,
-                "a Tensor from outside cannot be written to inside compiled text",
-                "make a copy first: x = x * 1",
-            )
-        self._refuse_views(owner)
-        self._refuse_outer(memory)
-
-    def _refuse_outer(self, memory: frozenset[Any]) -> None:
-        """Variables of a function around this one, which cannot be given a new value from here."""
-        within = {id(frame) for frame in (self.frame, *self.waiting)}
-        frame = self.frame.outer
-        while frame is not None:
-            if id(frame) not in within:
-                for name, thing in frame.names.items():
-                    if memory & self.world.memory.of_all(leaves(thing)):
-                        raise self.fail(
-                            UnsupportedSyntax,
-                            f"the variable '{name}' of the function around this one is written to",
-                            "write to a copy, and return it",
-                        )
-            frame = frame.outer
-
-    def _refuse_views(self, owner: Value) -> None:
-        """A view shares its tensor's memory, so a write through one would show in the other."""
-        live = [*self.state.names.values(), *self.state.heap.values()]
-        for value in (leaf for thing in live for leaf in leaves(thing)):
-            for view, base in ((value, owner), (owner, value)):
-                maker = self.builder.producer(view)
-                if maker is not None and maker.opdef.views and maker.operands[0] is base:
-                    raise self.fail(
-                        UnsupportedSyntax,
-                        f"'{owner.name}' shares its memory with another variable (a view), and "
-                        "is written to",
-                        "write into the tensor itself, or make a copy of the view first",
-                    )
 
 
 def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]:

@@ -22,7 +22,7 @@ from autodiff_compiler.frontend.complaints import usage_of
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.memory import put
-from autodiff_compiler.frontend.naming import names_of, slot_names
+from autodiff_compiler.frontend.naming import bind_tree, names_of, slot_names
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.source import read_source, span_of_class
 from autodiff_compiler.frontend.subset import check
@@ -367,43 +367,6 @@ class Texts(Wording):
         if isinstance(like, list) or (isinstance(like, Ref) and like.kind == "list"):
             return self.new_list(list(items.values()))
         return tuple(items.values())
-
-
-def bind_tree(
-    low: Texts, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The variables of an inner function by name."""
-    spec, defaults = closure.tree.args, list(closure.defaults)
-    parameters, positional = [], [*spec.posonlyargs, *spec.args]
-    plain = len(spec.defaults)
-    kinds = inspect.Parameter
-    for number, arg in enumerate(positional):
-        place = number - (len(positional) - plain)
-        default = defaults[place] if place >= 0 else kinds.empty
-        kind = (
-            kinds.POSITIONAL_ONLY if number < len(spec.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
-        )
-        parameters.append(kinds(arg.id, kind, default=default))
-    if spec.vararg:
-        parameters.append(kinds(spec.vararg.id, kinds.VAR_POSITIONAL))
-    keyword_defaults = iter(defaults[plain:])
-    for arg, node in zip(spec.kwonlyargs, spec.kw_defaults):
-        default = next(keyword_defaults) if node is not None else kinds.empty
-        parameters.append(kinds(arg.id, kinds.KEYWORD_ONLY, default=default))
-    if spec.kwarg:
-        parameters.append(kinds(spec.kwarg.id, kinds.VAR_KEYWORD))
-    try:
-        bound = inspect.Signature(parameters).bind(*args, **kwargs)
-    except TypeError as error:
-        signature = inspect.Signature(parameters)
-        raise low.fail(
-            CallError, f"{closure.name}(): {error}", f"call it as {closure.name}{signature}"
-        ) from None
-    bound.apply_defaults()
-    names = dict(bound.arguments)
-    if spec.kwarg:
-        names[spec.kwarg.id] = low.allocate("dict", names[spec.kwarg.id])
-    return names
 
 
 def _index_of(thing: Any, things: Sequence[Any]) -> int:

@@ -18,8 +18,8 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
-from autodiff_compiler.frontend.calls import Calls
 from autodiff_compiler.frontend.memory import is_held, put
+from autodiff_compiler.frontend.recursion import Recursing
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import Ref
@@ -29,8 +29,8 @@ from autodiff_compiler.operators import structure
 from autodiff_compiler.plan import Write
 
 
-class Writes(Calls):
-    """Adds writes to ``Calls``."""
+class Writes(Recursing):
+    """Adds writes to ``Recursing``."""
 
     owner: Any
     #: Values that stand here for values of the caller's.

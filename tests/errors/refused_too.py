@@ -323,6 +323,33 @@ def raises_in_the_test_of_a_loop(x):
 
 
 @refused(X)
+def calls_itself_twice(x):
+    def split(v):
+        if v.sum() < 1:
+            return v
+        return split(v * 0.5) + split(v * 0.4)
+
+    return split(x)
+
+
+@refused(X)
+def prints_in_a_recursion(x):
+    def shrink(v):
+        print(v)
+        return v if v.sum() < 1 else shrink(v * 0.5) + v
+
+    return shrink(x)
+
+
+@refused(X)
+def recursion_without_an_end(x):
+    def grow(v):
+        return grow(v * 2) if v.sum() < 9 else grow(v + 1)
+
+    return grow(x)
+
+
+@refused(X)
 def catches_what_only_a_run_can_tell(x):
     try:
         return ops.cholesky(ops.outer(x, x)) @ x

@@ -37,7 +37,8 @@ FLOORS = (
         "numpy_calls complaints values meeting heap memory naming iterators resolve lists "
         "stepping expressions arithmetic comparisons subscripts access wording texts objects "
         "fitting rules hooks precision batches derivatives keeping builtin_calls heap_methods "
-        "outside calls writes branches carried rolling loops raising statements lower",
+        "outside calls recursion writes branches carried rolling loops raising storing statements "
+        "lowering lower",
         "analysis:",
     ),
     (
