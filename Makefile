@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-all check lint types golden bench house dump fuzz
+.PHONY: demo test test-all check lint types golden bench bench-envs bench-peers house dump fuzz
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## the gradient of the first Cell, as source and as numbers
@@ -31,6 +31,12 @@ golden: $(VENV)/installed-test  ## writes the expected texts anew; read the diff
 bench: $(VENV)/installed-plain  ## ours beside gradients written by hand
 	$(RUN) -m benchmarks
 
+bench-envs: $(RUN)  ## an environment for each system that is measured beside ours
+	$(RUN) -m benchmarks.peers.environments
+
+bench-peers: $(VENV)/installed-bench bench-envs  ## all of them, in turn: writes benchmarks/results
+	$(RUN) -m benchmarks.peers --write
+
 house: $(VENV)/installed-test  ## floors, sizes, documentation
 	$(RUN) -m pytest -q tests/house
 
@@ -44,7 +50,7 @@ dump: $(VENV)/installed-plain  ## make dump CELL=model.py:Net
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp for each set of packages: plain, test, dev.
+# One stamp for each set of packages: plain, test, dev, bench.
 $(VENV)/installed-%: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --quiet --editable '.$(if $(filter plain,$*),,[$*])'
 	touch $@

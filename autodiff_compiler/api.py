@@ -220,8 +220,8 @@ def gradient_source(
     mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
                 the tangents of what is differentiated and returns that of the value, too.
     opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
-    stage       ``ir``, ``typed``, ``adjoint``, ``optimized``, ``lowered`` or ``source``; see
-                ``pipeline.stage_text``.
+    stage       ``ir``, ``typed``, ``adjoint``, ``optimized``, ``lowered`` or ``source``, or
+                ``memory`` for a table of what is kept; see ``pipeline.stage_text``.
     stabilise   whether formulas that overflow or cancel are replaced by operators that do not
                 (None: as ``set_context`` says, which is yes if it says nothing).
 

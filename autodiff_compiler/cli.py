@@ -1,6 +1,7 @@
 """The command ``autodiff-compiler``: prints the gradient of a Cell in a file, or checks it.
 
 autodiff-compiler dump  net.py:Net --input "x=f32[2,3]" --input "y=f32[3,3]" --get-all
+autodiff-compiler explain-memory net.py:Net --input "x=f32[b,3]" --input "y=f32[3,3]"
 autodiff-compiler check net.py:Net --input "f32[2,3]" --input "f32[3,3]"
 autodiff-compiler ops --missing
 """
@@ -85,8 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     dump = commands.add_parser("dump", help="print the source of the gradient")
+    memory = commands.add_parser("explain-memory", help="list what is kept for backward")
     check = commands.add_parser("check", help="hold the gradient against numeric differences")
-    for command in (dump, check):
+    for command in (dump, memory, check):
         command.formatter_class = argparse.RawDescriptionHelpFormatter
         command.epilog = EPILOG
         command.add_argument(
@@ -95,21 +97,22 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--input", action="append", default=[], metavar="[NAME=]TYPE", help="one per argument"
         )
-    dump.add_argument("--get-all", action="store_true", help="gradients of all inputs")
-    dump.add_argument("--get-by-list", action="store_true", help="gradients of the parameters")
-    dump.add_argument("--sens-param", action="store_true", help="the caller gives a sensitivity")
-    dump.add_argument(
-        "--no-stabilise", action="store_true", help="leave formulas that overflow as they stand"
-    )
+    for command in (dump, memory):
+        add = command.add_argument
+        add("--get-all", action="store_true", help="gradients of all inputs")
+        add("--get-by-list", action="store_true", help="gradients of the parameters")
+        add("--sens-param", action="store_true", help="the caller gives a sensitivity")
+        add("--no-stabilise", action="store_true", help="leave formulas that overflow as they are")
+        add("-O", type=int, choices=sorted(pipeline.LEVELS), default=1, dest="level",
+            help="0: the plainest text; 3: calls written out (default: 1)")  # fmt: skip
     dump.add_argument(
         "--mode", choices=("reverse", "forward"), default="reverse",
         help="cotangents backward, or tangents forward",
     )  # fmt: skip
-    dump.add_argument("-O", type=int, choices=sorted(pipeline.LEVELS), default=1, dest="level",
-                      help="0: the plainest text; 3: calls written out (default: 1)")  # fmt: skip
     dump.add_argument("--stage", choices=pipeline.STAGES, default="source", help="what to print")
     dump.add_argument("--out", metavar="FILE", help="write to a file instead")
     dump.set_defaults(run=_dump)
+    memory.set_defaults(run=_dump, mode="reverse", stage="memory", out=None)
     check.add_argument("--order", type=int, default=2, help="check up to this derivative")
     check.add_argument("--seed", type=int, default=0, help="for the inputs that are drawn")
     check.set_defaults(run=_check)

@@ -8,8 +8,7 @@ Each stage can be printed (``stage_text``), and with ``VERIFY`` set each is veri
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -19,9 +18,10 @@ from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
+from autodiff_compiler.emit.account import account, in_short
 from autodiff_compiler.emit.apart import named_apart
-from autodiff_compiler.emit.to_numpy import Emitted, emit_module
-from autodiff_compiler.emit.wrap import wrap
+from autodiff_compiler.emit.to_numpy import Emitted, Names, emit_module
+from autodiff_compiler.emit.wrap import filled, wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.digest import digest
@@ -55,7 +55,7 @@ NOTES = {
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
 
-STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source")
+STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source", "memory")
 
 #: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
 #: calls are written out where they stand, so that the passes see through them.
@@ -78,6 +78,10 @@ class Stages:
     finished: tuple[Function, ...]
     wrt: tuple[int, ...]
     reused: tuple[Reused, ...]
+
+    @property
+    def emitted(self) -> tuple[Function, ...]:
+        return tuple(each.function for each in self.reused)
 
 
 def compile_unit(
@@ -299,7 +303,7 @@ def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
 def emit(stages: Stages, request: Request) -> Emitted:
     """The source of the finished functions, callees first."""
     functions: dict[str, Function] = {}
-    for root in (each.function for each in stages.reused):
+    for root in stages.emitted:
         for function in (*root.callees(), root):
             functions.setdefault(function.name, function)
     with numpy_promotion(request.numpy):
@@ -308,39 +312,46 @@ def emit(stages: Stages, request: Request) -> Emitted:
         )
 
 
-def header(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:
+def header(stages: Stages, request: Request, printed: Names) -> list[str]:
     """The docstring of a generated module: what it is, its signature, how it is called."""
-    primal, names = stages.primal, printed[stages.finished[0].name]
+    primal, names = stages.primal, _names(stages, 0, printed)
     place = f"{primal.span.where.rpartition(':')[0]}"
     what = "Tangent" if request.tangent else "Gradient" if request.differentiates else "Forward"
     made = stages.lowered.function.span == NOWHERE and what == "Forward"
     title = primal.title[:1].upper() + primal.title[1:] if made else f"{what} of {primal.title}"
     lines = [f"{title} ({place}).", ""]
     types = (type_of(param) for param in primal.params)
-    lines += _filled([f"{name}: {type_}" for name, type_ in zip(names, types)])
+    lines += filled([f"{name}: {type_}" for name, type_ in zip(names, types)])
     if request.differentiates or request.tangent:
         wanted = [names[place] for place in stages.wrt]
         seeds = [] if request.tangent else [f"sens: {request.sens}"]
-        lines += _filled([f"wrt: {', '.join(wanted) or 'nothing'}", *seeds])
+        lines += filled([f"wrt: {', '.join(wanted) or 'nothing'}", *seeds])
     drawn_from = [name for name, param in zip(names, primal.params) if param.type == GENERATOR]
     draws = [f"    {name} = np.random.default_rng()" for name in drawn_from]
     lines += ["", *draws, *_usage(stages, request, printed)]
-    done = {op.name for each in stages.reused for op in each.function.body.walk()}
+    done = {op.name for function in stages.emitted for op in function.body.walk()}
     notes = [note for name, note in NOTES.items() if name in done]
-    return [*lines, "", *notes] if notes else lines
+    kept = in_short(stages.emitted, printed) if request.differentiates else []
+    return [*lines, *([""] * bool(notes)), *notes, *([""] * bool(kept)), *kept]
 
 
-def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]]) -> list[str]:
+def _names(stages: Stages, half: int, printed: Names) -> list[str]:
+    """The printed names of a half's parameters, but for the work arrays."""
+    function, known = stages.emitted[half], len(stages.finished[half].params)
+    return [printed[function.name][param] for param in function.params[:known]]
+
+
+def _usage(stages: Stages, request: Request, printed: Names) -> list[str]:
     """How the generated functions are called."""
-    forward, names = stages.finished[0], printed[stages.finished[0].name]
-    call = f"{forward.name}({', '.join(names[: len(forward.params)])})"
+    forward, names = stages.finished[0], _names(stages, 0, printed)
+    call = f"{forward.name}({', '.join(names)})"
     written = [f"new_{_written_name(write)}" for write in stages.lowered.writes]
     if not request.differentiates:
         dot = ["dot_out"] if request.tangent else []
         return wrap(f"{', '.join(['out', *written, *dot])} = {call}", 4)
     backward = stages.finished[1]
     found = ", ".join(f"d_{names[place]}" for place in stages.wrt)
-    given = ", ".join(["residuals", *printed[backward.name][1 : len(backward.params)]])
+    given = ", ".join(["residuals", *_names(stages, 1, printed)[1:]])
     parts = [*(["out"] if request.returns_value else []), *written, "residuals"]
     target = f"{found} = " if found else ""
     lines = [f"{', '.join(parts)} = {call}", f"{target}{backward.name}({given})"]
@@ -349,16 +360,6 @@ def _usage(stages: Stages, request: Request, printed: Mapping[str, Sequence[str]
 
 def _written_name(write: Write) -> str:
     return str(write.name or write.target.name).replace(".", "_")
-
-
-def _filled(words: Sequence[str]) -> list[str]:
-    lines = [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + len(word) > 90:
-            lines.append("")
-        lines[-1] += ("   " if lines[-1] else "") + word
-        lines[-1:] = textwrap.wrap(lines[-1], 98, break_on_hyphens=False, drop_whitespace=False)
-    return [line.rstrip() for line in lines if line]
 
 
 def stage_text(
@@ -370,15 +371,19 @@ def stage_text(
 ) -> str:
     """The text of one stage: ``ir`` as the front end gives it, ``typed`` after optimising the
     primal, ``adjoint`` the halves, ``optimized`` after optimising them, ``lowered`` with memory
-    reused, as they are emitted, ``source``."""
+    reused, as they are emitted, ``source``; and of that, ``memory``: what is kept for backward."""
     if stage not in STAGES:
         raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(STAGES)}")
     stages = build(fn, request, slots, keywords)
     if stage == "source":
         return emit(stages, request).source
+    if stage == "memory":
+        if not request.differentiates:
+            raise CallError("nothing is kept where there is no backward half", "ask for a gradient")
+        return account(stages.emitted, emit(stages, request).names)
     chosen = {
         "ir": (stages.lowered.function,), "typed": (stages.primal,), "adjoint": stages.halves,
-        "optimized": stages.finished, "lowered": tuple(each.function for each in stages.reused),
+        "optimized": stages.finished, "lowered": stages.emitted,
     }[stage]  # fmt: skip
     return "\n".join(print_functions(function).rstrip("\n") + "\n" for function in chosen)
 

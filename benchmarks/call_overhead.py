@@ -13,7 +13,7 @@ import numpy as np
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, ParameterTuple, Tensor, nn, ops
-from benchmarks.rounds import interleaved
+from benchmarks.rounds import interleaved, repeated
 
 
 class Net(nn.Cell):
@@ -60,13 +60,12 @@ def main() -> None:
     def empty(a: object, b: object, c: object) -> None:
         return None
 
-    times = interleaved(
-        {
-            "cached call": lambda: gradient(tx, ty, ts),
-            "generated functions": generated,
-            "empty call": lambda: empty(tx, ty, ts),
-        }
-    )
+    calls = {
+        "cached call": lambda: gradient(tx, ty, ts),
+        "generated functions": generated,
+        "empty call": lambda: empty(tx, ty, ts),
+    }
+    times = interleaved({name: repeated(call) for name, call in calls.items()})
     ratio = times["cached call"] / times["generated functions"]
     added = (times["cached call"] - times["generated functions"]) / times["empty call"]
     print("seed Net, gradient for 2 inputs and 1 parameter, sensitivity given")

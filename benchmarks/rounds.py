@@ -1,4 +1,8 @@
-"""Times callables in turn (A B C, B C A, …), so that a machine's drift meets all of them."""
+"""Times candidates in turn (A B C, B C A, …), so that a machine's drift meets all of them.
+
+A candidate is a function that runs one round and tells the seconds of one call. ``repeated`` makes
+one of a callable; a process that runs one when it is asked is another.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +18,33 @@ def _clock() -> Callable[[], float]:
 
 
 def interleaved(
-    candidates: Mapping[str, Callable[[], object]], rounds: int = 40, seconds: float = 0.005
+    candidates: Mapping[str, Callable[[], float]], rounds: int = 40
 ) -> dict[str, float]:
     """The median time of one call of each candidate, in seconds.
 
-    Each round runs every candidate for about ``seconds``, beginning with another one each time.
+    Each round asks every candidate once, beginning with another one each time.
     """
-    names, clock = list(candidates), _clock()
-    repeats = {name: _repeats(candidates[name], seconds) for name in names}
+    names = list(candidates)
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
-            call, count = candidates[name], repeats[name]
-            start = clock()
-            for _ in range(count):
-                call()
-            times[name].append((clock() - start) / count)
+            times[name].append(candidates[name]())
     return {name: statistics.median(times[name]) for name in names}
+
+
+def repeated(call: Callable[[], object], seconds: float = 0.005) -> Callable[[], float]:
+    """A candidate whose rounds call ``call`` for about ``seconds``, so that what others left in
+    the caches and in the allocator is not charged to it."""
+    count, clock = _repeats(call, seconds), _clock()
+
+    def one_round() -> float:
+        start = clock()
+        for _ in range(count):
+            call()
+        return (clock() - start) / count
+
+    return one_round
 
 
 def _repeats(call: Callable[[], object], seconds: float) -> int:

@@ -1,83 +1,102 @@
-"""Ours beside the hand-written gradient: values compared first, then timed in turn."""
+"""Results as Markdown: ours beside the hand-written gradient, and all peers side by side."""
 
 from __future__ import annotations
 
 import math
-import time
-import tracemalloc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
+from benchmarks.measure import Result
+from benchmarks.peers.environments import PEERS
 
-from autodiff_compiler import compile_info
-from benchmarks import ours
-from benchmarks.rounds import interleaved
-from benchmarks.workloads import WORKLOADS
-from benchmarks.workloads.workload import Workload
+Cell = Callable[[Result], str]
 
 
-@dataclass(frozen=True)
-class Row:
-    """``ratio`` and ``memory`` are ours to the hand version's; ``first`` is in seconds."""
-
-    name: str
-    ratio: float
-    memory: float
-    first: float
-
-
-def measure(name: str, rounds: int = 15) -> Row:
-    """Runs one workload. Raises AssertionError where the values differ."""
-    compile_info().clear()
-    work = WORKLOADS[name]()
-    call = ours.CALLS[name](work)
-    start = time.perf_counter()
-    found = call()
-    first = time.perf_counter() - start
-    compare(name, ours.arrays(found), ours.arrays(work.answer()), work)
-    del found
-    # Each candidate runs for several of its calls, so that what one leaves in the caches and in
-    # the allocator is not charged to the other.
-    times = interleaved({"ours": call, "hand": work.answer}, rounds, 0.03)
-    kept = sum(unit.work_bytes for unit in compile_info().units)
-    memory = (_peak(call) + kept) / max(_peak(work.answer), 1)
-    return Row(name, times["ours"] / times["hand"], memory, first)
-
-
-def compare(
-    name: str, found: Sequence[np.ndarray], wanted: Sequence[np.ndarray], work: Workload
-) -> None:
-    """Holds every array against the hand-written one."""
-    assert len(found) == len(wanted), f"{name}: {len(found)} arrays, not {len(wanted)}"
-    for place, (have, want) in enumerate(zip(found, wanted)):
-        assert have.shape == want.shape, f"{name}: array {place} is {have.shape}, not {want.shape}"
-        scale = np.max(np.abs(want))
-        error = np.max(np.abs(have - want)) / scale
-        assert error <= work.tolerance, f"{name}: array {place} is off by {error:.1e}"
-
-
-def _peak(call: Callable[[], Any]) -> int:
-    """The most memory that a call takes beyond what is there before it, in bytes."""
-    tracemalloc.start()
-    call()
-    tracemalloc.reset_peak()
-    before, _ = tracemalloc.get_traced_memory()
-    call()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak - before
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """The table, with the geometric mean of the ratios."""
+def brief(results: Sequence[Result]) -> str:
+    """Ours over hand-written, with the geometric mean of the ratios."""
     lines = [
         "| workload | ours / hand | peak memory, ours / hand | first call |",
         "|---|---:|---:|---:|",
     ]
-    for row in rows:
-        first = f"{row.first * 1e3:.0f} ms"
-        lines.append(f"| {row.name} | {row.ratio:.2f} | {row.memory:.2f} | {first} |")
-    mean = math.exp(sum(math.log(row.ratio) for row in rows) / len(rows))
-    return "\n".join([*lines, f"| geometric mean | {mean:.2f} | | |"])
+    by_name = {(result.workload, result.peer): result for result in results}
+    for workload in dict.fromkeys(result.workload for result in results):
+        ours, hand = by_name[workload, "ours"], by_name[workload, "hand"]
+        memory = (ours.allocated or 0) / max(hand.allocated or 0, 1)
+        first = f"{ours.first * 1e3:.0f} ms"
+        lines.append(f"| {workload} | {_ratio(ours, results)} | {memory:.2f} | {first} |")
+    return "\n".join([*lines, f"| geometric mean | {mean(results, 'ours'):.2f} | | |"])
+
+
+def full(results: Sequence[Result]) -> str:
+    """Time, first calls and memory of every peer, and what must be said of them."""
+    peers = list(dict.fromkeys(result.peer for result in results))
+    means = [f"{mean(results, peer):.2f}" for peer in peers]
+    sections = [
+        ("Time of a call, beside the hand-written gradient",
+         [*_grid(results, peers, lambda each: _ratio(each, results)),
+          f"| geometric mean | {' | '.join(means)} |"]),
+        ("First call in a fresh process, after the import, ms",
+         [*_grid(results, peers, lambda each: f"{each.first * 1e3:.0f}"),
+          _import_row(results, peers)]),
+        ("First call of a program compiled anew, in a process that is warm, ms",
+         _grid(results, peers, lambda each: f"{each.again * 1e3:.0f}")),
+        ("Growth of the process in its first calls, MiB",
+         _grid(results, peers, lambda each: _mebibytes(each.resident))),
+    ]  # fmt: skip
+    text = "\n\n".join("\n".join([f"### {title}", "", *lines]) for title, lines in sections)
+    return "\n\n".join([text, *_remarks(results)])
+
+
+def ratio(result: Result, results: Sequence[Result]) -> float | None:
+    """The time beside that of the hand-written gradient; None where there is no time."""
+    hand = next(r for r in results if (r.workload, r.peer) == (result.workload, "hand"))
+    return result.seconds and hand.seconds and result.seconds / hand.seconds
+
+
+def mean(results: Sequence[Result], peer: str) -> float:
+    """The geometric mean of a peer's ratios; not a number where it has none."""
+    found = [ratio(result, results) for result in results if result.peer == peer]
+    logs = [math.log(each) for each in found if each]
+    return math.exp(sum(logs) / len(logs)) if logs else math.nan
+
+
+def _ratio(result: Result, results: Sequence[Result]) -> str:
+    found = ratio(result, results)
+    return "–" if found is None else f"{found:.2f}"
+
+
+def _mebibytes(count: int | None) -> str:
+    return "–" if count is None else f"{count / 2**20:.1f}"
+
+
+def _grid(results: Sequence[Result], peers: Sequence[str], cell: Cell) -> list[str]:
+    """A row for each workload, a column for each peer; a dash where there is no result."""
+    by_name = {(result.workload, result.peer): result for result in results}
+    titles = " | ".join(PEERS[peer].title for peer in peers)
+    lines = [f"| workload | {titles} |", f"|---{'|---:' * len(peers)}|"]
+    for workload in dict.fromkeys(result.workload for result in results):
+        found = [by_name[workload, peer] for peer in peers]
+        cells = ["–" if each.seconds is None else cell(each) for each in found]
+        lines.append(f"| {workload} | {' | '.join(cells)} |")
+    return lines
+
+
+def _import_row(results: Sequence[Result], peers: Sequence[str]) -> str:
+    """The least time that each import took: the first one of all reads the disk."""
+    cells = []
+    for peer in peers:
+        times = [each.imported for each in results if each.peer == peer and each.seconds]
+        cells.append(f"{min(times) * 1e3:.0f}" if times else "–")
+    return f"| (the import) | {' | '.join(cells)} |"
+
+
+def _remarks(results: Sequence[Result]) -> list[str]:
+    """Notes, and what could not be done and why."""
+    lines = [
+        f"- {PEERS[each.peer].title}, {each.workload}: {remark}"
+        for each in results
+        if (remark := each.reason or PEERS[each.peer].notes.get(each.workload, ""))
+    ]
+    versions = dict.fromkeys(
+        f"{PEERS[each.peer].package} {each.version}" for each in results if each.version
+    )
+    return ["\n".join(lines)] * bool(lines) + [f"Versions: {', '.join(versions)}."]

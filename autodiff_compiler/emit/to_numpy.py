@@ -38,22 +38,26 @@ def unbroadcast(d, shape):
 '''
 
 
-#: From the printed names of each function's parameters to the lines of the docstring.
-Header = Callable[[Mapping[str, Sequence[str]]], Sequence[str]]
+#: The printed names of values, by the name of the function that they are in.
+Names = Mapping[str, Mapping[Value, str]]
+#: From the printed names to the lines of the docstring.
+Header = Callable[[Names], Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Emitted:
-    """A module's text, and for each of its lines the place in the user's source it is about."""
+    """A module's text, for each of its lines the place in the user's source it is about, and the
+    printed names."""
 
     source: str
     line_map: dict[int, Span]
+    names: Names
 
 
 def emit_module(functions: Sequence[Function], header: Header = lambda printed: ()) -> Emitted:
     '''The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
 
-    ``header`` gives the lines of its docstring from the printed names of functions' parameters.
+    ``header`` gives the lines of its docstring from the printed names.
 
     >>> from autodiff_compiler.ir.build import Builder
     >>> from autodiff_compiler.ir.types import array
@@ -63,24 +67,20 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
     ...     out = sum_(transpose(x, perm=(1, 0)), axes=None, keepdims=False)
     >>> from autodiff_compiler.ir.nodes import Region
     >>> net = Function("net", Region((x,), tuple(builder.ops), (out,)), NOWHERE)
-    >>> print(emit_module([net], lambda printed: [f"Net: {printed}"]).source, end="")
-    """Net: {'net': ('x',)}"""
+    >>> print(emit_module([net], lambda printed: [f"Net of {printed['net'][x]}"]).source, end="")
+    """Net of x"""
     <BLANKLINE>
     import numpy as np
     <BLANKLINE>
     <BLANKLINE>
     def net(x):
-        return np.sum(x.T)
+        return x.T.sum()
     '''
     globals_ = {function.name for function in functions}
     bodies = [_name(function, globals_) for function in functions]
     document = Document()
-    lines = header(
-        {
-            function.name: tuple(names[param] for param in function.params)
-            for function, (_, names) in zip(functions, bodies)
-        }
-    )
+    printed = {function.name: names for function, (_, names) in zip(functions, bodies)}
+    lines = header(printed)
     if lines:
         quotes = '"""'
         for line in (quotes + lines[0], *lines[1:], *([] if len(lines) == 1 else [quotes])):
@@ -102,7 +102,7 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
             # The docstring speaks of the last function; line numbers here are of another text.
             document.text(f"# {function.title} ({function.span.where.rpartition(':')[0]})")
         _Writer(document, function, names).write(block)
-    return Emitted(document.render(), document.origins())
+    return Emitted(document.render(), document.origins(), printed)
 
 
 def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, str]]:
@@ -119,7 +119,9 @@ def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, st
         composer = Composer(function, into_moves)
         block = composer.compose()
         variables = share(function, block, composer.alias)
-    return block, choose(function, block, variables, {*reserved, "np", "ml_dtypes"})
+    names = choose(function, block, variables, {*reserved, "np", "ml_dtypes"})
+    also = {value: names[token] for value, token in composer.alias.items() if token in names}
+    return block, {**also, **names}
 
 
 class _Writer:

@@ -8,6 +8,8 @@ brackets is put into parentheses first. Works on text in which strings have been
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Sequence
 
 WIDTH = 100
 STEP = 4
@@ -169,3 +171,16 @@ def _cuts(text: str) -> list[tuple[int, int]]:
         if cuts:
             return cuts
     return []
+
+
+def filled(words: Sequence[str]) -> list[str]:
+    """Lines of prose from words that stay whole where they can, three blanks between them."""
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) > WIDTH - 10:
+            lines.append("")
+        lines[-1] += ("   " if lines[-1] else "") + word
+        lines[-1:] = textwrap.wrap(
+            lines[-1], WIDTH - 2, break_on_hyphens=False, drop_whitespace=False
+        )
+    return [line.rstrip() for line in lines if line]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,16 @@ class Workload:
     def answer(self) -> tuple:
         """One run of the hand-written gradient."""
         return self.hand(*self.inputs, *self.weights)
+
+    def check(self, found: Sequence[np.ndarray]) -> None:
+        """Holds every array against the hand-written one; raises AssertionError at the first that
+        differs."""
+        wanted = [np.asarray(array) for array in self.answer()]
+        assert len(found) == len(wanted), f"{len(found)} arrays, not {len(wanted)}"
+        for place, (have, want) in enumerate(zip(found, wanted)):
+            assert have.shape == want.shape, f"array {place} is {have.shape}, not {want.shape}"
+            error = np.max(np.abs(have - want)) / np.max(np.abs(want))
+            assert error <= self.tolerance, f"array {place} is off by {error:.1e}"
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0) -> np.ndarray:

@@ -16,7 +16,12 @@ import autodiff_compiler as ms
 FOLDER = Path(__file__).parent
 
 #: Which stage each file holds.
-FILES = {"primal.ir": "ir", "adjoint.ir": "adjoint", "gradient.py": "source"}
+FILES = {
+    "primal.ir": "ir",
+    "adjoint.ir": "adjoint",
+    "gradient.py": "source",
+    "memory.txt": "memory",
+}
 
 
 @dataclass(frozen=True)

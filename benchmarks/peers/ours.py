@@ -1,8 +1,4 @@
-"""The workloads as a user of this package writes them: Cells and functions, asked for a gradient.
-
-Each maker takes the workload and gives a call without arguments. What is timed is the whole public
-way, from tensors to tensors.
-"""
+"""Ours: the workloads as a user of this package writes them, Cells and functions."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler import Parameter, ParameterTuple, Tensor, nn, ops
+from autodiff_compiler import Parameter, ParameterTuple, Tensor, compile_info, nn, ops
 from benchmarks.workloads import newton
 from benchmarks.workloads.workload import Workload
 
@@ -146,3 +142,13 @@ def arrays(answer: Any) -> list[np.ndarray]:
     if isinstance(answer, (tuple, list)):
         return [array for item in answer for array in arrays(item)]
     return [np.asarray(answer.asnumpy() if isinstance(answer, Tensor) else answer)]
+
+
+def forget() -> None:
+    """Drops what is compiled."""
+    compile_info().clear()
+
+
+def kept() -> int:
+    """The bytes that are kept to work in, between calls."""
+    return sum(unit.work_bytes for unit in compile_info().units)

@@ -1,0 +1,92 @@
+"""Who reads in backward what forward kept: the values that hold it, and the lines that need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from autodiff_compiler.ir.nodes import Function, Loop, Op, Value
+from autodiff_compiler.span import NOWHERE, Span
+
+#: Parts of lists, whose items are those of the list.
+PARTS = ("list_head", "list_slice")
+
+
+class Half:
+    """A backward function, with the operations that read each of its values, at any depth.
+    ``others`` are those met so far: all that read one value are found once."""
+
+    def __init__(self, function: Function, others: dict[Function, Half]):
+        self.function, self.others = function, others
+        self.users: dict[Value, list[Op]] = {}
+        for op in function.body.walk():
+            for operand in dict.fromkeys(o for o in op.operands if isinstance(o, Value)):
+                self.users.setdefault(operand, []).append(op)
+        others[function] = self
+
+    def callee(self, function: Function) -> Half:
+        return self.others.get(function) or Half(function, self.others)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A value of a backward function that holds what is kept."""
+
+    half: Half
+    value: Value
+
+    @property
+    def users(self) -> list[Op]:
+        return self.half.users.get(self.value, [])
+
+
+def items(readers: Sequence[Reader], key: int) -> list[Reader]:
+    """What holds item ``key`` of a tuple."""
+    return [
+        Reader(reader.half, op.result)
+        for reader in readers
+        for op in reader.users
+        if op.name == "item" and op.attrs["key"] == key
+    ]
+
+
+def handed_on(reader: Reader) -> Iterator[Reader]:
+    """What holds a value in the functions that it is handed to."""
+    for op in reader.users:
+        if op.name == "call":
+            callee = op.attrs["callee"]
+            param = callee.params[op.operands.index(reader.value)]
+            yield Reader(reader.half.callee(callee), param)
+
+
+def stepped(reader: Reader) -> Iterator[Reader]:
+    """What holds an item of a list or array in the loops that read it; views are looked through."""
+    for op in reader.users:
+        if _is_part(op):
+            yield from stepped(Reader(reader.half, op.result))
+        elif _goes_through(op, reader.value):
+            param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
+            yield Reader(reader.half, param)
+
+
+def _goes_through(op: Op, value: Value) -> bool:
+    """Whether ``op`` is a loop that reads ``value`` item by item."""
+    return op.name in ("for", "while") and value in Loop(op).reads
+
+
+def _is_part(op: Op) -> bool:
+    return op.name in PARTS or bool(op.opdef.views)
+
+
+def needs(reader: Reader) -> list[Span]:
+    """The lines of the operations that read a value, an item of it, or a view of it."""
+    found = []
+    for op in reader.users:
+        if _is_part(op):
+            found += needs(Reader(reader.half, op.result))
+        elif not _goes_through(op, reader.value):
+            found += [op.span] * (op.span not in (NOWHERE, reader.half.function.span))
+        else:
+            param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
+            found += needs(Reader(reader.half, param))
+    return found

@@ -1,0 +1,82 @@
+"""Bytes as formulas: sums of products of whole numbers and names, where a dimension is a name.
+
+>>> n = Size.named("n")
+>>> print(size_of(ArrayType("float32", (2, "b"))) * (n + Size.of(1)))
+8*b*n + 8*b
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autodiff_compiler.ir.types import (
+    ArrayType,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    item_size,
+)
+
+#: What nothing is known of.
+UNKNOWN = "?"
+
+
+@dataclass(frozen=True)
+class Size:
+    """A polynomial: from the names of each product, in order, to its factor."""
+
+    terms: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(number: int) -> Size:
+        return Size({(): number} if number else {})
+
+    @staticmethod
+    def named(name: str) -> Size:
+        return Size({(name,): 1})
+
+    @property
+    def number(self) -> int | None:
+        """The number that it is, or None."""
+        return None if any(self.terms) else self.terms.get((), 0)
+
+    def __add__(self, other: Size) -> Size:
+        found = Counter(self.terms)
+        found.update(other.terms)
+        return Size({names: factor for names, factor in found.items() if factor})
+
+    def __sub__(self, other: Size) -> Size:
+        return self + other * Size.of(-1)
+
+    def __mul__(self, other: Size) -> Size:
+        found: Counter[tuple[str, ...]] = Counter()
+        for left, a in self.terms.items():
+            for right, b in other.terms.items():
+                found[tuple(sorted(left + right))] += a * b
+        return Size(dict(found))
+
+    def __str__(self) -> str:
+        ordered = sorted(self.terms.items(), key=lambda term: (-len(term[0]), term[0]))
+        text = " + ".join("*".join([*([f"{factor:,}"] if factor != 1 or not names else []), *names])
+                          for names, factor in ordered)  # fmt: skip
+        return text.replace("+ -", "- ") or "0"
+
+
+def size_of(type_: Type) -> Size:
+    """The bytes of the arrays in a value of this type; Python's numbers count nothing.
+
+    >>> print(size_of(ArrayType("bool", (3,))), size_of(ArrayType("float64", (None, 2))))
+    3 16*?
+    """
+    if isinstance(type_, ArrayType):
+        known = type_.dtype is not None and type_.shape is not None
+        size = Size.of(item_size(type_.dtype)) if type_.dtype else Size.named(UNKNOWN)
+        for dim in (type_.shape or ()) if known else (UNKNOWN,):
+            size = size * (Size.of(dim) if isinstance(dim, int) else Size.named(dim or UNKNOWN))
+        return size
+    if isinstance(type_, (TupleType, DictType)):
+        return sum(map(size_of, type_.items), Size())
+    return size_of(type_.item) * Size.named(UNKNOWN) if isinstance(type_, ListType) else Size()

@@ -1,0 +1,66 @@
+"""One workload for every peer: values first, then times in turn, one process running at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from benchmarks.peers.environments import PEERS
+from benchmarks.peers.process import Failed, Process
+from benchmarks.rounds import interleaved
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one peer did with one workload; without ``seconds`` it did not, and ``reason`` says why.
+
+    seconds    of a call, the median of many rounds.
+    imported   seconds of the import in a fresh process, NumPy included.
+    first      seconds of the first call there.
+    again      seconds of the first call of the program compiled anew, in that process.
+    resident   bytes by which the process grew at most in its first calls, where it can be known.
+    allocated  bytes that Python and NumPy allocate in a call and keep between calls; None where
+               others allocate, too.
+    """
+
+    workload: str
+    peer: str
+    seconds: float | None = None
+    imported: float = 0.0
+    first: float = 0.0
+    again: float = 0.0
+    resident: int | None = None
+    allocated: int | None = None
+    version: str = ""
+    reason: str = ""
+
+
+def measure(workload: str, peers: Sequence[str], rounds: int = 15) -> list[Result]:
+    """Runs one workload for these peers, each in a process of its own."""
+    results = {peer: Result(workload, peer, reason=PEERS[peer].missing) for peer in peers}
+    running: dict[str, Process] = {}
+
+    def begin(peer: str) -> None:
+        process = stack.enter_context(Process(peer, workload))
+        first, again = process.ask("first"), process.ask("again")
+        allocated = process.ask("allocated") if PEERS[peer].counted else None
+        version = process.ask("version", PEERS[peer].package)
+        process.ask("warm")
+        results[peer] = Result(
+            workload, peer, again=again, allocated=allocated, version=version, **first
+        )
+        running[peer] = process
+
+    def round_of(process: Process) -> Callable[[], float]:
+        return lambda: process.ask("round")
+
+    with ExitStack() as stack:
+        for peer in peers:
+            if not results[peer].reason:
+                try:
+                    begin(peer)
+                except Failed as failure:
+                    results[peer] = Result(workload, peer, reason=f"failed: {failure}")
+        times = interleaved({peer: round_of(each) for peer, each in running.items()}, rounds)
+    return [replace(result, seconds=times.get(peer)) for peer, result in results.items()]

@@ -1,0 +1,61 @@
+"""``python -m benchmarks.peers [--of NAMES] [--write] [workloads]``: ours beside other systems.
+
+``--of jax_jit,torch_eager`` chooses peers; the gradient written by hand and ours always take part.
+``--write`` writes ``benchmarks/results/``: the table, the figures, the chart (needs matplotlib).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.machine import describe
+from benchmarks.measure import Result, measure
+from benchmarks.peers.environments import PEERS
+from benchmarks.table import full
+from benchmarks.workloads import WORKLOADS
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures, prints the tables, and writes them where that is wanted."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    parser.add_argument("--of", default=",".join(PEERS), metavar="NAMES", help="peers, by commas")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/")
+    given = parser.parse_args(argv)
+    peers = list(dict.fromkeys(["hand", "ours", *given.of.split(",")]))
+    for names, known in ((given.workloads, WORKLOADS), (peers, PEERS)):
+        strange = [name for name in names if name not in known]
+        if strange:
+            parser.error(f"there is no {', '.join(strange)}; there are {', '.join(known)}")
+    results: list[Result] = []
+    for workload in given.workloads or WORKLOADS:
+        results += measure(workload, peers)
+        print(f"{workload} is done", file=sys.stderr)
+    text = f"On {describe()}.\n\n{full(results)}\n"
+    print(text, end="")
+    if given.write:
+        _write(text, results)
+    return 0
+
+
+def _write(text: str, results: Sequence[Result]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "peers.md").write_text(f"# Ours and others\n\n{text}", "utf-8")
+    rows = [dataclasses.asdict(result) for result in results]
+    (RESULTS / "peers.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    # matplotlib may be missing, and should not be in the process that measures.
+    if subprocess.run([sys.executable, "-m", "benchmarks.chart"]).returncode:
+        print("there is no new chart: pip install '.[bench]', then python -m benchmarks.chart",
+              file=sys.stderr)  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""The peers, and an environment for each: ``python -m benchmarks.peers.environments [names]``.
+
+Versions are pinned here and nowhere else. An environment that cannot be made leaves the reason in
+its folder, and the results tell it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / ".bench"
+
+ENVIRONMENTS = {
+    "autograd": ("autograd==1.9.1", "scipy==1.17.1", "numpy==2.4.6"),
+    "torch": ("torch==2.13.0", "numpy==2.4.6"),
+    "jax": ("jax==0.10.2", "jaxlib==0.10.2", "numpy==2.4.6"),
+    "mindspore": ("mindspore==2.10.0", "numpy<2"),
+}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """``title`` is for tables, ``package`` the one whose version is told; ``environment`` is None
+    for the one that measures.
+
+    Where ``counted``, NumPy and Python allocate all memory, which ``tracemalloc`` counts exactly.
+    ``notes`` tells what is not as in the other peers, by workload.
+    """
+
+    title: str
+    package: str
+    environment: str | None = None
+    counted: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def python(self) -> str:
+        """The interpreter that runs it."""
+        if self.environment is None:
+            return sys.executable
+        return str(FOLDER / self.environment / "bin" / "python")
+
+    @property
+    def missing(self) -> str:
+        """Why there is no environment for it; empty where there is one."""
+        if self.environment is None or _stamp(self.environment).is_file():
+            return ""
+        reason = _reason(self.environment)
+        return reason.read_text("utf-8") if reason.is_file() else "not installed: make bench-envs"
+
+
+#: By the name of the runner's file.
+PEERS = {
+    "hand": Peer("hand", "numpy", counted=True),
+    "ours": Peer("ours", "numpy", counted=True),
+    "hips_autograd": Peer("autograd", "autograd", "autograd", counted=True),
+    "torch_eager": Peer("torch", "torch", "torch"),
+    "torch_compiled": Peer("torch.compile", "torch", "torch"),
+    "jax_jit": Peer(
+        "jax.jit",
+        "jax",
+        "jax",
+        notes={
+            "while": "has no reverse derivative of a loop without a bound: runs 64 times, and "
+            "what is over keeps its value"
+        },
+    ),  # fmt: skip
+    "mindspore_graph": Peer("MindSpore", "mindspore", "mindspore"),
+}
+
+
+def make(name: str) -> str:
+    """Makes an environment anew, unless it has these packages; returns why it could not."""
+    packages = ENVIRONMENTS[name]
+    stamp = _stamp(name)
+    if stamp.is_file() and stamp.read_text("utf-8").split() == list(packages):
+        return ""
+    folder = FOLDER / name
+    shutil.rmtree(folder, ignore_errors=True)
+    run = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *packages]
+    for command in ([sys.executable, "-m", "venv", str(folder)], run):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if "ERROR" in line] or ["ERROR: ?"]
+            why = f"{' '.join(packages)} could not be installed: {said[-1].partition(': ')[2]}"
+            folder.mkdir(parents=True, exist_ok=True)
+            _reason(name).write_text(why, "utf-8")
+            return why
+    stamp.write_text("\n".join(packages), "utf-8")
+    return ""
+
+
+def _stamp(name: str) -> Path:
+    return FOLDER / name / "installed.txt"
+
+
+def _reason(name: str) -> Path:
+    return FOLDER / name / "failed.txt"
+
+
+def main(names: list[str]) -> int:
+    """Makes the environments of these names, or all; what fails does not stop the others."""
+    for name in names or ENVIRONMENTS:
+        print(f"{name}: {make(name) or 'ready'}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,130 @@
+"""HIPS autograd: NumPy traced at every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import autograd.numpy as np
+import numpy
+from autograd import make_vjp, value_and_grad
+from autograd.numpy.numpy_boxes import ArrayBox
+from autograd.scipy.signal import convolve
+
+from benchmarks.workloads import newton
+from benchmarks.workloads.workload import Workload
+
+
+def seed_net(x, y, z):  # type: ignore[no-untyped-def]
+    return (x * z) @ y
+
+
+def line(x, w, b):  # type: ignore[no-untyped-def]
+    return w * x + b
+
+
+def _cross_entropy(logits, labels):  # type: ignore[no-untyped-def]
+    shifted = logits - np.max(logits, axis=1, keepdims=True)
+    picked = shifted[numpy.arange(len(labels)), labels]
+    return np.mean(np.log(np.sum(np.exp(shifted), axis=1)) - picked)
+
+
+def mlp_small(w1, b1, w2, b2, x, labels):  # type: ignore[no-untyped-def]
+    h = np.maximum(x @ w1 + b1, 0)
+    return _cross_entropy(h @ w2 + b2, labels)
+
+
+def mlp_large(*given):  # type: ignore[no-untyped-def]
+    *weights, h = given
+    for w, b in zip(weights[::2], weights[1::2]):
+        h = np.tanh(h @ w + b)
+    return np.mean(h * h)
+
+
+def chain(x):  # type: ignore[no-untyped-def]
+    v = np.sin(x * 1.5)
+    t = np.tanh(np.exp((v + x) * 0.1))
+    q = 1 / (1 + np.exp(-t)) * x
+    return np.sum((np.log1p(q**2) + v) * t)
+
+
+def rnn(w_in, w, b, x):  # type: ignore[no-untyped-def]
+    h = numpy.zeros_like(x[0])
+    for k in range(len(x)):
+        h = np.tanh(x[k] @ w_in + h @ w + b)
+    return np.mean(h * h)
+
+
+def root(a):  # type: ignore[no-untyped-def]
+    x = numpy.full(a.shape, newton.START, a.dtype)
+    while np.sum(np.abs(x * x - a)) > newton.TOLERANCE:
+        x = 0.5 * (x + a / x)
+    return np.sum(x)
+
+
+def _convolved(x, weight):  # type: ignore[no-untyped-def]
+    return convolve(x, weight[:, :, ::-1, ::-1], axes=([2, 3], [2, 3]),
+                    dot_axes=([1], [1]), mode="valid")  # fmt: skip
+
+
+def _pooled(x):  # type: ignore[no-untyped-def]
+    n, c, height, width = x.shape
+    return np.max(np.reshape(x, (n, c, height // 2, 2, width // 2, 2)), axis=(3, 5))
+
+
+def lenet(k1, c1, k2, c2, w1, b1, w2, b2, w3, b3, x, labels):  # type: ignore[no-untyped-def]
+    x = numpy.pad(x, ((0, 0), (0, 0), (2, 2), (2, 2)))
+    x = _pooled(np.maximum(_convolved(x, k1) + c1[:, None, None], 0))
+    x = _pooled(np.maximum(_convolved(x, k2) + c2[:, None, None], 0))
+    x = np.reshape(x, (len(x), -1))
+    x = np.maximum(x @ w1 + b1, 0)
+    x = np.maximum(x @ w2 + b2, 0)
+    return _cross_entropy(x @ w3 + b3, labels)
+
+
+def _seed_net(work: Workload) -> Callable[[], Any]:
+    x, y, sens = work.inputs
+
+    def call() -> Any:
+        backward, _ = make_vjp(seed_net, (0, 1, 2))(x, y, *work.weights)
+        return backward(sens)
+
+    return call
+
+
+def _of(function: Callable[..., Any], first: str) -> Callable[[Workload], Callable[[], Any]]:
+    """The value, and the gradients in what stands first: the weights, or all."""
+
+    def make(work: Workload) -> Callable[[], Any]:
+        weights = first == "weights"
+        given = (*work.weights, *work.inputs) if weights else (*work.inputs, *work.weights)
+        count = len(work.weights) if weights else len(given)
+        gradient = value_and_grad(function, tuple(range(count)))
+        return lambda: gradient(*given)
+
+    return make
+
+
+CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
+    "seed_net": _seed_net,
+    "line": _of(line, "all"),
+    "mlp_small": _of(mlp_small, "weights"),
+    "mlp_large": _of(mlp_large, "weights"),
+    "chain_1e3": _of(chain, "all"),
+    "chain_1e5": _of(chain, "all"),
+    "chain_1e7": _of(chain, "all"),
+    "rnn": _of(rnn, "weights"),
+    "while": _of(root, "all"),
+    "lenet": _of(lenet, "weights"),
+}
+
+
+def arrays(answer: Any) -> list[numpy.ndarray]:
+    """The arrays of an answer, in order."""
+    if isinstance(answer, tuple):
+        return [array for item in answer for array in arrays(item)]
+    return [numpy.asarray(answer._value if isinstance(answer, ArrayBox) else answer)]
+
+
+def forget() -> None:
+    """Nothing is compiled."""

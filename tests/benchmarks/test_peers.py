@@ -1,0 +1,101 @@
+"""Measuring in processes of their own, and what the tables say of it. No peer need be installed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks.measure import Result, measure
+from benchmarks.peers import environments
+from benchmarks.peers.environments import ENVIRONMENTS, PEERS
+from benchmarks.peers.process import Failed, Process
+from benchmarks.rounds import interleaved, repeated
+from benchmarks.table import brief, full, mean
+from benchmarks.workloads import WORKLOADS
+
+FOLDER = Path(environments.__file__).parent
+
+
+def test_ours_and_the_hand_written_one_answer_from_their_processes(monkeypatch, tmp_path):
+    monkeypatch.setattr(environments, "FOLDER", tmp_path)
+    hand, ours, jax = measure("line", ["hand", "ours", "jax_jit"], rounds=2)
+    assert hand.seconds > 0 and ours.seconds > 0
+    assert ours.first > ours.seconds and ours.again > ours.seconds
+    assert 0 < hand.allocated < ours.allocated < 2**20
+    assert jax.seconds is None and jax.reason == "not installed: make bench-envs"
+    text = full([hand, ours, jax])
+    assert "- jax.jit, line: not installed: make bench-envs" in text
+    assert f"| line | 1.00 | {ours.seconds / hand.seconds:.2f} | – |" in text
+
+
+def test_a_process_that_fails_says_why():
+    with Process("hand", "nothing") as process, pytest.raises(Failed, match="KeyError: 'nothing'"):
+        process.ask("first")
+
+
+def test_a_process_stands_still_until_it_is_asked():
+    with Process("hand", "line") as process:
+        process.ask("first")
+        status = Path(f"/proc/{process.process.pid}/status").read_text()
+        assert "State:\tT" in status
+        process.ask("warm")
+        assert process.ask("round") > 0
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_each_peer_has_every_workload(name):
+    tree = ast.parse((FOLDER / f"{name}.py").read_text("utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    loops = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert set(WORKLOADS) <= texts or "WORKLOADS" in loops
+
+
+def test_the_environments_are_those_of_the_peers():
+    assert {peer.environment for peer in PEERS.values()} - {None} == set(ENVIRONMENTS)
+
+
+def test_what_cannot_be_installed_is_told_from_then_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(environments, "FOLDER", tmp_path)
+
+    def run(command, **options):
+        failed = "install" in command
+        return subprocess.CompletedProcess(command, int(failed), "", "...\nERROR: no such version")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert environments.make("jax").endswith("could not be installed: no such version")
+    assert PEERS["jax_jit"].missing.startswith("jax==")
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: subprocess.CompletedProcess(a, 0))
+    (tmp_path / "jax").mkdir(exist_ok=True)
+    monkeypatch.setattr(environments.shutil, "rmtree", lambda *a, **k: None)
+    assert environments.make("jax") == "" == PEERS["jax_jit"].missing
+
+
+def test_rounds_begin_with_another_each_time():
+    asked = []
+    times = interleaved(
+        {name: lambda name=name: asked.append(name) or float(len(asked)) for name in "abc"}, 3
+    )
+    assert "".join(asked) == "abcbcacab"
+    assert times == {"a": 6.0, "b": 4.0, "c": 5.0}
+
+
+def test_a_round_repeats_what_is_quick():
+    calls = []
+    one_round = repeated(lambda: calls.append(0), 0.002)
+    before = len(calls)
+    assert one_round() > 0
+    assert len(calls) > before + 10
+
+
+def results():
+    rows = [("a", "hand", 2.0), ("a", "ours", 1.0), ("b", "hand", 1.0), ("b", "ours", 2.0)]
+    return [Result(workload, peer, seconds, allocated=100) for workload, peer, seconds in rows]
+
+
+def test_the_table_ends_in_the_geometric_mean():
+    assert mean(results(), "ours") == pytest.approx(1.0)
+    assert "| a | 0.50 | 1.00 | 0 ms |" in brief(results())
+    assert brief(results()).endswith("| geometric mean | 1.00 | | |")
