@@ -15,6 +15,7 @@ from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
 from autodiff_compiler.passes.hoist import hoist
+from autodiff_compiler.passes.rejoin import rejoin
 from autodiff_compiler.passes.stabilise import stabilise
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.totals import totals
@@ -26,6 +27,7 @@ PASSES: Mapping[str, Pass] = {
     "stabilise": stabilise,
     "unrule": unrule,
     "fold": fold,
+    "rejoin": rejoin,
     "algebra": algebra,
     "hoist": hoist,
     "ahead": ahead,

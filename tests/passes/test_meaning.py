@@ -35,6 +35,8 @@ class Writer:
 
     def __init__(self, draw: st.DrawFn, callee: Function | None):
         self.draw, self.callee, self.builder = draw, callee, Builder()
+        #: What branches so far said of the way that they took.
+        self.flags: list[Value] = []
 
     def function(self, name: str) -> Function:
         params = tuple(Value(FLOAT, word, given=True) for word in "xy")
@@ -50,7 +52,8 @@ class Writer:
         return tuple(self.draw(one) for _ in range(count))
 
     def block(self, scope: list[Any], depth: int) -> list[Any]:
-        scope = list(scope)
+        scope, outer = list(scope), self.flags
+        self.flags = list(outer)
         for _ in range(self.draw(st.integers(1, 4))):
             kinds = ["add", "sub", "mul", "neg", "copies"]
             kinds += ["if", "for", "while", "call"] if depth else []
@@ -72,21 +75,26 @@ class Writer:
                 scope.append(OPERATORS["mul"](product, 0.25) if kind == "mul" else product)
             scope = [thing for thing in scope if isinstance(thing, Value)]
             scope[-1].given = scope[-1].given or self.draw(st.booleans())
+        self.flags = outer
         return scope
 
     def value(self, scope: list[Any]) -> Any:
         return self.draw(st.sampled_from(scope))
 
-    def branch(self, scope: list[Any], depth: int) -> tuple[Value, ...]:
-        known = self.draw(st.sampled_from([None, None, True, False]))
-        predicate = OPERATORS["greater"](self.value(scope), 0.0) if known is None else known
+    def branch(self, scope: list[Any], depth: int) -> list[Value]:
+        predicate = self.draw(st.sampled_from([None, None, True, False, *self.flags]))
+        if predicate is None:
+            predicate = OPERATORS["greater"](self.value(scope), 0.0)
         count = self.draw(st.integers(0, 2))
         regions = []
         for _ in range(2):
             with self.builder.block() as ops:
                 yields = self.some(self.block(scope, depth), count)
-            regions.append(Region((), tuple(ops), yields))
-        return self.builder.branch(predicate, *regions)
+            said = self.draw(st.sampled_from([True, False, predicate]))
+            regions.append(Region((), tuple(ops), (*yields, said)))
+        *found, flag = self.builder.branch(predicate, *regions)
+        self.flags.append(flag)
+        return found
 
     def loop(self, scope: list[Any], kind: str, depth: int) -> list[Value]:
         carries, stacks, reads = (self.draw(st.integers(0, 2)) for _ in range(3))
