@@ -207,11 +207,12 @@ class Recursing(Calls):
         text = read_source(in_loops)
         here = Elsewhere(text.tree, text.file, text.first_line, text.lines, self.builder.span)
         told = len(self.world.problems)
-        value = self.inline(Frame(here, in_loops), desugared(text), names)
-        if len(self.world.problems) > told:
-            del self.world.problems[told + 1 :]  # the others come of the first
-            raise PoisonTouched
-        return value
+        try:
+            return self.inline(Frame(here, in_loops), desugared(text), names)
+        finally:
+            if len(self.world.problems) > told:
+                del self.world.problems[told + 1 :]  # the others come of the first
+                raise PoisonTouched
 
     def _gone_down(self, recursion: Recursion, parts: Any) -> Any:
         """Whether the text calls itself, with what, and what it returns where it does not."""
