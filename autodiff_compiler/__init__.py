@@ -106,6 +106,8 @@ _COMPILER = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "numpy":  # it is imported where it is first used, too
+        return importlib.import_module(f"{__name__}.numpy")
     if name not in _COMPILER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(
@@ -115,7 +117,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_COMPILER})
+    return sorted({*globals(), *_COMPILER, "numpy"})
 
 
 install_on_demand(lambda: importlib.import_module(f"{__name__}.api"))

@@ -100,6 +100,9 @@ class Trial:
     def run(self) -> bool:
         """Lowers condition and body; whether the guess held. A wrong guess is corrected."""
         low, lead = self.low, []
+        types = [type_ for carry in self.carried.values() for type_ in carry.types]
+        if (self.walk is None or self.walk.size is not None) and any(map(_grows, types)):
+            low.world.growing.add(self.node)
         self.condition: list[Op] | None = None
         if self.walk is None and not self._lower_condition():
             return True
@@ -307,9 +310,6 @@ class Trial:
         """Adds the loop and sets the state after it."""
         if self.skipped:
             return
-        counted = self.walk is None or self.walk.size is not None
-        if counted and any(map(_grows, self._types())):
-            self.low.world.growing.add(self.node)
         low, builder, base = self.low, self.low.builder, self.base
         inits: list[AnyOperand] = []
         for key, carry in self.carried.items():
@@ -363,9 +363,6 @@ class Trial:
             sure = self.certain() and not isinstance(get(self.left, key), Maybe)
             self._put(after_loop, key, rebuild(carry.like, results), carry.fresh and not sure)
         low.state = after_loop
-
-    def _types(self) -> list[Type]:
-        return [type_ for carry in self.carried.values() for type_ in carry.types]
 
     def certain(self) -> bool:
         """Whether the body runs at least once."""

@@ -7,12 +7,14 @@ calls ``np.sin`` is compiled to what stands here under the same name.
 from math import e, inf, nan, pi
 
 from autodiff_compiler.numpy import linalg
+from autodiff_compiler.numpy import names as _names
 from autodiff_compiler.numpy.elementwise import *  # noqa: F403
 from autodiff_compiler.numpy.making import *  # noqa: F403
 from autodiff_compiler.numpy.products import *  # noqa: F403
 from autodiff_compiler.numpy.reductions import *  # noqa: F403
 from autodiff_compiler.numpy.shapes import *  # noqa: F403
 
-newaxis = None
+newaxis, norm = None, linalg.norm
+_names.accept(globals())
 
-__all__ = ["e", "inf", "linalg", "nan", "newaxis", "pi"]
+__all__ = ["e", "inf", "linalg", "nan", "newaxis", "norm", "pi"]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.operators import declare, reduce, structure
 from autodiff_compiler.ops._shapes import dtype_of, known_sizes, rank_of
@@ -18,7 +19,7 @@ def _axes(a: Any, axis: Any) -> tuple[int, ...] | None:
 
 def _reduction(record: OpDef, **fixed: Any) -> Callable[..., Any]:
     def reduction(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        a = a if dtype is None else structure.cast(a, dtype=_name(dtype))
+        a = a if dtype is None else structure.cast(a, dtype=to_numpy_name(dtype))
         return record(a, axes=_axes(a, axis), keepdims=bool(keepdims), **fixed)
 
     return reduction
@@ -31,10 +32,6 @@ def _extreme(record: OpDef) -> Callable[..., Any]:
         return record(a, axes=_axes(a, axis), keepdims=bool(keepdims), first=False)
 
     return extreme
-
-
-def _name(dtype: Any) -> str:
-    return str(getattr(dtype, "__name__", dtype)).lower().rpartition(".")[2]
 
 
 def _floating(a: Any) -> Any:

@@ -12,9 +12,7 @@ from autodiff_compiler.operators import structure
 from autodiff_compiler.ops._shapes import known_rank, known_sizes
 from autodiff_compiler.ops.parts import item_at
 
-expand_dims, squeeze, swapaxes, moveaxis = (
-    ops.expand_dims, ops.squeeze, ops.swapaxes, ops.moveaxis,
-)  # fmt: skip
+expand_dims, squeeze, moveaxis = ops.expand_dims, ops.squeeze, ops.moveaxis
 broadcast_to = ops.broadcast_to
 atleast_1d, atleast_2d, atleast_3d = ops.atleast_1d, ops.atleast_2d, ops.atleast_3d
 hstack, dstack, column_stack, stack = ops.hstack, ops.dstack, ops.column_stack, ops.stack
@@ -29,6 +27,11 @@ def reshape(a: Any, shape: Any, order: str = "C") -> Any:
     if order != "C":
         raise TypeError(f"reshape in the order {order!r} has no operator; transpose before it")
     return ops.reshape(a, (shape,) if isinstance(shape, int) else tuple(shape))
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Two axes exchanged."""
+    return ops.swapaxes(a, axis1, axis2)
 
 
 def ravel(a: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import activation, elementwise, special
 from autodiff_compiler.ops import arrays, reductions
+from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import in_dtype, is_integral, known_rank, shape_of
 from autodiff_compiler.ops.elementwise import clip_by_value
 
@@ -50,6 +51,7 @@ def silu(input: Any) -> Any:
     return input * elementwise.sigmoid(input)
 
 
+@also(x="input")
 def mish(input: Any) -> Any:
     """input * tanh(softplus(input))."""
     return input * elementwise.tanh(elementwise.softplus(input))
@@ -95,6 +97,7 @@ def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
     return clip_by_value(input, min_val, max_val)
 
 
+@also(input="x")
 def hardshrink(x: Any, lambd: float = 0.5) -> Any:
     """x outside of [-lambd, lambd], else 0."""
     return elementwise.where(elementwise.abs(x) > lambd, x, 0.0)

@@ -11,6 +11,7 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import along, indexing, joining, linalg, lists, structure, tapes
 from autodiff_compiler.operators.indexing import FULL
 from autodiff_compiler.ops import creation
+from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import (
     axes_of,
     axis_of,
@@ -30,6 +31,7 @@ def reshape(input: Any, shape: Any) -> Any:
     return structure.reshape(input, *operands, shape=known)
 
 
+@also(dims="input_perm")
 def transpose(input: Any, input_perm: Sequence[int]) -> Any:
     """The axes in another order."""
     return structure.transpose(input, perm=tuple(int(axis) for axis in input_perm))
@@ -260,8 +262,12 @@ def dtype(x: Any) -> Any:
     return None if name is None else of_name(name)
 
 
-permute, cat, unsqueeze, unstack = transpose, concat, expand_dims, unbind
-mm, bmm, mv = matmul, matmul, matmul
+cat = concat
+permute = also(axis="input_perm")(transpose)
+unsqueeze = also(input="input_x", dim="axis")(expand_dims)
+unstack = also(input_x="input", axis="dim")(unbind)
+mm = bmm = also(input_x="input", mat2="other")(matmul)
+mv = also(mat="input", vec="other")(matmul)
 
 __all__ = [
     "bmm", "broadcast_to", "cat", "chunk", "concat", "dot", "expand_dims", "flatten", "gather",

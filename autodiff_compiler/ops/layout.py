@@ -10,6 +10,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import creation as made
 from autodiff_compiler.operators import indexing, joining, moving
 from autodiff_compiler.ops import arrays, creation, reductions
+from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import (
     axis_of,
     in_dtype,
@@ -246,6 +247,7 @@ def atleast_3d(inputs: Any) -> Any:
     return arrays.expand_dims(inputs, axes) if axes else inputs
 
 
+@also(tensors="inputs")
 def vstack(inputs: Sequence[Any]) -> Any:
     """One below the other."""
     return arrays.concat([atleast_2d(x) for x in inputs], 0)
@@ -257,6 +259,7 @@ def hstack(tensors: Sequence[Any]) -> Any:
     return arrays.concat(tensors, 0 if rank_of(tensors[0]) == 1 else 1)
 
 
+@also(tensors="inputs")
 def dstack(inputs: Sequence[Any]) -> Any:
     """One behind the other: along the third axis."""
     return arrays.concat([atleast_3d(x) for x in inputs], 2)
@@ -339,7 +342,8 @@ def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any) ->
     return in_dtype(places, dtype)
 
 
-movedim, swapdims = moveaxis, arrays.swapaxes
+movedim = moveaxis
+swapdims = also(dim0="axis0", dim1="axis1")(arrays.swapaxes)
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "column_stack", "diag", "diag_embed",

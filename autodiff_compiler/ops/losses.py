@@ -12,6 +12,7 @@ from typing import Any
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions, running
+from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, rank_of, shape_of
 
 #: Keeps the logarithm of a probability finite; smaller than float32 resolves next to 1e-5.
@@ -145,6 +146,7 @@ def cross_entropy(
     return reduced(loss, reduction)
 
 
+@also(logits="input", labels="target")
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Any:
@@ -154,6 +156,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@also(input="logits", target="label")
 def binary_cross_entropy_with_logits(
     logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Any:

@@ -23,7 +23,15 @@ from autodiff_compiler.common.dtype import (
 from autodiff_compiler.common.dtype import bool_ as bool_type
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import reduce, structure
-from autodiff_compiler.ops import arrays, complex_parts, creation, draws, elementwise, reductions
+from autodiff_compiler.ops import (
+    arrays,
+    complex_parts,
+    creation,
+    draws,
+    elementwise,
+    layout,
+    reductions,
+)
 from autodiff_compiler.ops._shapes import (
     axes_of,
     dtype_of,
@@ -63,23 +71,23 @@ def _extreme(
 
 def max(
     self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None,
-    where: Any = True, return_indices: bool = False,
+    where: Any = True, return_indices: bool = False, dim: Any = None, keepdim: bool = False,
 ) -> Any:  # fmt: skip
     """The largest elements, and at least ``initial``, of those for which ``where`` holds; with
-    ``return_indices`` their positions too."""
-    if return_indices:
-        return reductions.max(self, axis, keepdims)
+    ``return_indices``, or along a ``dim``, their positions too."""
+    if return_indices or dim is not None:
+        return reductions.max(self, axis if dim is None else dim, keepdims or keepdim)
     return _extreme(self, axis, keepdims, initial, where, reduce.max, elementwise.maximum)
 
 
 def min(
     self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None,
-    where: Any = True, return_indices: bool = False,
+    where: Any = True, return_indices: bool = False, dim: Any = None, keepdim: bool = False,
 ) -> Any:  # fmt: skip
     """The smallest elements, and at most ``initial``, of those for which ``where`` holds; with
-    ``return_indices`` their positions too."""
-    if return_indices:
-        return reductions.min(self, axis, keepdims)
+    ``return_indices``, or along a ``dim``, their positions too."""
+    if return_indices or dim is not None:
+        return reductions.min(self, axis if dim is None else dim, keepdims or keepdim)
     return _extreme(self, axis, keepdims, initial, where, reduce.min, elementwise.minimum)
 
 
@@ -215,7 +223,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         copy=elementwise.deepcopy, cumsum=cumsum, multinomial=draws.multinomial,
         expand=broadcast_to, expand_as=expand_as, flatten=flatten, flip=flip, max=max, min=min,
         permute=permute,
-        reshape=reshape, std=std, sum=sum, swapdims=arrays.swapaxes, to=astype,
+        reshape=reshape, std=std, sum=sum, swapdims=layout.swapdims, to=astype,
         transpose=transpose, type=astype, type_as=type_as, value=lambda self: self, var=var,
         view=reshape, view_as=view_as, where=where, dim=rank_of, numel=arrays.size,
         new_zeros=lambda self, size, dtype=None: creation.zeros(size, dtype or dtype_of(self)),

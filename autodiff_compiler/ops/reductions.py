@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.operators import along, joining, reduce, structure
+from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import axes_of, axis_of, dtype_of, in_dtype, rank_of
 
 
@@ -89,6 +90,7 @@ def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> 
     return reduce.std(input, axes=axes, keepdims=bool(keepdims), ddof=int(ddof))
 
 
+@also(dim="axis", keepdim="keep_dims")
 def logsumexp(input: Any, axis: Any, keep_dims: bool = False) -> Any:
     """log(sum(exp(input))) over ``axis``."""
     return reduce.logsumexp(input, axes=axes_of(axis, input), keepdims=bool(keep_dims))
