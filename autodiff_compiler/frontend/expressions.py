@@ -27,7 +27,6 @@ from autodiff_compiler.frontend.values import (
     NUMBERS,
     Frame,
     Maybe,
-    NeedItems,
     NeedStatic,
     Poisoned,
     PoisonTouched,
@@ -277,7 +276,11 @@ class Expressions(Stepping):
                 )
             value = self.state.heap[value]
             if is_long(value):
-                raise NeedItems(self.builder.span)
+                raise self.fail(
+                    DTypeError,
+                    "the items of this list must be known while compiling, but it grows in a loop",
+                    "read them by their positions, or in a loop",
+                )
         return value
 
     def static(self, value: Any, purpose: str) -> Any:

@@ -17,7 +17,6 @@ from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
-    NeedItems,
     NeedStatic,
     PoisonTouched,
     Ref,
@@ -98,14 +97,6 @@ def _lower_to_the_end(
             made = _lower(world, fn, request, slots, keywords)
             if not world.discovered:
                 return made
-        except NeedItems as need:
-            if world.growing <= unrolled and not world.discovered:
-                raise DTypeError(
-                    "the items of this list must be known while compiling, but it grows in a loop",
-                    "read them by their positions, or in a loop",
-                    need.span,
-                ) from None
-            unrolled |= world.growing
         except CompileError as error:
             if not world.discovered:
                 refusal = refusal or error

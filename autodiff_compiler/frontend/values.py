@@ -197,14 +197,6 @@ class Unreached(Exception):
     """What follows in this block is never run: the text has raised."""
 
 
-class NeedItems(Exception):
-    """The items of a list are needed while compiling, but it grew in a rolled loop."""
-
-    def __init__(self, span: Span):
-        super().__init__("the items of a list")
-        self.span = span
-
-
 class NeedStatic(Exception):
     """A number is needed while compiling but is known at run time only."""
 
