@@ -179,8 +179,17 @@ list_sum: OpDef = OpDef(
 
 list_spread: OpDef = OpDef(
     "list_spread", "v for every item of x.", ("v", "x"), "[{v} for _ in {x}]",
-    lambda types: types[1], adjoint={"v": lambda ct: list_sum(ct), "x": lambda: None},
+    lambda types: types[1],
+    adjoint={"v": lambda ct, v: list_total(ct, v), "x": lambda: None},
     linear_in=("v",),
+)  # fmt: skip
+
+list_total: OpDef = OpDef(
+    "list_total", "The sum of items that are like v, of which there may be none.", ("x", "v"),
+    lambda types: f"sum({{x}}, {zero_text(types[1], '{v}')})",
+    lambda types: types[1],
+    adjoint={"x": lambda ct, x: list_spread(ct, x), "v": lambda: None},
+    linear_in=("x",),
 )  # fmt: skip
 
 

@@ -195,6 +195,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "list_fold": (case([*TILES, *TILES[::-1]], TILES),),
     "list_sum": (case(TILES),),
     "list_spread": (case(real(2, 2), TILES),),
+    "list_total": (case(TILES, real(2, 2)),),
     "list_concat": (case(TILES, axis=0), case(TILES, axis=1)),
     "list_split": (case(real(6, 2), TILES, axis=0),),
     "list_copy": (case(TILES),),

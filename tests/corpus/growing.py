@@ -238,3 +238,18 @@ def an_item_is_written_to(x, n):
         y[0] = ops.sum(x)
         items.append(y)
     return items[0] * items[-1]
+
+
+@case(of(0.3, 0.4), 0.2)
+@case(of(0.3, 0.4), 0.5)
+def a_sum_that_may_be_of_nothing(x, low):
+    return ops.sin(x + sum(x * y for y in x if ops.sum(y) > low))[1:]
+
+
+@case(of(0.3, 0.4), 0)
+@case(of(0.3, 0.4), 2)
+def a_list_of_nothing_is_summed(x, n):
+    rows = []
+    for i in range(n):
+        rows.append(ops.sin(x) * i)
+    return ops.cos(x * x + sum(rows))[:1]
