@@ -31,7 +31,10 @@ def main(names: list[str]) -> int:
         return 2
     results = [each for name in names or WORKLOADS for each in measure(name, ["ours", "hand"])]
     print(brief(results))
-    return 1 if any(each.reason for each in results) else 0
+    failed = [each for each in results if each.reason]
+    for each in failed:
+        print(f"{each.peer}, {each.workload}: {each.reason}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

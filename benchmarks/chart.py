@@ -40,7 +40,7 @@ def main() -> None:
     axes.set_xticks(range(len(workloads)), workloads)
     axes.set_ylabel("time / time of the gradient written by hand")
     axes.set_title("Value and gradient: below 1 is faster than NumPy written by hand")
-    axes.legend(ncols=len(peers), loc="upper center", frameon=False)
+    figure.legend(ncols=len(peers), loc="outside lower center", frameon=False)
     axes.margins(x=0.01)
     figure.savefig(RESULTS / "peers.png", dpi=110)
 

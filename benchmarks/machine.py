@@ -1,4 +1,5 @@
-"""What figures were made on: the processor, its cores, the system, Python, NumPy and its BLAS."""
+"""What figures were made on: the processor, its cores and how busy they were, the system, Python,
+NumPy and its BLAS."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ def describe() -> str:
     """One line; no name of the machine, no paths."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index]
     return (
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}, "
+        f"{_processor()}, {os.cpu_count()} cores (load {os.getloadavg()[0]:.1f} before), "
+        f"{platform.system()}, "
         f"Python {platform.python_version()}, NumPy {np.__version__} with "
         f"{blas['name']} {blas['version']}"
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.measure import Result
 from benchmarks.peers.environments import PEERS
+from benchmarks.workloads import LOOPS
 
 Cell = Callable[[Result], str]
 
@@ -19,10 +20,9 @@ def brief(results: Sequence[Result]) -> str:
     ]
     by_name = {(result.workload, result.peer): result for result in results}
     for workload in dict.fromkeys(result.workload for result in results):
-        ours, hand = by_name[workload, "ours"], by_name[workload, "hand"]
-        memory = (ours.allocated or 0) / max(hand.allocated or 0, 1)
-        first = f"{ours.first * 1e3:.0f} ms"
-        lines.append(f"| {workload} | {_ratio(ours, results)} | {memory:.2f} | {first} |")
+        ours = by_name[workload, "ours"]
+        figures = [_ratio(ours, results), _allocated(ours, results), f"{ours.first * 1e3:.0f} ms"]
+        lines.append(f"| {workload} | {' | '.join(figures)} |")
     return "\n".join([*lines, f"| geometric mean | {mean(results, 'ours'):.2f} | | |"])
 
 
@@ -39,8 +39,13 @@ def full(results: Sequence[Result]) -> str:
           _import_row(results, peers)]),
         ("First call of a program compiled anew, in a process that is warm, ms",
          _grid(results, peers, lambda each: f"{each.again * 1e3:.0f}")),
+        ("First call where the program has loops, beside ours: fresh / compiled anew",
+         _grid([each for each in results if each.workload in LOOPS], peers,
+               lambda each: _firsts(each, results))),
         ("Growth of the process in its first calls, MiB",
          _grid(results, peers, lambda each: _mebibytes(each.resident))),
+        ("What NumPy and Python allocate in a call and keep, beside the hand-written gradient",
+         _grid(results, peers, lambda each: _allocated(each, results))),
     ]  # fmt: skip
     text = "\n\n".join("\n".join([f"### {title}", "", *lines]) for title, lines in sections)
     return "\n\n".join([text, *_remarks(results)])
@@ -48,7 +53,7 @@ def full(results: Sequence[Result]) -> str:
 
 def ratio(result: Result, results: Sequence[Result]) -> float | None:
     """The time beside that of the hand-written gradient; None where there is no time."""
-    hand = next(r for r in results if (r.workload, r.peer) == (result.workload, "hand"))
+    hand = _of("hand", result, results)
     return result.seconds and hand.seconds and result.seconds / hand.seconds
 
 
@@ -62,6 +67,26 @@ def mean(results: Sequence[Result], peer: str) -> float:
 def _ratio(result: Result, results: Sequence[Result]) -> str:
     found = ratio(result, results)
     return "–" if found is None else f"{found:.2f}"
+
+
+def _firsts(result: Result, results: Sequence[Result]) -> str:
+    """How much longer the first calls take than ours."""
+    ours = _of("ours", result, results)
+    if ours.seconds is None:
+        return "–"
+    return f"{result.first / ours.first:.1f} / {result.again / ours.again:.1f}"
+
+
+def _allocated(result: Result, results: Sequence[Result]) -> str:
+    hand = _of("hand", result, results)
+    if result.allocated is None or hand.allocated is None:
+        return "–"
+    return f"{result.allocated / max(hand.allocated, 1):.2f}"
+
+
+def _of(peer: str, result: Result, results: Sequence[Result]) -> Result:
+    """What another peer did with the same workload."""
+    return next(r for r in results if (r.workload, r.peer) == (result.workload, peer))
 
 
 def _mebibytes(count: int | None) -> str:

@@ -35,11 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         strange = [name for name in names if name not in known]
         if strange:
             parser.error(f"there is no {', '.join(strange)}; there are {', '.join(known)}")
+    machine = describe()
     results: list[Result] = []
     for workload in given.workloads or WORKLOADS:
         results += measure(workload, peers)
         print(f"{workload} is done", file=sys.stderr)
-    text = f"On {describe()}.\n\n{full(results)}\n"
+    text = f"On {machine}.\n\n{full(results)}\n"
     print(text, end="")
     if given.write:
         _write(text, results)

@@ -25,3 +25,5 @@ WORKLOADS: Mapping[str, Callable[[], Workload]] = {
     "while": newton.newton,
     "lenet": lenet.lenet,
 }
+#: Those whose text has loops.
+LOOPS = ("rnn", "while")
