@@ -14,6 +14,8 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.parameter import Parameter
@@ -147,6 +149,8 @@ class Calls(Outside):
             return built_in(self, callee, args, kwargs)
         if isinstance(callee, GradOperation) or getattr(callee, "takes_functions", False):
             return self.take_functions(callee, args, kwargs)
+        if isinstance(getattr(callee, "__self__", None), np.ufunc) and callee.__name__ == "at":
+            return self.written_at(callee.__self__, *args, **kwargs)
         if callee is Parameter or stays_outside(callee):
             return self.call_now(callee, args, kwargs)
         if (callee is Tensor or callee is tensor) and args and isinstance(args[0], Value):
@@ -198,6 +202,10 @@ class Calls(Outside):
             if path is not None:
                 self.world.know(getattr(inner, "__func__", inner), f"{path}.__wrapped__")
         return inner
+
+    def written_at(self, function: Any, owner: Any, key: Any, value: Any) -> None:
+        """``np.add.at(owner, key, value)`` and its like."""
+        raise NotImplementedError
 
     def changed(self, owner: Value, new: Value) -> Value:
         """A tensor becomes ``new`` under every name that holds it."""

@@ -67,7 +67,7 @@ def told(low: Any, found: Any, owner: Value) -> Any:
     """An item as a compile-time value; its tensors may be any of the list's."""
     if isinstance(found.type, TupleType):
         found = low.unpacked(found)
-    if not isinstance(owner.type, ListType):
+    if not isinstance(owner.type, ListType) and not low.world.numpy:
         return found
     for leaf in leaves(found):
         low.world.memory.may_be(leaf, low.world.memory.of(owner))

@@ -372,9 +372,10 @@ class Loops(Rollable):
             value = base.names.get(target)
             if isinstance(value, Value):
                 carried[target] = Carried(value, [value.type], False)
+        together: set[frozenset[Any]] = set()
         for _ in range(TRIALS):
             told = len(self.world.problems)
-            trial = Trial(self, node, walk, base, carried)
+            trial = Trial(self, node, walk, base, carried, together)
             if trial.run():
                 trial.finish()
                 return

@@ -20,6 +20,7 @@ from autodiff_compiler.frontend.values import (
     State,
     leaves,
 )
+from autodiff_compiler.frontend.views import may_share
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
@@ -46,7 +47,7 @@ class Lowering(Statements):
         self.builder = Builder(self.lift, self.call_inside, self.known)
         if parent:
             self.builder.span = parent.builder.span
-        self.builder.watch = self.refuse_raising
+        self.builder.watch = self.added
         self.state = State()
         around = parent.frame if parent else None
         self.frame = Frame(around and around.source, around and around.function)
@@ -58,6 +59,12 @@ class Lowering(Statements):
         self.arguments: dict[Value, Any] = {}
         self.hoisted: dict[int, tuple[Any, Value]] = {}
         self.hooks: list[tuple[Value, Op]] = []
+
+    def added(self, op: Op) -> None:
+        """An operation is added to this function."""
+        self.refuse_raising(op)
+        if self.world.numpy and may_share(op):
+            self.world.memory.may_be(op.results[0], self.world.memory.of(op.operands[0]))
 
     # ---- parameters
 

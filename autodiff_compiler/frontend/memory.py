@@ -26,6 +26,8 @@ class Memory:
         self.table: dict[Value, frozenset[Hashable]] = {}
         #: The memories that were written to, in order.
         self.writes: list[frozenset[Hashable]] = []
+        #: Pairs of values that are certainly different tensors, though their memories meet.
+        self.apart: set[frozenset[Any]] = set()
 
     def of(self, value: Any) -> frozenset[Hashable]:
         """What ``value`` may be; for a list or tuple, what its items may be."""
@@ -40,6 +42,10 @@ class Memory:
     def of_all(self, values: Iterable[Any]) -> frozenset[Hashable]:
         """What one of ``values`` may be."""
         return frozenset().union(*map(self.of, values))
+
+    def meet(self, one: Any, other: Any) -> bool:
+        """Whether two values may be one tensor."""
+        return bool(self.of(one) & self.of(other)) and frozenset((one, other)) not in self.apart
 
     def may_be(self, value: Any, others: Iterable[Hashable]) -> None:
         """From now on ``value`` is itself or one of ``others``."""
@@ -76,16 +82,20 @@ def refuse_spoilt(low: Any, value: Any, mark: int) -> None:
         )
 
 
-def written(low: Any, memory: frozenset[Hashable], owner: Any = None, new: Any = None) -> None:
-    """Tensors of this memory are written to: ``new`` takes the place of ``owner`` under every name,
-    and names of what may be the same tensor are lost."""
+def written(
+    low: Any, memory: frozenset[Hashable], changes: Mapping[Value, Value] | None = None
+) -> None:
+    """Tensors of this memory are written to: what is known of it ``changes`` under every name, and
+    names of what else may lie in it are lost."""
+    known = changes or {}
     line, state = low.builder.span.line, low.state
 
     def seen(name: str, thing: Any, certain: bool = True) -> Any:
         def change(one: Value) -> Any:
-            if one is owner and certain:
-                return new
-            return lost if memory & low.world.memory.of(one) else one
+            if certain and one in known:
+                return known[one]
+            apart = any(frozenset((one, other)) in low.world.memory.apart for other in known)
+            return lost if memory & low.world.memory.of(one) and not apart else one
 
         lost = Unset(
             f"'{name}' may be the tensor that is written to on line {line}, or another",
@@ -108,7 +118,7 @@ def put(low: Any, cell: Any, new: Any) -> None:
     """The cell of a Parameter takes a new value, under every name that the Parameter has."""
     before = low.state.heap[cell]
     low.state.heap[cell] = new
-    written(low, low.world.memory.of(before), before, new)
+    written(low, low.world.memory.of(before), {before: new})
 
 
 def is_held(low: Any, value: Value) -> bool:

@@ -21,6 +21,7 @@ from autodiff_compiler.frontend.carried import (
 from autodiff_compiler.frontend.heap import Holders, frozen, holds_refs, is_frozen, thawed
 from autodiff_compiler.frontend.meeting import as_type, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.sameness import Sameness
 from autodiff_compiler.frontend.values import (
     CannotRoll,
     Maybe,
@@ -49,9 +50,16 @@ class Trial:
     """One attempt at a rolled loop, under a guess of what it carries."""
 
     def __init__(
-        self, low: Rollable, node: Any, walk: Walk | None, base: State, carried: dict[Key, Carried]
+        self,
+        low: Rollable,
+        node: Any,
+        walk: Walk | None,
+        base: State,
+        carried: dict[Key, Carried],
+        together: set[frozenset[Any]],
     ):
         self.low, self.node, self.walk, self.base, self.carried = low, node, walk, base, carried
+        self.sameness = Sameness(low.world.memory, carried, together)
         self.params = self._fresh_params()
         self.skipped = False
         self.outset = low.holders(base)
@@ -119,7 +127,7 @@ class Trial:
         self.reads = reads
         low.loop_params |= {*lead, *reads, *(v for vs in self.params.values() for v in vs)}
         self.entered = self._entered(self.params)
-        self._remember()
+        self.sameness.begin(self._leaves(self.base), self.params)
         low.state = self.entered.fork()
         low.depth += 1
         try:
@@ -180,27 +188,12 @@ class Trial:
             for place, leaf in enumerate(leaves(carried_by(carry, key, state)))
         }
 
-    def _remember(self) -> None:
-        """Tells what tensors the carried variables may be when an iteration begins."""
-        memory, before = self.low.world.memory, self._leaves(self.base)
-        for key, carry in self.carried.items():
-            for place, param in enumerate(self.params[key]):
-                known = memory.of(before.get((key, place)))
-                memory.may_be(param, known | carry.memory.get(place, set()))
-
     def _remembered(self) -> bool:
-        """Whether that was right, now that the body is known."""
-        memory = self.low.world.memory
+        """Whether the carried variables are the tensors that they were taken to be."""
         held = [*self.base.names.values(), *self.base.heap.values()]
         held += [thing for frame in self.low.waiting for thing in frame.names.values()]
-        around = memory.of_all(leaf for thing in held for leaf in leaves(thing))
-        right = True
-        after = memory.across(self._leaves(self.left), around)
-        for (key, place), found in after.items():
-            known = self.carried[key].memory.setdefault(place, set())
-            right &= found <= known
-            known |= found
-        return right
+        around = self.low.world.memory.of_all(leaf for thing in held for leaf in leaves(thing))
+        return self.sameness.holds(self._leaves(self.left), around)
 
     def _follows(self, key: Key) -> bool:
         """Whether a variable or cell is after the body as the guess has it."""
@@ -350,6 +343,7 @@ class Trial:
         memory = low.world.memory
         for result, *ways in zip(op.results, yields, *([] if self.certain() else [inits])):
             memory.may_be(result, memory.of_all(ways))
+        self.sameness.end(dict(zip(self._leaves(self.left), op.results)))
         results = iter(op.results)
         for key, told in self.settled.items():
             self._put(after_loop, key, told, False)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend import lists
+from autodiff_compiler.frontend import lists, views
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.values import Ref, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing
+from autodiff_compiler.operators import indexing, placing
 from autodiff_compiler.ops.in_place_methods import as_before
+
+#: What ``ufunc.at`` does.
+_AT = {
+    np.add: indexing.add_at, np.subtract: indexing.add_at, np.multiply: placing.multiply_at,
+    np.maximum: placing.maximum_at, np.minimum: placing.minimum_at,
+}  # fmt: skip
 
 
 class Storing(Raising):
@@ -72,17 +80,29 @@ class Storing(Raising):
             stored: Value = self.store_parameter(parameter, new)
             return stored
         self._refuse_write(owner)
-        if new is owner:
-            return owner
-        self._replace(owner, new)
-        return new
+        return owner if new is owner else self._replace(owner, new)
 
-    def _replace(self, owner: Value, new: Value) -> None:
+    def _replace(self, owner: Value, new: Value) -> Value:
         """A new value takes the place of ``owner`` under every name that holds it."""
         memory = self.world.memory.of(owner)
         self.wrote |= {self.taken[value] for value in memory if value in self.taken}
         new.name, new.given = owner.name, owner.given
-        written(self, memory, owner, new)
+        changes = views.changes(self, owner, new) if self.world.numpy else {owner: new}
+        written(self, memory, changes)
+        return changes[owner]
+
+    def written_at(self, function: Any, owner: Any, key: Any, value: Any) -> None:
+        """``np.add.at(owner, key, value)`` and its like."""
+        if function not in _AT or not isinstance(owner, Value):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"np.{function.__name__}.at cannot be compiled here",
+                "use np.add.at, np.subtract.at, np.multiply.at, np.maximum.at or np.minimum.at, on "
+                "an array that this text made",
+            )
+        rest, index = self.encode_index(key)
+        value = -self.lifted(value) if function is np.subtract else self.lifted(value)
+        self.changed(owner, _AT[function](owner, value, *rest, index=index))
 
     def _refuse_write(self, owner: Value) -> None:
         """Refuses to write to what is not this text's to write to."""
@@ -94,7 +114,8 @@ class Storing(Raising):
                 "a Tensor from outside cannot be written to inside compiled text",
                 "make a copy first: x = x * 1",
             )
-        self._refuse_views(owner)
+        if not self.world.numpy:
+            self._refuse_views(owner)
         self._refuse_outer(memory)
 
     def _refuse_outer(self, memory: frozenset[Any]) -> None:
