@@ -52,7 +52,7 @@ from autodiff_compiler.operators.structure import full, sum_
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
-#: The bytes of a tile: a dozen of them fit the cache of a core. Of arrays of so many tiles, tiles are
+#: The bytes of a tile: a dozen of them fit the cache of a core. Of arrays of so many tiles they are
 #: twice as large: fewer turns then weigh more.
 TILE, MANY = 2**17, 8
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the

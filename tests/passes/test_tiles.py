@@ -47,7 +47,9 @@ def same(function: Function, tiled: Function) -> None:
         np.testing.assert_allclose(have, want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("size, rows", [("96", 16), ("90", 15), ("24,4", 4), ("8,16", 2), ("160", 32)])
+@pytest.mark.parametrize(
+    "size, rows", [("96", 16), ("90", 15), ("24,4", 4), ("8,16", 2), ("160", 32)]
+)
 def test_a_row_of_operations_is_one_loop(size, rows):
     function = program(size=size)
     tiled = tiles.tiles(function)
