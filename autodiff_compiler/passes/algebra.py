@@ -209,6 +209,15 @@ def _sum_over_ones(view: View) -> Any:
     return _unchanged(view) if view.op.attrs["keepdims"] else None
 
 
+def _sum_of_put(view: View) -> Any:
+    """What was put along an axis among zeros has the same sum as before."""
+    maker, axes = view.made_by(view.operands[0], "put_along"), view.op.attrs["axes"]
+    rank = getattr(view.op.operands[0], "ndim", None)
+    if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
+        return None
+    return view.op.opdef(maker.operands[0], **view.op.attrs)
+
+
 def _plus_zero(view: View) -> Any:
     type_ = view.op.result.type
     exact = type_ == INT or isinstance(type_, ArrayType) and not is_floating(type_)
@@ -329,6 +338,7 @@ ROWS = (
     ),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
+    Row("sum of put", "sum", _sum_of_put),
 )
 
 
