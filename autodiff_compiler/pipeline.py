@@ -61,8 +61,8 @@ STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source", "memory")
 #: calls are written out where they stand, so that the passes see through them.
 LEVELS = {
     0: ("dce",),
-    1: ("fold", "rejoin", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
-    3: ("fold", "rejoin", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
+    1: ("fold", "rejoin", "stops", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
+    3: ("fold", "rejoin", "stops", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
 }
 #: What runs before anything is differentiated, unless it is not wanted.
 STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}

@@ -197,8 +197,8 @@ class Checkpointed(Mirror):
         loop = self.loop
         mapping: dict[Value, AnyOperand] = dict(zip(loop.carry_params, state))
         mapping[loop.position] = position
-        if loop.index is not None:
-            mapping[loop.index] = self._index_at(position)
+        assert loop.index is not None  # only a ``for`` is checkpointed
+        mapping[loop.index] = self._index_at(position)
         for source, param in zip(loop.reads, loop.read_params):
             is_list = isinstance(type_of(source), ListType)
             mapping[param] = (
@@ -223,8 +223,8 @@ class Checkpointed(Mirror):
         loop = self.loop
         mapping: dict[Value, AnyOperand] = dict(zip(loop.carry_params, state))
         mapping[loop.position] = self.position
-        if loop.index is not None:
-            mapping[loop.index] = self._index()
+        assert loop.index is not None
+        mapping[loop.index] = self._index()
         for source, param in zip(loop.reads, loop.read_params):
             if param in parts.kept or any(param in op.operands for op in loop.body.walk()):
                 mapping[param] = self.reads.add(source, fresh(param))

@@ -272,18 +272,18 @@ class Cotangents:
             for key, inner in children(type_):
                 if carries_cotangent(inner):
                     self.add(target, item(ct, key=key), (*path, key))
-        elif carries_cotangent(type_):
-            if type_ == FLOAT and is_complex(type_of(ct)):
-                ct = real(ct)
-            known = self.so_far((target, path))
-            total = ct if known is None else add_cotangents(known, ct)
-            self.entries[target, path] = self.names.give(total, target, path)
+            return
+        if type_ == FLOAT and is_complex(type_of(ct)):
+            ct = real(ct)
+        known = self.so_far((target, path))
+        total = ct if known is None else add_cotangents(known, ct)
+        self.entries[target, path] = self.names.give(total, target, path)
 
     def add_at(self, target: AnyOperand, ct: AnyOperand, at: AnyOperand) -> None:
         """Adds ``ct`` to the cotangent of the item ``at`` of the list ``target``."""
-        if isinstance(target, Value) and target in self.varied:
-            total = list_add_at(self.leaf((target, ())), ct, at)
-            self.entries[target, ()] = self.names.give(total, target)
+        assert isinstance(target, Value)  # and it varies, as an item of it does
+        total = list_add_at(self.leaf((target, ())), ct, at)
+        self.entries[target, ()] = self.names.give(total, target)
 
 
 class LoopCotangents(Cotangents):

@@ -203,6 +203,8 @@ class _Loop:
         for port in self.stacks:
             if port not in entering:
                 self.collect(*port)
+        # A test that is written out where the loop ends tells its line there.
+        told = composer.waiting.get(loop.until) if isinstance(loop.until, Value) else None
         test = self.until()
         moves = zip(map(composer.token, loop.carry_params), loop.carry_yields)
         composer.moves(((token, y) for token, y in moves if self.changes(token, y)), "yield")
@@ -211,7 +213,7 @@ class _Loop:
             one.target.ctx = ast.Store()
             composer.emit(Do(one))
         if test is not None:
-            composer.emit(Break(test))
+            composer.emit(Break(test), told.op if told and not isinstance(test, ast.Name) else None)
 
     def changes(self, token: Value, operand: AnyOperand) -> bool:
         return not isinstance(operand, Value) or self.composer.token(operand) is not token

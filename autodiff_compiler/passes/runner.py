@@ -17,6 +17,7 @@ from autodiff_compiler.passes.fold import fold
 from autodiff_compiler.passes.hoist import hoist
 from autodiff_compiler.passes.rejoin import rejoin
 from autodiff_compiler.passes.stabilise import stabilise
+from autodiff_compiler.passes.stops import stops
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.totals import totals
 from autodiff_compiler.passes.unrule import unrule
@@ -28,6 +29,7 @@ PASSES: Mapping[str, Pass] = {
     "unrule": unrule,
     "fold": fold,
     "rejoin": rejoin,
+    "stops": stops,
     "algebra": algebra,
     "hoist": hoist,
     "ahead": ahead,

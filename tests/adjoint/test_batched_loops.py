@@ -154,3 +154,40 @@ def test_a_rule_of_several_results() -> None:
     }
     """
     compare(text, [X], (1,))
+
+
+def test_a_loop_whose_length_differs() -> None:
+    text = """
+    func @f(%x: f64[2], %n: i64[]) -> (f64[2]) {
+      %h: f64[2], %c: int = for %k, %i in (0, %n, 1) carry (%p: f64[2] = %x) {
+        %m: f64[2] = mul %p, 1.5
+        yield carry %m
+      }
+      return %h
+    }
+    """
+    compare(text, [X, np.array([0, 2, 3])], (1, 1))
+
+
+def test_what_is_no_array_stays_in_its_place() -> None:
+    """An int in a tuple that differs, on ways that differ; a list makes the whole run so."""
+    text = """
+    func @f(%x: f64[2], %n: int) -> (f64[2], f64[]) {
+      %s: f64[] = sum %x {axes=None, keepdims=False}
+      %p: bool[] = greater %s, 0.0
+      %t: (f64[2], int) = make_tuple %x, %n
+      %l: list[f64[2]] = make_list %x, %x
+      %o: f64[2] = if %p {
+        %a: f64[2] = item %t {key=0}
+        %m: int = item %t {key=1}
+        %c: f64[2] = mul %a, %m
+        yield %c
+      } else {
+        %b: f64[2] = list_item %l, 0
+        yield %b
+      }
+      return %o, %s
+    }
+    """
+    compare(text, [X, 3], (1, 0))
+    compare(text.replace("list_item %l, 0", "neg %x"), [X, 3], (1, 0))

@@ -72,11 +72,11 @@ REFUSED = """
 func @f(%x: f64[3], %n: int) -> (f64[3]) {
   %a: f64[3], %b: f64[3], %c: int = for %k, %i in (0, %n, 1)
       carry (%p: f64[3] = %x, %q: f64[3] = %x) {
-    %g: f64[3] = no_rule %q
-    %h: f64[3] = mul %g, %p
-    yield carry %h, %p
+    %g: f64[3] = no_rule %p
+    %h: f64[3] = mul %g, %q
+    yield carry %h, %h
   }
-  return %b
+  return %a
 }
 """
 
