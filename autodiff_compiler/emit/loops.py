@@ -62,6 +62,7 @@ class Composing(Protocol):
 class Waits(Protocol):
     """An expression that is not written yet."""
 
+    op: Op
     tree: ast.expr
 
 
