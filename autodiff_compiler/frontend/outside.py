@@ -28,8 +28,11 @@ from autodiff_compiler.frontend.numpy_calls import MATH, NUMPY
 from autodiff_compiler.frontend.values import Ref, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators import structure
 from autodiff_compiler.ops import arrays
 
+#: Functions of NumPy that fill an array with one number; what ``empty`` leaves is told by nobody.
+_FILLING = (np.zeros, np.ones, np.empty, np.full)
 #: Methods that change the container they belong to.
 CHANGES = frozenset(
     ("append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
@@ -149,6 +152,8 @@ class Outside(Keeping):
                 f"'{name}' cannot be called with a run-time value",
                 self._instead_of(callee, name),
             )
+        if self.world.numpy and any(callee is filling for filling in _FILLING):
+            return self._filled(callee, args, kwargs)
         result = self.macro(callee, args, kwargs)
         if isinstance(result, Iterator):
             return iterators.made(self, result)
@@ -156,6 +161,17 @@ class Outside(Keeping):
         if isinstance(made, np.ndarray) and made.flags.writeable:
             self.world.made[id(made)] = made
         return result
+
+    def _filled(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An array of one number all over is made by the generated source itself."""
+        try:
+            made = callee(*map(self.plain, args), **kwargs)
+        except (TypeError, ValueError) as error:
+            raise self.translate(error, f"{callee.__name__} fails", callee) from None
+        if made.size == 0 or made.dtype.kind not in "biufc":
+            return self.lifted(made)
+        first = 0 if callee is np.empty else made.flat[0].item()
+        return structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
 
     def _refuse_outside(self, callee: Any, name: str) -> None:
         owner = getattr(callee, "__self__", None)
