@@ -19,7 +19,7 @@ from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.arithmetic import BINARY
 from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
-from autodiff_compiler.frontend.iterators import ITERATORS
+from autodiff_compiler.frontend.iterators import ITERATORS, made
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.values import (
     Iteration,
@@ -217,18 +217,18 @@ def _list(low: Access, items: Any = ()) -> Ref:
     return low.allocate("list", long if lists.is_long(long) else tuple(low.sequence(items)))
 
 
-def _map(low: Access, function: Any, *sources: Any) -> tuple[Any, ...]:
+def _map(low: Access, function: Any, *sources: Any) -> Ref:
     rows = zip(*(low.sequence(source) for source in sources))
-    return tuple(low.call(function, row, {}) for row in rows)
+    return made(low, [low.call(function, row, {}) for row in rows])
 
 
-def _filter(low: Access, function: Any, items: Any) -> tuple[Any, ...]:
+def _filter(low: Access, function: Any, items: Any) -> Ref:
     kept = []
     for item in low.sequence(items):
         truth = low.truth(item if function is None else low.call(function, (item,), {}))
         if low.static(truth, "a filter's condition"):
             kept.append(item)
-    return tuple(kept)
+    return made(low, kept)
 
 
 def _print(low: Access, *args: Any, sep: Any = None, end: Any = None, flush: bool = False) -> None:

@@ -72,6 +72,7 @@ from autodiff_compiler.frontend.exits import (
 from autodiff_compiler.frontend.looking import opened
 from autodiff_compiler.frontend.matching import without_match
 from autodiff_compiler.frontend.source import Source
+from autodiff_compiler.frontend.testing import tests_inside
 from autodiff_compiler.frontend.trying import Again, Caught, Tried, shown, with_ways
 
 Block: TypeAlias = list[gast.stmt]
@@ -80,7 +81,7 @@ Block: TypeAlias = list[gast.stmt]
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """The function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
-    plain = without_nonlocal(without_with(without_match(opened(copy.deepcopy(tree)))))
+    plain = without_nonlocal(without_with(without_match(opened(tests_inside(copy.deepcopy(tree))))))
     return _function(with_ways(plain))
 
 

@@ -9,6 +9,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import gast
+
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.values import Iteration, Ref
 
@@ -32,8 +34,28 @@ def made(low: Any, items: Iterable[Any]) -> Ref:
     return found
 
 
+def named(low: Any, value: Any, text: Any) -> Any:
+    """``value`` as a variable holds it: what is gone through once is an iterator, though one of
+    which nothing was taken yet may still be gone through by a loop."""
+    if isinstance(value, Iteration):
+        return low.allocate(KIND, value)
+    is_generator = isinstance(text, gast.GeneratorExp) and isinstance(value, tuple)
+    return made(low, value) if is_generator else value
+
+
+def whole(low: Any, value: Any) -> Any:
+    """What a loop that goes to the end goes through; the iterator is at its end then."""
+    if not is_iterator(value) or not isinstance(low.state.heap[value], Iteration):
+        return value
+    source = low.state.heap[value]
+    low.state.heap[value] = ()
+    return source
+
+
 def taken(low: Any, ref: Ref) -> Iterator[Any]:
     """The items that are left, each at the moment at which it is asked for."""
+    if isinstance(low.state.heap[ref], Iteration):
+        low.state.heap[ref] = tuple(low.sequence(low.state.heap[ref]))
     while low.state.heap[ref]:
         first, *rest = low.state.heap[ref]
         low.state.heap[ref] = tuple(rest)
@@ -46,9 +68,9 @@ def _iter(low: Any, source: Any) -> Any:
 
 def _next(low: Any, iterator: Any, *default: Any) -> Any:
     if not is_iterator(iterator):
-        if not isinstance(iterator, tuple):
+        if not isinstance(iterator, (tuple, Iteration)):
             raise TypeError(f"'{low.described(iterator)}' object is not an iterator")
-        iterator = made(low, iterator)  # of a generator that nothing else holds
+        iterator = made(low, low.sequence(iterator))  # nothing else holds it
     for item in taken(low, iterator):
         return item
     if default:

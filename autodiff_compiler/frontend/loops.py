@@ -19,7 +19,7 @@ import gast
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.carried import Carried, Key, Rollable, Walk
-from autodiff_compiler.frontend.iterators import flows, is_iterator, taken, used_up
+from autodiff_compiler.frontend.iterators import flows, is_iterator, taken, used_up, whole
 from autodiff_compiler.frontend.lists import GROWING, is_long, kept, reversed_list, told
 from autodiff_compiler.frontend.meeting import list_type
 from autodiff_compiler.frontend.rolling import Trial
@@ -48,6 +48,8 @@ class Loops(Rollable):
     def exec_For(self, node: Any) -> None:
         span = self.source.span(node)
         iterable = self._iterated(self.evaluate(node.iter))
+        if not getattr(node, "until", ()):
+            iterable = whole(self, iterable)
         if flows(iterable):
             self._unroll(node, self._live(iterable))
             return

@@ -139,7 +139,8 @@ class Recursing(Calls):
             return super(Recursing, self).inline_closure(closure, *given)
 
         given = tuple(args), dict(kwargs)
-        return self._entered(id(closure.tree), given, run, lambda: run(given))
+        key = id(closure.tree), id(closure.frame)
+        return self._entered(key, given, run, lambda: run(given))
 
     def _entered(
         self, key: Any, given: Any, run: Callable[[Any], Any], first: Callable[[], Any]

@@ -182,8 +182,7 @@ class Statements(Storing):
         if augmented:
             with self.builder.at(self.source.span(node)):
                 value = self._augmented(old, value)
-        if isinstance(node.value, gast.GeneratorExp) and isinstance(value, tuple):
-            value = iterators.made(self, value)
+        value = iterators.named(self, value, node.value)
         for target in node.targets:
             self.assign(target, value)
 

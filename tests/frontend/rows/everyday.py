@@ -107,3 +107,47 @@ def default_list(x):
     merged |= {"a": two[-1]}
     rows = sorted([("b", x * 2), ("a", x * x)], key=operator.itemgetter(0))
     return merged["a"] * merged["b"] * rows[0][1] + round(x.sum().item()) * x * len(one)
+
+
+@row("zip, map and enumerate are gone through once", RISING)
+@row("zip, map and enumerate are gone through once", FALLING)
+def once_each(x):
+    pairs = zip([x, x * 2], [x, x * x])
+    y = sum(p * q for p, q in pairs) + sum((p * q for p, q in pairs), x)
+    doubled = map(lambda v: v * 2, [x, x * x])
+    y = y + sum(doubled) + len(list(doubled)) * x
+    numbered = enumerate([x, x * x])
+    _, first = next(numbered)
+    for i, v in numbered:
+        y = y + v * i * first
+    backward = reversed([x, x * 2, x * x])
+    return y * next(backward) * sum(backward)
+
+
+@row("a test of a loop that sets a variable", FALLING)
+def set_by_a_test(x):
+    n = 0
+    while (s := (x * x).sum()) < 20:
+        x = x * 1.3 + 0.1
+        n += 1
+        if n > 20:
+            break
+    return x * s * n
+
+
+def twice(function):
+    @functools.wraps(function)
+    def around(v):
+        return function(v) * 2
+
+    return around
+
+
+@row("a decorator around itself")
+def decorated(x):
+    @twice
+    @twice
+    def square(v):
+        return v * v
+
+    return square(x) * x
