@@ -196,7 +196,7 @@ class Access(Subscripts):
             return self._value_attribute(owner, name)
         if isinstance(owner, Closure) and name == "__name__":
             return owner.name
-        cell = self.world.cell_of(owner, name)
+        cell = self.world.cell_of(self.state.heap, owner, name)
         if cell is not None and self.state.heap[cell] is not MISSING:
             return self.certainly(self.state.heap[cell])
         return self.lifted(self.world.attribute(owner, name, self.builder.span))

@@ -112,7 +112,7 @@ class Expressions(Stepping):
     def lifted(self, thing: Any) -> Any:
         """``thing`` with every outside array in it made a value."""
         if is_array(thing):
-            cell = self.world.cell_of(thing)
+            cell = self.world.cell_of(self.state.heap, thing)
             return self.lift(thing) if cell is None else self.state.heap[cell]
         if isinstance(thing, (tuple, list)) and _holds_array(thing):
             return type(thing)(self.lifted(item) for item in thing)

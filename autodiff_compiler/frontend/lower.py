@@ -86,6 +86,7 @@ def _lower_to_the_end(
     written: dict[Any, Write] = {}
     unrolled: frozenset[Any] = frozenset()
     refusal: CompileError | None = None
+    failed = False
     while True:
         world = World(
             numpy=request.numpy,
@@ -102,7 +103,11 @@ def _lower_to_the_end(
                 refusal = refusal or error
                 if world.growing <= unrolled:
                     raise refusal from None
-                unrolled |= world.growing  # written out, the sizes of what grows are known
+            # Written out, the items and sizes of what grows are known. A first failure may come of
+            # a write that was not known of.
+            if failed or not world.discovered:
+                unrolled |= world.growing
+            failed = True
         except Exception:
             # What goes wrong after a write that was not known of is not to be told.
             if not world.discovered:

@@ -41,7 +41,7 @@ class Precision(Hooks):
         found = super().lifted(thing)
         if self.world.precision is None or found is thing or not isinstance(found, Value):
             return found
-        if self.world.cell_of(thing) is not None:
+        if self.world.cell_of(self.state.heap, thing) is not None:
             return found
         cast = self._cast(found)
         if cast is not found:

@@ -205,9 +205,11 @@ class World:
             span,
         )
 
-    def cell_of(self, thing: Any, name: str | None = None) -> Ref | None:
-        """The cell of the heap that stands for a written Parameter or attribute."""
-        return self.cells.get((id(thing), name))
+    def cell_of(self, heap: Mapping[Ref, Any], thing: Any, name: str | None = None) -> Ref | None:
+        """The cell that stands for a written Parameter or attribute, if it is in ``heap``: one that
+        was found in a trial is not, once the trial has been given up."""
+        cell = self.cells.get((id(thing), name))
+        return cell if cell in heap else None
 
     def attribute_input(self, write: Write) -> AttributeInput:
         """The one input that stands for a written attribute."""

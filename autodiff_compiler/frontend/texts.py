@@ -255,7 +255,7 @@ class Texts(Wording):
             # Kept Parameters that this text writes are, as they stand now, arguments.
             own: dict[int, tuple[int, Any]] = {}
             for thing in keep or () if effects else ():
-                cell = self.world.cell_of(thing)
+                cell = self.world.cell_of(self.state.heap, thing)
                 if cell is not None:
                     own[id(thing)] = len(child.parameters), self.state.heap[cell]
                     child.state.heap[cell] = child.parameter_of(cell.kind, self.state.heap[cell])

@@ -67,7 +67,7 @@ class Writes(Recursing):
     def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
         """The cell that stands for a Parameter or an attribute. One that was not known of lives
         from here on, for the time being, so that one lowering finds all of them."""
-        found = self.world.cell_of(thing, name)
+        found = self.world.cell_of(self.state.heap, thing, name)
         if found is None:
             key, write = (id(thing), name), Write(thing, name)
             self.world.discovered[key] = write

@@ -354,3 +354,28 @@ def test_a_variable_that_may_hold_a_parameter_is_refused_after_a_write():
 
     with pytest.raises(ms.errors.CompileError, match="'v' may be the tensor that is written to"):
         ms.grad(program)(Tensor(np.array([0.3, 0.4])))
+
+
+class Branches(nn.Cell):
+    """The loop is tried rolled, and written out when it turns out which layer must be known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.CellList([nn.BatchNorm1d(2) for _ in range(5)])
+
+    def construct(self, x: Tensor) -> Tensor:
+        found = []
+        for i in range(len(self.norms)):
+            found.append(self.norms[i](x))
+        return ops.stack(found)
+
+
+def test_what_is_written_is_found_in_one_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowerings, once = [], lower._lower
+    monkeypatch.setattr(lower, "_lower", lambda *args: lowerings.append(1) or once(*args))
+    net = Branches().set_train()
+    x = Tensor(np.array([[1.0, 2.0], [3.0, 8.0]], np.float32))
+    ms.grad(net, None, net.trainable_params())(x)
+    assert len(lowerings) == 2
+    for norm in net.norms:
+        np.testing.assert_allclose(norm.moving_mean.asnumpy(), [0.2, 0.5], rtol=1e-6)
