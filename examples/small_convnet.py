@@ -1,22 +1,16 @@
 """A small convolutional network learns to tell stripes that lie from stripes that stand.
 
-Trains with clipped gradients and a bar of progress (``pip install autodiff-compiler[examples]``;
-without it, lines), saves a checkpoint, and loads it into a fresh network.
+Trains with clipped gradients, saves a checkpoint, and loads it into a fresh network.
 """
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from running import accuracy, progress
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, load_checkpoint, nn, ops, save_checkpoint
-
-try:
-    from tqdm import tqdm
-except ModuleNotFoundError:
-    tqdm = None
 
 
 class ConvNet(nn.Cell):
@@ -43,7 +37,7 @@ class ClippedStep(nn.TrainOneStepCell):
         return ops.clip_by_global_norm(gradients, 1.0)
 
 
-def drawn(count: int, seed: int) -> tuple[Tensor, Tensor]:
+def drawn(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Noisy images f32[count,1,12,12] of stripes, and whether they stand, i32[count]."""
     rng = np.random.default_rng(seed)
     stands = rng.integers(0, 2, count)
@@ -52,24 +46,7 @@ def drawn(count: int, seed: int) -> tuple[Tensor, Tensor]:
     lying = np.broadcast_to(waves[:, :, None], (count, 12, 12))
     images = np.where(stands[:, None, None], lying.swapaxes(1, 2), lying)
     images = images + rng.normal(size=images.shape) * 0.8
-    return Tensor(images[:, None].astype(np.float32)), Tensor(stands.astype(np.int32))
-
-
-def progress(steps: range) -> Iterator[int]:
-    """The steps with a bar, where there is tqdm; else a line for every tenth."""
-    if tqdm is not None:
-        yield from tqdm(steps, desc="training", unit="step")
-        return
-    for step in steps:
-        if step % 10 == 0:
-            print(f"step {step} of {len(steps)}")
-        yield step
-
-
-def accuracy(net: nn.Cell, images: Tensor, labels: Tensor) -> float:
-    """The part of the images that the network names rightly."""
-    found = net.set_train(False)(images).asnumpy().argmax(1)
-    return float((found == labels.asnumpy()).mean())
+    return images[:, None].astype(np.float32), stands.astype(np.int32)
 
 
 def main(steps: int = 60) -> float:
@@ -78,7 +55,7 @@ def main(steps: int = 60) -> float:
     net = ConvNet()
     adam = nn.Adam(net.trainable_params(), 0.01)
     step = ClippedStep(nn.WithLossCell(net, nn.CrossEntropyLoss()), adam).set_train()
-    losses = [float(step(*drawn(32, seed))) for seed in progress(range(steps))]
+    losses = [float(step(*map(Tensor, drawn(32, seed)))) for seed in progress(range(steps))]
     print(f"loss {losses[0]:.3f} at first, {np.mean(losses[-10:]):.3f} at last")
 
     images, labels = drawn(400, seed=10_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ from autodiff_compiler.testing import check_grads
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SHOWN = re.compile(r"(?<=^SHOWN = '''\\\n).*?(?=^'''$)", re.M | re.S)
+
+
+@pytest.fixture(autouse=True)
+def beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples find the file that they share, as when one of them is run."""
+    monkeypatch.syspath_prepend(str(FOLDER))
 
 
 def load(name: str) -> Any:
@@ -94,11 +101,12 @@ def test_the_convnet_learns_and_its_checkpoint_knows(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = load("small_convnet")
-    monkeypatch.setattr(module, "tqdm", None)
+    running = importlib.import_module("running")
+    monkeypatch.setattr(running, "tqdm", None)
     assert module.main(30) > 0.95
-    assert "step 20 of 30" in capsys.readouterr().out
+    assert "training: 21 of 30" in capsys.readouterr().out
     bars: list[range] = []
-    monkeypatch.setattr(module, "tqdm", lambda steps, **_: bars.append(steps) or steps)
+    monkeypatch.setattr(running, "tqdm", lambda steps, **_: bars.append(steps) or steps)
     assert list(module.progress(range(3))) == [0, 1, 2] and bars == [range(3)]
 
 
@@ -108,7 +116,7 @@ def test_the_steps_of_the_convnet_are_clipped() -> None:
     with_loss = ms.nn.WithLossCell(net, ms.nn.CrossEntropyLoss())
     sgd = ms.nn.SGD(net.trainable_params(), 0.0)
     step = module.ClippedStep(with_loss, sgd, return_grad=True)
-    images, labels = module.drawn(8, 0)
+    images, labels = map(Tensor, module.drawn(8, 0))
     _, gradients = step(images * 100.0, labels)
     plain = ms.grad(with_loss, None, sgd.parameters)(images * 100.0, labels)
     size = np.sqrt(sum(float((g.asnumpy() ** 2).sum()) for g in plain))
@@ -125,3 +133,64 @@ def test_the_tagger_remembers(capsys: pytest.CaptureFixture[str]) -> None:
     loops = ["for t in range(1200):", "for t in reversed(range(1200)):"]
     assert module.loops(1200) == loops
     assert "\n  ".join(loops) in capsys.readouterr().out
+
+
+def glyphs(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ten patterns of 8 x 8 pixels with noise, in the place of digits, and their numbers."""
+    rng = np.random.default_rng(5)
+    labels = np.arange(count, dtype=np.int32) % 10
+    images = rng.integers(0, 2, (10, 1, 8, 8))[labels] + 0.2 * rng.normal(size=(count, 1, 8, 8))
+    return images.astype(np.float32), labels
+
+
+@pytest.mark.parametrize(
+    ("name", "epochs"), [("lenet", 5), ("vision_transformer", 6), ("resnet", 2)]
+)
+def test_networks_that_read_digits(
+    name: str, epochs: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = load(name)
+    images, labels = glyphs(500)
+    parts = images[:400], labels[:400], images[400:], labels[400:]
+    monkeypatch.setattr(module, "digits", lambda: parts)
+    assert module.main(epochs=epochs) > 0.9
+    assert "of 100 digits that were held out" in capsys.readouterr().out
+
+
+def test_the_transformer_shows_one_block() -> None:
+    source = load("vision_transformer").gradient()
+    assert source.count("def transformer_block_forward(") == 1
+    assert source.count("= transformer_block_backward(") == 3
+
+
+def test_the_line_is_found_and_dumped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = load("line_fit")
+    running = importlib.import_module("running")
+    monkeypatch.setattr("sys.argv", ["line_fit.py", "--epochs", "50"])
+    running.start(module.main, module.gradient)
+    text = capsys.readouterr().out
+    w, b = map(float, re.findall(r"y = ([\d.]+) x \+ ([\d.]+)$", text.strip())[0])
+    x, y = module.get_data(160)
+    np.testing.assert_allclose((w, b), np.polyfit(x[:, 0], y[:, 0], 1), atol=0.05)
+    monkeypatch.setattr("sys.argv", ["line_fit.py", "--dump"])
+    running.start(module.main, module.gradient)
+    assert "def with_loss_cell_backward(" in capsys.readouterr().out
+
+
+def test_letters_are_foretold(capsys: pytest.CaptureFixture[str]) -> None:
+    module = load("char_lstm")
+    assert module.main(epochs=3) > 0.5
+    assert len(module.written(module.CharLSTM(len(module.LETTERS)), "one", 20)) == 20
+    assert module.gradient().count("for t in reversed(range(40)):") == 1
+
+
+def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = importlib.import_module("running")
+    monkeypatch.setattr(running, "load_digits", None)
+    with pytest.raises(SystemExit, match=r"scikit-learn: pip install autodiff-compiler\[examples"):
+        running.digits()
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(SystemExit, match="a plot needs matplotlib"):
+        running.plot_losses([1.0], "loss.png", "")
