@@ -7,7 +7,7 @@ elements takes 2k steps and not k². Where two elements of a window are equal, t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
@@ -17,7 +17,7 @@ from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.compare import less
 from autodiff_compiler.operators.convolution import count_windows, span
 from autodiff_compiler.operators.declare import linear
-from autodiff_compiler.operators.elementwise import invert, maximum
+from autodiff_compiler.operators.elementwise import add, invert, maximum
 from autodiff_compiler.operators.indexing import index, zeros_text
 from autodiff_compiler.operators.lowered import empty, filled, into
 from autodiff_compiler.operators.structure import shape_argument
@@ -116,13 +116,17 @@ def _max_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
                    "np.maximum({{out}}, {}, out={{out}})")  # fmt: skip
 
 
-def _max_parts(x: Value, axis: int, size: int, stride: int, dilation: int) -> Any:
-    """Slices, and their maxima."""
-    taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
-    best = taps.of(x, 0)
-    for number in range(1, size):
-        best = maximum(best, taps.of(x, number))
-    return None if size == 1 else best
+def _parts(join: OpDef) -> Callable[..., Any]:
+    """Slices, and what ``join`` makes of them."""
+
+    def parts(x: Value, axis: int, size: int, stride: int, dilation: int) -> Any:
+        taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
+        found = taps.of(x, 0)
+        for number in range(1, size):
+            found = join(found, taps.of(x, number))
+        return None if size == 1 else found
+
+    return parts
 
 
 window_max: OpDef = OpDef(
@@ -135,7 +139,7 @@ window_max: OpDef = OpDef(
         ct, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
     tangent={"x": lambda dot, x, out, axis, size, stride, dilation: window_pick(
         dot, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
-    parts=_max_parts, batch="trailing", label="{x}_max",
+    parts=_parts(maximum), batch="trailing", label="{x}_max",
 )  # fmt: skip
 
 
@@ -230,7 +234,7 @@ window_sum: OpDef = linear(
     "The sum of each window along an axis, counted from the back. Within a window neighbours are "
     "dilation apart. A window larger than its axis is a ShapeError. d_x adds ct to every element "
     "of its window.",
-    numpy=_sum_numpy, result=_pooled_type, adjoint={"x": _sum_back},
+    numpy=_sum_numpy, result=_pooled_type, adjoint={"x": _sum_back}, parts=_parts(add),
     batch="trailing", label="{x}_sums",
 )  # fmt: skip
 
@@ -245,6 +249,20 @@ def _spread_numpy(types: Sequence[Type], *, shape: Shape, axis: int, **window: i
     return f"{zeros}\nfor i in range({taps.size}):\n    {{out}}{here} += {{v}}"
 
 
+def _spread_parts(
+    v: Value, shape: Shape, rest: Sequence[Value], axis: int, size: int, stride: int, dilation: int
+) -> Any:
+    """A copy in each slice of an array to fill."""
+    assert isinstance(v.type, ArrayType)
+    taps = _taps(ArrayType(None, shape), axis, size=size, stride=stride, dilation=dilation)
+    if rest or not (taps.apart and taps.covers):
+        return None
+    out = empty(shape=shape, dtype=v.type.dtype)
+    for number in range(size):
+        out = filled(into(v, taps.of(out, number), text="np.copyto({1}, {0})"), out)
+    return out
+
+
 window_spread: OpDef = linear(
     "window_spread",
     "Zeros of the given shape, and v added to every element of its window: the adjoint of "
@@ -257,5 +275,6 @@ window_spread: OpDef = linear(
         ),
         "*rest": lambda: None,
     },
+    parts=_spread_parts,
     label="{v}_spread",
 )  # fmt: skip
