@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators import convolution, indexing, joining, structure
+from autodiff_compiler.operators import convolution, depthwise, indexing, joining, structure
 from autodiff_compiler.operators.convolution import span
 from autodiff_compiler.ops import arrays
 from autodiff_compiler.ops._shapes import known_rank, setting, shape_and_operands, shape_of
@@ -150,6 +150,10 @@ def _convolve(
     size = kernel[2:]
     stride, dilation = each(stride, space, "stride"), each(dilation, space, "dilation")
     x = padded(x, widths_of(pad_mode, padding, have[2:], size, stride, dilation))
+    if groups > 1 and groups == kernel[0] and kernel[1] == 1:
+        taps = arrays.reshape(weight, (groups, *size))
+        out = depthwise.depthwise(x, taps, size=size, stride=stride, dilation=dilation)
+        return _with_bias(out, bias, space)
     view = convolution.windows(x, size=size, stride=stride, dilation=dilation)
     inner = (1, *range(2 + space, 2 + 2 * space))
     count = dims(view)[2 : 2 + space]

@@ -47,6 +47,16 @@ CONVOLUTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "window_sum": (*(case(NINE, **window) for window in _WINDOWS), case(NINE, **_ROWS)),
     "window_spread": (case(real(2, 2, 9), shape=(2, 4, 9), **_ROWS), *(
         case(real(2, 4, _counted(window)), shape=(2, 4, 9), **window) for window in _WINDOWS)),
+    "depthwise": (case(IMAGE, real(2, 2, 2, seed=1), **_PLAIN),
+                  case(IMAGE, real(2, 2, 3, seed=1), **_WIDE),
+                  case(real(2, 3, 7), real(3, 3, seed=1), **_ROW)),
+    "depthwise_images": (
+        case(real(2, 2, 4, 3), real(2, 2, 2, seed=1), shape=(2, 2, 5, 4), **_PLAIN),
+        case(real(2, 2, 1, 2), real(2, 2, 3, seed=1), shape=(2, 2, 5, 4), **_WIDE),
+        case(real(2, 3, 3), real(3, 3, seed=1), shape=(2, 3, 7), **_ROW)),
+    "depthwise_kernel": (case(real(2, 2, 4, 3, seed=1), IMAGE, **_PLAIN),
+                         case(real(2, 2, 1, 2, seed=1), IMAGE, **_WIDE),
+                         case(real(2, 3, 3, seed=1), real(2, 3, 7), **_ROW)),
     "tensordot": (case(real(3, 2, 2), real(2, 4, 2, 2, seed=1), axes=((1, 2), (2, 3))),
                   case(real(2, 3), real(3, 4, 2, seed=1), axes=((1, 0), (0, 2))),
                   case(real(2, 3), real(2, seed=1), axes=((), ())),
