@@ -25,8 +25,11 @@ ANSWERS = HERE / "measured.json"
 NETS = {
     "convolutional": ("VGG", "ResNet", "MobileNet", "DenseNet", "Inception", "ConvNeXt", "UNet"),
     "sequential": ("ViT", "Swin", "Mixer", "Tagger", "Translator"),
+    "branched": ("Shuffle", "Selective", "HighResolution", "Pieces", "Detector"),
+    "language": ("Gated", "Buckets", "Experts", "Chain"),
+    "sciences": ("Flow", "Trajectory", "Filters", "Radiance", "GraphAttention"),
 }
-WORDS = ("Tagger", "Translator")
+WORDS = ("Tagger", "Translator", *NETS["language"])
 
 
 def ported(package: str, file: str, folder: Path) -> Any:
