@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from autodiff_compiler.emit.kept import ONE, Kept, held, kept_values
+from autodiff_compiler.emit.kept import Kept, held, kept_values
+from autodiff_compiler.emit.origins import ONE
 from autodiff_compiler.emit.sizes import Size
 from autodiff_compiler.emit.to_numpy import Names
 from autodiff_compiler.ir.nodes import Function

@@ -5,7 +5,9 @@ The rest (gelu, silu, mish, …) are written with other records, in ``ops/activa
 
 from __future__ import annotations
 
-from autodiff_compiler.operators.elementwise import abs, exp, minimum, sign, where
+from typing import Any
+
+from autodiff_compiler.operators.elementwise import abs, clip, exp, minimum, sign, where
 from autodiff_compiler.operators.families import elementwise, floating, real_function
 
 elu = elementwise(
@@ -19,7 +21,8 @@ elu = elementwise(
 leaky_relu = elementwise(
     "leaky_relu",
     "x where x > 0, else slope * x; the slope at 0 is the mean of both sides.",
-    numpy="np.where({x} > 0, {x}, {slope} * {x})", dtype=floating, label="leaky_relu_{x}",
+    numpy="np.maximum({x}, 0.0) + {slope} * np.minimum({x}, 0.0)", dtype=floating,
+    label="leaky_relu_{x}",
     partials={"x": lambda x, slope: (1.0 + slope) / 2 + (1.0 - slope) / 2 * sign(x)},
 )  # fmt: skip
 
@@ -36,3 +39,18 @@ softsign = real_function(
     "{x} / (1.0 + np.abs({x}))",
     lambda ct, x: ct / (1.0 + abs(x)) ** 2,
 )
+
+
+def _huber(x: Any, delta: float) -> Any:
+    limited = clip(x, -delta, delta)
+    return limited * (x - 0.5 * limited)
+
+
+huber = elementwise(
+    "huber",
+    "x² / 2 where |x| <= delta, else delta (|x| - delta / 2). d_x = ct * (x cut to [-delta, "
+    "delta]).",
+    numpy="{out} = np.clip({x}, -{delta}, {delta})\n{out} = {out} * ({x} - 0.5 * {out})",
+    dtype=floating, label="huber_{x}",
+    partials={"x": lambda x, delta: clip(x, -delta, delta)}, parts=_huber,
+)  # fmt: skip

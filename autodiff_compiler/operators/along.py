@@ -29,9 +29,38 @@ def float_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
     return ["float32" if known and not is_floating(x) else None]
 
 
+def _place(i: Type, shape: Shape, axis: int) -> str | None:
+    """The index that ``{i}`` along an axis of an array of this shape stands for, if sizes are
+    known; NumPy's functions for it are slow.
+
+    >>> _place(ArrayType("int64", (5, 1)), (5, 3), 1)
+    'np.arange(5)[:, None], {i}'
+    """
+    sizes = shape_of_type(i)
+    if sizes is None or shape is None or len(sizes) != len(shape) or None in (*sizes, *shape):
+        return None
+    rank = len(shape)
+    parts = [f"np.arange({size}){_UPRIGHT[rank - place]}" for place, size in enumerate(sizes)
+             ] if rank < len(_UPRIGHT) else []  # fmt: skip
+    axis %= rank
+    kept = [*range(axis), *range(axis + 1, rank)]
+    if not parts or any(sizes[place] != shape[place] for place in kept):
+        return None
+    return ", ".join("{i}" if place == axis else part for place, part in enumerate(parts))
+
+
+#: How numbers along the last axis but so many are put upright.
+_UPRIGHT = ("", "", "[:, None]", "[:, None, None]", "[:, None, None, None]")
+
+
+def _take_along_numpy(types: Sequence[Type], *, axis: int) -> str:
+    place = _place(types[1], shape_of_type(types[0]), axis)
+    return f"np.take_along_axis({{x}}, {{i}}, {axis})" if place is None else f"{{x}}[{place}]"
+
+
 take_along = linear(
     "take_along", "For each place of i the element of x that i names along an axis.",
-    operands=("x", "i"), numpy="np.take_along_axis({x}, {i}, {axis})",
+    operands=("x", "i"), numpy=_take_along_numpy,
     result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
     adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis), "i": lambda: None},
     label="{x}_taken",
@@ -45,16 +74,20 @@ def _put_back(ct: Value, x: Value, i: Value, axis: int) -> Value:
 
 
 def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
-    rank = shape_of_type(types[1])
-    if rank is not None and len(rank) == 1:
-        return f"{zeros_text(types, shape, 2)}\nnp.add.at({{out}}, {{i}}, {{v}})"
-    if rank is not None and rank[axis] == 1:  # no position is named twice
-        return f"{zeros_text(types, shape, 2)}\nnp.put_along_axis({{out}}, {{i}}, {{v}}, {axis})"
-    grid = "np.indices({i}.shape, sparse=True)"
-    before = f"*{grid}[:{axis}], " if axis else ""
-    last = axis == -1 or rank is not None and axis + 1 == len(rank)
-    after = "" if last else f", *{grid}[{axis + 1}:]"
-    return f"{zeros_text(types, shape, 2)}\nnp.add.at({{out}}, ({before}{{i}}{after}), {{v}})"
+    zeros, sizes = zeros_text(types, shape, 2), shape_of_type(types[1])
+    place = _place(types[1], shape, axis)
+    if sizes is not None and len(sizes) > 1 and sizes[axis] == 1:  # no position is named twice
+        if place is None:
+            return f"{zeros}\nnp.put_along_axis({{out}}, {{i}}, {{v}}, {axis})"
+        return f"{zeros}\n{{out}}[{place}] = {{v}}"
+    if place is None:
+        grid = "np.indices({i}.shape, sparse=True)"
+        before = f"*{grid}[:{axis}], " if axis else ""
+        last = axis == -1 or sizes is not None and axis + 1 == len(sizes)
+        after = "" if last else f", *{grid}[{axis + 1}:]"
+        place = f"{before}{{i}}{after}"
+    index = place if sizes is not None and len(sizes) == 1 else f"({place})"
+    return f"{zeros}\nnp.add.at({{out}}, {index}, {{v}})"
 
 
 put_along = linear(

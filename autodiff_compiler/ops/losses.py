@@ -11,6 +11,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
+from autodiff_compiler.operators.activation import huber
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions, running
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, rank_of, shape_of
@@ -44,21 +45,17 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     """With d = abs(input - target): d ** 2 / (2 beta) where d < beta, else d - beta / 2."""
     if beta < 0:
         raise ValueError(f"beta of smooth_l1_loss is not negative, but it is {beta}")
-    difference = records.abs(input - target)
     if beta == 0:
-        return reduced(difference, reduction)
-    near = records.square(records.clip(difference, 0.0, beta)) * (0.5 / beta)
-    return reduced(elementwise.where(difference < beta, near, difference - 0.5 * beta), reduction)
+        return l1_loss(input, target, reduction)
+    loss = huber(input - target, delta=beta)
+    return reduced(loss if beta == 1 else loss / beta, reduction)
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Any:
     """With d = abs(input - target): d ** 2 / 2 up to delta, then delta * (d - delta / 2)."""
     if delta <= 0:
         raise ValueError(f"delta of huber_loss is positive, but it is {delta}")
-    difference = records.abs(input - target)
-    far = delta * (difference - 0.5 * delta)
-    near = 0.5 * records.square(records.clip(difference, 0.0, delta))
-    return reduced(elementwise.where(difference <= delta, near, far), reduction)
+    return reduced(huber(input - target, delta=delta), reduction)
 
 
 def _class_axis(input: Any, what: str) -> int:

@@ -209,6 +209,42 @@ def _sum_over_ones(view: View) -> Any:
     return _unchanged(view) if view.op.attrs["keepdims"] else None
 
 
+def _sum_of_put(view: View) -> Any:
+    """What was put along an axis among zeros has the same sum as before."""
+    maker, axes = view.made_by(view.operands[0], "put_along"), view.op.attrs["axes"]
+    rank = getattr(view.op.operands[0], "ndim", None)
+    if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
+        return None
+    return view.op.opdef(maker.operands[0], **view.op.attrs)
+
+
+def _sum_of_negative(view: View) -> Any:
+    """Fewer elements change their sign after the sum; also behind products that nobody else reads.
+
+    A sign goes through a product, a quotient and a sum without a trace.
+    """
+    if not is_floating(view.op.result.type):
+        return None  # a sum may be of another dtype
+    positive = _without_sign(view, view.operands[0])
+    return None if positive is None else -view.op.opdef(positive, **view.op.attrs)
+
+
+def _without_sign(view: View, x: AnyOperand) -> Any:
+    """``y`` where x is ``-y``, or else None."""
+    if view.inner(x, "neg") is not ...:
+        return view.inner(x, "neg")
+    maker = view.made_by(x, "mul") or view.made_by(x, "div")
+    if maker is None or view.uses.get(maker.result) != 1:
+        return None
+    for place, operand in enumerate(maker.operands):
+        positive = _without_sign(view, operand)
+        if positive is not None:
+            rest = [*maker.operands]
+            rest[place] = positive
+            return maker.opdef(*rest)
+    return None
+
+
 def _plus_zero(view: View) -> Any:
     type_ = view.op.result.type
     exact = type_ == INT or isinstance(type_, ArrayType) and not is_floating(type_)
@@ -329,6 +365,8 @@ ROWS = (
     ),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
+    Row("sum of put", "sum", _sum_of_put),
+    Row("sum of -x", "sum", _sum_of_negative),
 )
 
 

@@ -300,7 +300,7 @@ def _pieces(op: Op) -> list[_Piece]:
             else op.operands[a.place] if isinstance(a, Operand) else a
             for a in step.arguments
         )  # fmt: skip
-        type_ = op.result.type if step.ufunc is None else _result(step, arguments)
+        type_ = op.result.type if step.ufunc is None else result_of(step, arguments)
         last = number == len(plan) - 1
         if type_ is None or last and type_ != op.result.type:
             return []
@@ -309,7 +309,7 @@ def _pieces(op: Op) -> list[_Piece]:
     return made
 
 
-def _result(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:
+def result_of(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:
     """The type that NumPy gives the result of a ufunc, where it is sure."""
     dtypes: list[Any] = []
     shapes = []

@@ -13,7 +13,7 @@ from typing import Any
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
-from autodiff_compiler.ir.rewrite import users
+from autodiff_compiler.ir.rewrite import substitute_op, users
 from autodiff_compiler.passes.sweep import sweep, with_body
 
 
@@ -88,7 +88,8 @@ class _Rewriter:
             new = self.apply(row, op)
             if new is not None:
                 self.hit(row, op)
-                return [kept for each in new for kept in self.visit(each)]
+                # One of the new operations may be dropped in its turn.
+                return [k for each in new for k in self.visit(substitute_op(each, self.mapping))]
         self.makers.update((result, op) for result in op.results)
         return (op,)
 

@@ -2,7 +2,8 @@
 
 ``np.stack(h_tape)`` copies what the iterations made, so that it is there twice. Where nothing else
 reads the list, the loop carries the array and sets a row in each iteration; ``overwrite`` then lets
-that happen in place. A list that begins with one item more is an array with one row more.
+that happen in place. What is made by one call, and is over with its iteration, is made in its row.
+A list that begins with one item more is an array with one row more.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -41,13 +42,19 @@ from dataclasses import dataclass, replace
 
 from autodiff_compiler.analysis.trips import trips
 from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.memory import cells
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import fresh, map_regions, users
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.elementwise import add
-from autodiff_compiler.operators.indexing import set_item
-from autodiff_compiler.operators.lowered import empty
+from autodiff_compiler.operators.indexing import index, set_item
+from autodiff_compiler.operators.lowered import empty, filled, into
+from autodiff_compiler.passes.reuse import result_of
 from autodiff_compiler.passes.sweep import with_body
+from autodiff_compiler.passes.ufuncs import Operand, calls_of
+
+#: Kinds of operators whose one call may be told where to put its result.
+FITTING = ("elementwise", "bilinear")
 
 
 def stacks(function: Function) -> Function:
@@ -133,6 +140,7 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
     """The loop with arrays to carry, after what these begin as."""
     loop, builder = Loop(op), Builder()
     inits, params, yields = [], [], []
+    inner = list(loop.body.ops)
     with builder, builder.at(op.span, op.about):
         for stack in found.values():
             type_ = stack.array.type
@@ -144,15 +152,24 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
             inits.append(whole)
             params.append(_named(stack, fresh(stack.array)))
         with builder.block() as rows:
-            for stack, param in zip(found.values(), params):
+            for (tape, stack), param in zip(found.items(), params):
                 place = loop.position if stack.head is None else add(loop.position, 1)
-                item = loop.stack_yields[loop.stacked.index(_tape_of(found, stack))]
-                yields.append(_named(stack, set_item(param, item, place, index=(("op", 0),))))
+                item = loop.stack_yields[loop.stacked.index(tape)]
+                at = None if stack.head is not None else _maker(loop, item)
+                if at is None:
+                    whole = set_item(param, item, place, index=(("op", 0),))
+                else:
+                    with builder.block() as making:
+                        made_row = _made_in(builder, at, param, place)
+                    where = inner.index(at)
+                    inner[where : where + 1] = making
+                    whole = builder.make(filled, (made_row, param), {})
+                yields.append(_named(stack, whole))
     carries, kept = loop.carries, [tape not in found for tape in loop.stacked]
     lead = loop.body.params[: len(loop.body.params) - len(loop.carry_params) - len(loop.reads)]
     body = Region(
         (*lead, *loop.carry_params, *params, *loop.read_params),
-        (*loop.body.ops, *rows),
+        (*inner, *rows),
         (*loop.carry_yields, *yields, *_chosen(loop.stack_yields, kept),
          *loop.body.yields[carries + len(kept) :]),
     )  # fmt: skip
@@ -165,8 +182,35 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
     return [*builder.ops, made]
 
 
-def _tape_of(found: Mapping[Value, _Stack], stack: _Stack) -> Value:
-    return next(tape for tape, each in found.items() if each is stack)
+def _maker(loop: Loop, item: AnyOperand) -> Op | None:
+    """The operation that makes ``item``, if that is one call and no other iteration sees it."""
+    made = next((op for op in loop.body.ops if item in op.results), None)
+    if made is None or made.opdef.views or made.opdef.kind not in FITTING:
+        return None
+    lies = cells(loop.body)
+    handed = [value for value in loop.body.yields if item in lies.get(value, ())]  # type: ignore
+    calls, type_ = calls_of(made), made.result.type
+    assert isinstance(type_, ArrayType)
+    if len(handed) != 1 or len(calls) != 1 or type_.dtype == "bfloat16" or not type_.shape:
+        return None  # a row that is one number is no memory to write to
+    same = calls[0].ufunc is None or result_of(calls[0], _given(made)) == type_
+    return made if same else None
+
+
+def _given(op: Op) -> list[AnyOperand]:
+    """The arguments of the one call that ``op`` is."""
+    (call,) = calls_of(op)
+    return [op.operands[a.place] if isinstance(a, Operand) else a for a in call.arguments]
+
+
+def _made_in(builder: Builder, op: Op, array: Value, place: AnyOperand) -> Value:
+    """What ``op`` makes, in a row of ``array``."""
+    text = calls_of(op)[0].text
+    with builder.at(op.span, op.about):
+        row = index(array, place, index=(("op", 0),))
+        builder.make(into, (*_given(op), row), {"text": text})
+    builder.ops[-1] = replace(builder.ops[-1], results=op.results)
+    return op.result
 
 
 def _named(stack: _Stack, value: Value) -> Value:

@@ -47,16 +47,17 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, 
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, item_size
 from autodiff_compiler.operators.elementwise import add
-from autodiff_compiler.operators.lowered import empty, filled, into, part
+from autodiff_compiler.operators.lowered import empty, filled, into, masked, part
 from autodiff_compiler.operators.structure import full, sum_
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
-#: The bytes of a tile: a dozen of them fit the cache of a core.
-TILE = 2**18
+#: The bytes of a tile: a dozen of them fit the cache of a core. Of arrays of so many tiles they are
+#: twice as large: fewer turns then weigh more.
+TILE, MANY = 2**17, 8
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the
 #: arrays that it makes whole.
-TILES, ROW = 4, 3
+TILES, ROW = 3, 3
 
 
 def tiles(function: Function) -> Function:
@@ -222,7 +223,7 @@ def _is_total(op: Op) -> bool:
 def _is_elementwise(op: Op) -> bool:
     if op.regions or len(op.results) != 1 or op.opdef.effect or op.opdef.views:
         return False
-    if op.opdef.kind == "elementwise":
+    if op.opdef.kind == "elementwise" or op.opdef is masked:
         return True
     calls = calls_of(op)
     return bool(calls) and all(call.ufunc is not None for call in calls)
@@ -254,8 +255,9 @@ def _rows(value: Value) -> int | None:
     if not shape or not isinstance(value.type, ArrayType) or value.type.dtype is None:
         return None
     row = math.prod(shape[1:]) * 4
-    if shape[0] * row < TILES * TILE or item_size(value.type.dtype) > 8:
+    size = shape[0] * row
+    if size < TILES * TILE or item_size(value.type.dtype) > 8:
         return None
-    most = TILE // row
+    most = (TILE if size < MANY * TILE else 2 * TILE) // row
     fitting = (rows for rows in range(most, most // 4, -1) if rows and shape[0] % rows == 0)
     return next(fitting, None)

@@ -1,7 +1,8 @@
 """``python -m benchmarks.peers [--of NAMES] [--write] [workloads]``: ours beside other systems.
 
 ``--of jax_jit,torch_eager`` chooses peers; the gradient written by hand and ours always take part.
-``--write`` writes ``benchmarks/results/``: the table, the figures, the chart (needs matplotlib).
+``--write`` writes ``benchmarks/results/``: the tables, the figures, the chart (needs matplotlib);
+and the tables into ``benchmarks/README.md``, between two marks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from benchmarks.table import full
 from benchmarks.workloads import WORKLOADS
 
 RESULTS = Path(__file__).parents[1] / "results"
+README = Path(__file__).parents[1] / "README.md"
+MARKS = "<!-- measured -->\n", "<!-- end -->\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,7 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _write(text: str, results: Sequence[Result]) -> None:
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "peers.md").write_text(f"# Ours and others\n\n{text}", "utf-8")
+    (RESULTS / "peers.md").write_text(text, "utf-8")
+    before, begin, rest = README.read_text("utf-8").partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    README.write_text("".join((before, begin, text, end, after)), "utf-8")
     rows = [dataclasses.asdict(result) for result in results]
     (RESULTS / "peers.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     # matplotlib may be missing, and should not be in the process that measures.

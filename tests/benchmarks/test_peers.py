@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from benchmarks.measure import Result, measure
+from benchmarks.peers import __main__ as peers
 from benchmarks.peers import environments
+from benchmarks.peers.__main__ import MARKS
 from benchmarks.peers.environments import ENVIRONMENTS, PEERS
 from benchmarks.peers.process import Failed, Process
 from benchmarks.rounds import interleaved, repeated
@@ -99,3 +102,15 @@ def test_the_table_ends_in_the_geometric_mean():
     assert mean(results(), "ours") == pytest.approx(1.0)
     assert "| a | 0.50 | 1.00 | 0 ms |" in brief(results())
     assert brief(results()).endswith("| geometric mean | 1.00 | | |")
+
+
+def test_what_is_written_is_shown(monkeypatch, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(f"a\n{MARKS[0]}old\n{MARKS[1]}b\n")
+    monkeypatch.setattr(peers, "README", readme)
+    monkeypatch.setattr(peers, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: subprocess.CompletedProcess(a, 1))
+    peers._write("new\n", results())
+    assert readme.read_text() == f"a\n{MARKS[0]}new\n{MARKS[1]}b\n"
+    rows = json.loads((tmp_path / "results" / "peers.json").read_text())
+    assert [Result(**row) for row in rows] == results()

@@ -96,6 +96,14 @@ def root(a):
     return ops.sum(x)
 
 
+def turned(x, y, n):
+    total = x
+    for _ in range(n):
+        total = total * x + y
+        x, y = y.T, x.T
+    return ops.sum(total)
+
+
 def in_turn(x, w, n):
     for _ in range(n):
         x = dense(x, w)
@@ -109,6 +117,7 @@ CASES = {
     "steps": (steps, ["f32[b,3]", "f32[3,3]", "int"], (X, W, 5), {"b": 4, "n": 5}),
     "grid": (grid, ["f32[4,3]", "int", "int"], (X, 3, 4), {"n": 3, "m": 4}),
     "while": (root, ["f32[4,3]"], (X,), {}),
+    "views": (turned, ["f32[3,3]", "f32[3,3]", "int"], (W, W + 1, 5), {"n": 5}),
     "calls": (in_turn, ["f32[4,3]", "f32[3,3]", "int"], (X, W, 6), {"n": 6}),
 }
 

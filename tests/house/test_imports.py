@@ -48,7 +48,7 @@ FLOORS = (
     ),
     (
         "emit: apart literals templates unparse wrap lines uses tapes statements loops compose "
-        "names to_numpy sizes readers kept account",
+        "names to_numpy sizes readers origins kept account",
     ),
     ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
     ("pipeline",),

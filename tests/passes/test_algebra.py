@@ -103,6 +103,13 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
                     ("f32[3] = full {dtype='float32', shape=(3,), value=2}",)),
     "sum over axes of one": ("%x: f32[1,3]", "f32[1,3]",
                              ("f32[1,3] = sum %x {axes=(0,), keepdims=True}",), ()),
+    "sum of -x": (A, "f32[3]", (
+        f"{M} = neg %x", f"{M} = mul %a, %x", "f32[3] = sum %b {axes=(0,), keepdims=False}"),
+        (f"{M} = mul %x, %x", "f32[3] = sum %a {axes=(0,), keepdims=False}", "f32[3] = neg %b")),
+    "sum of put": ("%x: f32[2,1], %i: i64[2,1]", "f32[2]", (
+        "f32[2,9] = put_along %x, %i {axis=1, shape=(2, 9)}",
+        "f32[2] = sum %a {axes=(1,), keepdims=False}"),
+        ("f32[2] = sum %x {axes=(1,), keepdims=False}",)),
     "moved after relu": (A, "f32[6]", ("f32[6] = reshape %x {shape=(6,)}", "f32[6] = relu %a"),
                          (f"{M} = relu %x", "f32[6] = reshape %a {shape=(6,)}")),
     **{f"moved after {name}": (A, "f32[3,2]", (

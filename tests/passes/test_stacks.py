@@ -63,6 +63,19 @@ def test_a_long_tape_is_never_copied() -> None:
     assert "h_tape[k + 1] = h" in text and "h_tape = np.empty((65, 32, 128)" in text
 
 
+def test_what_is_over_with_its_iteration_is_made_in_its_row() -> None:
+    def fading(x: Any) -> Any:
+        total = ops.zeros_like(x[0])
+        for k in range(x.shape[0]):
+            total = total * 0.9 + ops.sin(x[k]) * x[k]
+        return ops.sum(total * total)
+
+    text = gradient_source(fading, "f32[100,300]")
+    assert "sin_x_item = np.sin(x_item, out=sin_x_item_tape[k])" in text
+    assert "out=d_x_item_tape[k])" in text
+    check_grads(fading, (RANDOM.normal(size=5),), order=1)  # numbers have no memory of their own
+
+
 LOOP = """\
 func @f(%x: f32[4]) -> ({type}) {{
   %y: f32[4], %t: list[f32[4]], %n: int = for %p, %k in (0, 3, 1) carry (%c: f32[4] = %x) {{

@@ -18,7 +18,7 @@ from tests import interpreter
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles of 64 bytes: sixteen numbers."""
+    """Tiles of 64 bytes: sixteen numbers, and twice as many of large arrays."""
     monkeypatch.setattr(tiles, "TILE", 64)
     monkeypatch.setattr(tiles, "ROW", 2)
 
@@ -47,7 +47,9 @@ def same(function: Function, tiled: Function) -> None:
         np.testing.assert_allclose(have, want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("size, rows", [("96", 16), ("90", 15), ("24,4", 4), ("8,16", 1)])
+@pytest.mark.parametrize(
+    "size, rows", [("96", 16), ("90", 15), ("24,4", 4), ("8,16", 2), ("160", 32)]
+)
 def test_a_row_of_operations_is_one_loop(size, rows):
     function = program(size=size)
     tiled = tiles.tiles(function)
@@ -80,7 +82,7 @@ def test_what_stands_between_goes_first():
     assert body is function.body
 
 
-@pytest.mark.parametrize("size", ["97", "48", "b"], ids=["no divisor", "too small", "unknown"])
+@pytest.mark.parametrize("size", ["97", "40", "b"], ids=["no divisor", "too small", "unknown"])
 def test_what_does_not_fit_is_left_alone(size):
     function = program(size=size)
     assert tiles.tiles(function) is function

@@ -1,0 +1,175 @@
+"""Where the values of a forward half come from: the lines that made them, and their memory.
+
+Memory is known by the operation that made it. What an operation in a loop makes in the last
+iteration is told from what it makes before, for a loop leaves the one and may keep the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autodiff_compiler.analysis.trips import trips
+from autodiff_compiler.emit.sizes import Size, size_of
+from autodiff_compiler.emit.to_numpy import Names
+from autodiff_compiler.ir.memory import changes_array
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import producers
+from autodiff_compiler.span import NOWHERE, Span
+
+ONE = Size.of(1)
+#: What an operation in a loop makes in the last iteration, and in those before.
+LAST, BEFORE = "last", "before"
+#: Carries that are being followed: what goes round in a loop is met again.
+Met = frozenset[AnyOperand]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The bytes of all arrays that an operation makes, of its last or of its other iterations.
+    ``key`` is alike for the same memory, and tells another call of a function from this one."""
+
+    key: tuple[object, ...]
+    size: Size
+    is_argument: bool = False
+
+
+class Origins:
+    """Looks at one forward function, which ``caller`` calls by the operation ``call``."""
+
+    def __init__(
+        self,
+        function: Function,
+        names: Names,
+        caller: Origins | None = None,
+        call: Op | None = None,
+        prefix: str = "",
+    ):
+        self.function, self.all_names, self.prefix = function, names, prefix
+        self.caller, self.call = caller, call
+        self.path: tuple[object, ...] = () if caller is None else (*caller.path, call)
+        self.inner: dict[Op, Origins] = {}
+        self.names = names.get(function.name, {})
+        self.makers = producers(function.body)
+        self.carries: dict[AnyOperand, Loop] = {}
+        self.reads: dict[AnyOperand, AnyOperand] = {}
+        #: How often each value is made, and the loop that it is made in.
+        self.often: dict[AnyOperand, Size] = {}
+        self.home: dict[AnyOperand, Loop] = {}
+        once = ONE if caller is None or call is None else caller.often[call.results[0]]
+        self._look(function.body, once, None)
+
+    def _look(self, region: Region, often: Size, home: Loop | None) -> None:
+        """Notes where the values of a region are."""
+        for op in region.ops:
+            self.often.update(dict.fromkeys(op.results, often))
+            if home is not None:
+                self.home.update(dict.fromkeys(op.results, home))
+            if op.name not in ("for", "while"):
+                for inner in op.regions:
+                    self._look(inner, often, home)
+                continue
+            loop = Loop(op)
+            self.carries.update(dict.fromkeys(loop.carry_params, loop))
+            self.reads.update(zip(loop.read_params, loop.reads))
+            self._look(loop.body, often * self.trips(loop), loop)
+
+    def inside(self, call: Op) -> Origins:
+        """That of what is called; names of its own are told by those of the last result."""
+        if call not in self.inner:
+            callee = call.attrs["callee"]
+            prefix = f"{self.prefix}{self.names.get(call.results[-1], callee.name)}."
+            self.inner[call] = Origins(callee, self.all_names, self, call, prefix)
+        return self.inner[call]
+
+    def returned(self, result: AnyOperand) -> AnyOperand:
+        """What the function returns as this result of the call."""
+        assert self.call is not None
+        return self.function.returns[self.call.results.index(result)]  # type: ignore[arg-type]
+
+    def given(self, param: Value) -> AnyOperand:
+        """What the caller gives for a parameter."""
+        assert self.call is not None
+        return self.call.operands[self.function.params.index(param)]
+
+    def trips(self, loop: Loop) -> Size:
+        """How often a loop runs: a number, the name of its bound or of its count."""
+        known = trips(loop)
+        if known is not None:
+            return Size.of(known)
+        start, stop, step = loop.bounds or (0, loop.count, 1)
+        if loop.has_until or (start, step) != (0, 1):
+            stop = loop.count
+        assert isinstance(stop, Value)
+        return Size.named(self.prefix + (self.names.get(stop) or f"times_{loop.op.span.line}"))
+
+    def maker(self, operand: AnyOperand) -> Op | None:
+        return self.makers.get(operand) if isinstance(operand, Value) else None
+
+    def made(self, operand: AnyOperand, met: Met = frozenset()) -> Span:
+        """The line that made a value: of what a loop carries, the line in its body; of an array
+        that is filled, the line that made what it is filled with. NOWHERE for an argument."""
+        maker = self.maker(operand)
+        if isinstance(operand, Value) and maker is None:
+            if operand in self.carries:
+                loop = self.carries[operand]
+                after = loop.carry_yields[loop.carry_params.index(operand)]
+                return loop.op.span if operand in met else self.made(after, met | {operand})
+            if operand in self.reads:
+                return self.made(self.reads[operand], met)
+            if self.caller is not None and operand in self.function.params:
+                return self.caller.made(self.given(operand))
+        if maker is None:
+            return NOWHERE
+        last = _last(maker, operand)
+        if last is not None:
+            return self.made(last, met)
+        return self.made(maker.operands[1], met) if changes_array(maker) else maker.span
+
+    def memory(self, operand: AnyOperand, met: Met = frozenset()) -> tuple[Memory, ...]:
+        """Where all that a value ever is may lie: a view where what it is of does."""
+        maker = self.maker(operand)
+        if isinstance(operand, Value) and maker is None:
+            if operand in self.carries:
+                if operand in met:
+                    return ()
+                loop, met = self.carries[operand], met | {operand}
+                place = loop.carry_params.index(operand)
+                before = self._part(loop.carry_yields[place], loop, BEFORE, met)
+                return (*self.memory(loop.inits[place], met), *before)
+            if operand in self.function.params:
+                if self.caller is not None:
+                    return self.caller.memory(self.given(operand))
+                return (Memory((operand,), size_of(operand.type), True),)
+        if maker is not None:
+            last = _last(maker, operand)
+            if last is not None:
+                return self._part(last, Loop(maker), LAST, met)
+            if maker.opdef.views:
+                return self.memory(maker.operands[0], met)
+            if maker.name == "call":
+                inside = self.inside(maker)
+                return inside.memory(inside.returned(operand))
+        if operand in self.home:
+            return self._piece(operand, BEFORE), self._piece(operand, LAST)
+        size = size_of(type_of(operand)) * self.often.get(operand, ONE)
+        return (Memory((*self.path, operand), size),)
+
+    def _part(self, after: AnyOperand, loop: Loop, which: str, met: Met) -> tuple[Memory, ...]:
+        """``memory`` of what a loop makes of a carry, but for iterations that are not meant."""
+        whole = self.memory(after, met)
+        if self.home.get(after) == loop and whole[:1] == (self._piece(after, BEFORE),):
+            return (self._piece(after, which),)
+        return whole
+
+    def _piece(self, made: AnyOperand, which: str) -> Memory:
+        """What is made in a loop, in the last or in the other iterations."""
+        last = self.often[self.home[made].count]
+        often = last if which == LAST else self.often[made] - last
+        return Memory((*self.path, made, which), size_of(type_of(made)) * often)
+
+
+def _last(maker: Op, result: AnyOperand) -> AnyOperand | None:
+    """What the last iteration made that a loop leaves."""
+    if maker.name not in ("for", "while") or result not in Loop(maker).carried:
+        return None
+    return Loop(maker).carry_yields[Loop(maker).carried.index(result)]  # type: ignore[arg-type]
