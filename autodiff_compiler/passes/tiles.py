@@ -2,8 +2,9 @@
 
 Operation by operation, an array that no cache holds goes from memory to the machine and back each
 time. In tiles the whole row of operations is done on a part that stays in the cache, then on the
-next one. What only the row itself needs is never made whole; a sum of all elements is a sum of
-sums. Tiles are of equal size: arrays whose first axis has no fitting divisor are left alone.
+next one. What only the row itself needs is never made whole; a sum over the tiles is a sum of
+sums, and what is reduced within each row, as in a softmax, is reduced in its tile. Tiles are of
+equal size: arrays whose first axis has no fitting divisor are left alone.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -45,7 +46,7 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import uses_of
-from autodiff_compiler.ir.types import INT, ArrayType, item_size
+from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
 from autodiff_compiler.operators.elementwise import add
 from autodiff_compiler.operators.lowered import empty, filled, into, masked, part
 from autodiff_compiler.operators.structure import full, sum_
@@ -55,6 +56,8 @@ from autodiff_compiler.passes.ufuncs import Operand, calls_of
 #: The bytes of a tile: a dozen of them fit the cache of a core. Of arrays of so many tiles they are
 #: twice as large: fewer turns then weigh more.
 TILE, MANY = 2**17, 8
+#: What may be done with the last axes of a tile alone.
+REDUCTIONS = ("sum", "max", "min", "mean")
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the
 #: arrays that it makes whole.
 TILES, ROW = 3, 3
@@ -106,19 +109,25 @@ class _Walk:
     def joins(self, op: Op) -> bool:
         """Whether ``op`` can be done tile by tile, with those of the row so far."""
         if _is_total(op):
-            return op.operands[0] in self.made
-        shape = _shape(op.result) if _is_elementwise(op) else None
-        if not shape or self.row and shape != _shape(self.row[0].result):
+            return op.operands[0] in self.made and _size(op) == _size(self.row[0])
+        shape = _worked_on(op)
+        if not shape or _shape(op.result) is None:
             return False
-        totals = {o.result for o in self.row if _is_total(o)}
-        fits = all(_is_whole(operand, shape) or _is_broadcast(operand, shape)
-                   for operand in op.operands)  # fmt: skip
-        return fits and totals.isdisjoint(uses_of(op)) and _rows(op.result) is not None
+        if not self.row:
+            fits = _rows(shape, op.result.type) is not None
+        else:
+            first, size = _worked_on(self.row[0]) or (0,), math.prod(shape)
+            fits = shape[0] == first[0] and size <= math.prod(first)
+            # What is narrower than the row goes with it where it hangs on it.
+            fits = fits and (size == math.prod(first) or not self.made.isdisjoint(uses_of(op)))
+        fits = fits and all(_is_whole(operand, shape) or _is_broadcast(operand, shape)
+                            for operand in op.operands)  # fmt: skip
+        return fits and {o.result for o in self.row if _is_total(o)}.isdisjoint(uses_of(op))
 
     def close(self) -> None:
         """Ends the row: a loop if it is long enough."""
         loop = _Loop(self.row, self.read_by) if self.row else None
-        if loop is None or len(self.row) - loop.wholes < ROW:
+        if loop is None or loop.length - loop.wholes < ROW:
             self.done += self.row
         else:
             self.done += loop.build()
@@ -131,14 +140,17 @@ class _Loop:
 
     def __init__(self, row: Sequence[Op], read_by: dict[Value, list[Op | None]]):
         self.row, self.builder = row, Builder()
-        self.rows = _rows(row[0].result) or 0
+        self.shape = _worked_on(row[0]) or (0,)
+        self.rows = _rows(self.shape, row[0].result.type) or 0
         inside = set(row)
         #: The operations whose results others read.
         self.wanted = [
             op for op in row
             if _is_total(op) or any(r not in inside for r in read_by.get(op.result, ()))
         ]  # fmt: skip
-        self.wholes = sum(not _is_total(op) for op in self.wanted)
+        whole = math.prod(self.shape)
+        self.length = sum(_size(op) == whole for op in row)
+        self.wholes = sum(math.prod(_shape(op.result) or ()) == whole for op in self.wanted)
         self.start = Value(INT, "tile")
         self.parts: dict[Value, Value] = {}
         self.views: dict[Value, Value] = {}
@@ -155,8 +167,7 @@ class _Loop:
                         self.step(op)
             params = (Value(INT, "tile"), self.start, *self.carried.values())
             body = Region(params, tuple(ops), tuple(self.after[op] for op in self.wanted))
-            size = (_shape(first.result) or (0,))[0]
-            loop = builder.loop((0, size, self.rows), inits, (), body)
+            loop = builder.loop((0, self.shape[0], self.rows), inits, (), body)
         results = tuple(op.result for op in self.wanted)
         made = Op(loop.opdef, loop.operands, loop.attrs, (*results, loop.results[-1]), loop.span,
                   loop.about, loop.regions)  # fmt: skip
@@ -167,7 +178,7 @@ class _Loop:
         type_ = op.result.type
         assert isinstance(type_, ArrayType)
         if _is_total(op):
-            return full(shape=(), dtype=type_.dtype, value=0)
+            return full(shape=type_.shape, dtype=type_.dtype, value=0)
         made = self.builder.make(empty, (), {"shape": type_.shape, "dtype": type_.dtype})
         made.name = f"{op.result.name}_whole" if op.result.name else "whole"
         return made
@@ -186,10 +197,10 @@ class _Loop:
     def step(self, op: Op) -> None:
         """One operation of the row, on tiles."""
         if _is_total(op):
-            total = sum_(self.parts[op.operands[0]], axes=None, keepdims=False)  # type: ignore
+            total = sum_(self.parts[op.operands[0]], **op.attrs)  # type: ignore[index]
             self.after[op] = add(self.carried[op], total)
             return
-        shape = _shape(op.result) or ()
+        shape = _worked_on(op) or ()
         operands = tuple(self.part(operand, shape) for operand in op.operands)
         if op not in self.carried:
             made = self.builder.make(op.opdef, operands, op.attrs)
@@ -217,7 +228,23 @@ def _is_fixed(op: Op) -> bool:
 
 
 def _is_total(op: Op) -> bool:
-    return op.name == "sum" and op.attrs["axes"] is None and not op.attrs["keepdims"]
+    """Whether ``op`` is a sum, to nothing large, of what is in all tiles."""
+    if op.name != "sum" or not (op.attrs["axes"] is None or 0 in op.attrs["axes"]):
+        return False
+    shape = _shape(op.result)
+    return shape is not None and math.prod(shape) * 4 <= TILE
+
+
+def _worked_on(op: Op) -> tuple[int, ...] | None:
+    """The shape that ``op`` works on, row by row: of its result, or of what it reduces."""
+    if op.name in REDUCTIONS and op.attrs["axes"] and 0 not in op.attrs["axes"]:
+        return _shape(op.operands[0])
+    return _shape(op.result) if _is_elementwise(op) else None
+
+
+def _size(op: Op) -> int:
+    """How many elements ``op`` works on."""
+    return math.prod(_shape(op.operands[0]) if op.name in REDUCTIONS else _worked_on(op) or ())  # type: ignore
 
 
 def _is_elementwise(op: Op) -> bool:
@@ -249,14 +276,13 @@ def _is_broadcast(operand: AnyOperand, shape: Sequence[int]) -> bool:
     return have is not None and (len(have) < len(shape) or have[0] == 1)
 
 
-def _rows(value: Value) -> int | None:
+def _rows(shape: Sequence[int], type_: Type) -> int | None:
     """The rows of a tile: the largest fitting divisor of the first axis."""
-    shape = _shape(value)
-    if not shape or not isinstance(value.type, ArrayType) or value.type.dtype is None:
+    if not isinstance(type_, ArrayType) or type_.dtype is None:
         return None
     row = math.prod(shape[1:]) * 4
     size = shape[0] * row
-    if size < TILES * TILE or item_size(value.type.dtype) > 8:
+    if size < TILES * TILE or item_size(type_.dtype) > 8:
         return None
     most = (TILE if size < MANY * TILE else 2 * TILE) // row
     fitting = (rows for rows in range(most, most // 4, -1) if rows and shape[0] % rows == 0)

@@ -106,6 +106,28 @@ def test_gradients_in_tiles_are_those_in_one_piece(monkeypatch):
     np.testing.assert_allclose(d_x.asnumpy(), d_plain.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
+def normalised(x, g, b):
+    c = x - ops.mean(x, -1, True)
+    y = c * ops.rsqrt(ops.mean(c * c, -1, True) + 1e-5) * g + b
+    return ops.sum(ops.softmax(ops.tanh(y), -1) * x) + ops.sum(y.max(-1, keepdims=True))
+
+
+def test_what_is_reduced_within_its_row_is_reduced_in_its_tile(monkeypatch):
+    rng = np.random.default_rng(0)
+    inputs = [Tensor(rng.standard_normal(s).astype(np.float32)) for s in ((96, 5), 5, 5)]
+    gradient = ms.value_and_grad(normalised, (0, 1, 2))
+    value, found = gradient(*inputs)
+    source = ms.compile_info().units[-1].source
+    assert "x_part.sum(axis=1" in source and ".sum(axis=0)" in source.partition("for tile")[2]
+    ms.compile_info().clear()
+    monkeypatch.setattr(tiles, "TILE", 2**30)
+    plain, wanted = gradient(*inputs)
+    assert "for tile" not in ms.compile_info().units[-1].source
+    np.testing.assert_allclose(value.asnumpy(), plain.asnumpy(), rtol=1e-5)
+    for have, want in zip(found, wanted):
+        np.testing.assert_allclose(have.asnumpy(), want.asnumpy(), rtol=1e-4, atol=1e-4)
+
+
 def written(x):
     y = ops.tanh(x)
     z = y[0] * 1.5 + x[0]

@@ -1,0 +1,35 @@
+"""Large operations in parts: the same numbers, to the sign of a zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, ops
+from autodiff_compiler.passes import reuse
+
+ODD = [0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-40]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_choice_with_zero_is_one_to_the_bit(monkeypatch, dtype: str, taken: bool):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.repeat(np.array(ODD, dtype), 2)
+    mask = np.arange(len(x)) % 2 == taken
+
+    def chosen(x, mask):
+        return ops.where(mask, x, 0.0) if taken else ops.where(mask, 0.0, x)
+
+    found = ms.jit(chosen)(Tensor(x), Tensor(mask)).asnumpy()
+    wanted = np.where(mask, x, 0) if taken else np.where(mask, 0, x)
+    assert found.dtype == dtype and found.tobytes() == wanted.astype(dtype).tobytes()
+    assert "view(np.int" in ms.compile_info().units[-1].source
+
+
+def test_a_number_is_chosen_too(monkeypatch):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.array([[-1.0, 2.5], [0.5, -3.0]], np.float32)
+    found = ms.grad(lambda x: ops.relu6(x * 3.0).sum() / 7)(Tensor(x))
+    np.testing.assert_allclose(found.asnumpy(), [[0, 0], [3 / 7, 0]], rtol=1e-6)
