@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.heap import Holders, frozen, thawed
 from autodiff_compiler.frontend.meeting import as_type, common, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.resolve import MISSING
@@ -18,6 +19,7 @@ from autodiff_compiler.frontend.values import (
     Fresh,
     Heap,
     Maybe,
+    Perhaps,
     Poisoned,
     Ref,
     State,
@@ -74,6 +76,10 @@ class Merger:
             return left if isinstance(left, Unset) else right
         if MISSING in (left, right) or isinstance(left, Maybe) or isinstance(right, Maybe):
             return self._partly(left, right, name)
+        bare = nothing.sides(left, right)
+        if bare is not None:
+            merged = self.merge(*bare, name)
+            return merged if isinstance(merged, Unset) else Perhaps(merged)
         if isinstance(left, (Value, *NUMBERS)) and isinstance(right, (Value, *NUMBERS)):
             return self._leaf(left, right, name)
         if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
@@ -155,6 +161,8 @@ class Merger:
             if inner[place] is not MISSING and held.sole(inner[place]):
                 inner[place] = frozen(inner[place], held.state)
         like = inner[1] if inner[0] is MISSING else inner[0]
+        if isinstance(like, Perhaps):
+            return unset
         if not any(True for _ in leaves(like)):
             if any(side is not MISSING and not same(side, like) for side in inner):
                 return self._apart(name, *map(self._kind, inner))
@@ -188,6 +196,8 @@ class Merger:
             return Either(*(self.settle(part, results) for part in parts))
         if isinstance(merged, Fresh):
             return Fresh(merged.kind, self.settle(merged.contents, results))
+        if isinstance(merged, Perhaps):
+            return Perhaps(self.settle(merged.value, results))
         if isinstance(merged, tuple):
             return tuple(self.settle(item, results) for item in merged)
         if isinstance(merged, dict):
@@ -214,8 +224,10 @@ class Branches(Writes):
         """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""
         base = self.state
         sides: list[tuple[State, list[Op], Any]] = []
-        for side in (then, orelse):
+        for place, side in enumerate((then, orelse)):
             self.state = base.fork()
+            known = nothing.narrowed(self, test, place == 0)
+            self.state.names |= {name: value for name, (_, value) in known.items()}
             self.depth += 1
             try:
                 with self.builder.block() as ops:
@@ -224,6 +236,9 @@ class Branches(Writes):
                 value = Raised()
             finally:
                 self.depth -= 1
+            for name, (held, narrow) in known.items():
+                if self.state.names.get(name, MISSING) is narrow:
+                    self.state.names[name] = held
             sides.append((self.state, ops, value))
         self.state = base
         if all(isinstance(value, Raised) for _, _, value in sides):

@@ -75,6 +75,9 @@ class Calls(Outside):
     def call_node(self, callee: Any, node: Any) -> Any:
         """The outcome of a call whose callee has been evaluated: that may have effects."""
         mark = len(self.world.memory.writes)
+        handed_on = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
+        for part in (*node.args, *(keyword.value for keyword in node.keywords)):
+            part.raw = handed_on and not _is_macro(callee)  # a text may ask whether it is None
         args = self._items(node.args)
         refuse_spoilt(self, getattr(callee, "value", None), mark)
         mark = len(self.world.memory.writes)

@@ -9,8 +9,9 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import CompileError, DTypeError
+from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
-from autodiff_compiler.frontend.values import NUMBERS, Ref, same
+from autodiff_compiler.frontend.values import NUMBERS, Perhaps, Ref, same
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import STR
 from autodiff_compiler.operators import compare
@@ -26,6 +27,8 @@ class Comparisons(Arithmetic):
     """Adds comparisons to ``Arithmetic``."""
 
     def eval_Compare(self, node: Any) -> Any:
+        if isinstance(node.ops[0], (gast.Is, gast.IsNot)):
+            node.left.raw = True  # it may be None
         return self._chain(self.evaluate(node.left), node.ops, node.comparators)
 
     def _chain(self, left: Any, signs: Sequence[Any], nodes: Sequence[Any]) -> Any:
@@ -52,6 +55,12 @@ class Comparisons(Arithmetic):
     def compare(self, sign: str, left: Any, right: Any) -> Any:
         """One comparison; identity, membership and equality of known things are known."""
         dynamic = isinstance(left, Value) or isinstance(right, Value)
+        if sign in ("Is", "IsNot") and isinstance(left, Perhaps):
+            if right is not None:
+                left = left.value
+            else:
+                found = nothing.is_none(left)
+                return found if sign == "Is" else compare.logical_not(found)
         if sign in ("Is", "IsNot"):
             return same(left, right) == (sign == "Is")
         if isinstance(left, Ref) and left.kind == "object" and sign in COMPARE:

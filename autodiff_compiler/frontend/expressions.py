@@ -15,6 +15,7 @@ from autodiff_compiler.errors import (
     UnknownName,
     UnsupportedSyntax,
 )
+from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.complaints import translated
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lists import is_long
@@ -28,6 +29,7 @@ from autodiff_compiler.frontend.values import (
     Frame,
     Maybe,
     NeedStatic,
+    Perhaps,
     Poisoned,
     PoisonTouched,
     Ref,
@@ -66,9 +68,19 @@ class Expressions(Stepping):
         span = self.source.span(node)
         with self.builder.at(span):
             try:
-                return self.once(node, lambda: method(node))
+                value = self.once(node, lambda: method(node))
+                if isinstance(value, Perhaps) and not getattr(node, "raw", False):
+                    return self.present(value, getattr(node, "id", ""))
+                return value
             except CompileError as error:
                 raise self.builder.placed(error) from None
+
+    def present(self, value: Perhaps, name: str = "") -> Any:
+        """What is not None, as forward checks; ``name`` is not None from here on."""
+        found = nothing.certain(self, value, f"'{name}'" if name else "this")
+        if self.state.names.get(name) is value:
+            self.state.names[name] = found
+        return found
 
     def evaluate_all(self, nodes: Sequence[Any]) -> list[Any]:
         """The values of several expressions; what is wrong with each of them is reported."""

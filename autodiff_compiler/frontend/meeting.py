@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Fresh,
     Listed,
+    Perhaps,
     make_container,
     same_skeleton,
 )
@@ -43,6 +45,10 @@ def common(left: Any, right: Any, is_list: bool = False) -> Any:
         types = list_type(left), list_type(right)
         joined = None if None in types else joined_type(*types)  # type: ignore[arg-type]
         return None if joined is None else Value(joined)
+    if left is None or right is None or isinstance(left, Perhaps) or isinstance(right, Perhaps):
+        bare = [side.value if isinstance(side, Perhaps) else side for side in (left, right)]
+        inner = common(*bare) if None not in bare else bare[1] if bare[0] is None else bare[0]
+        return Perhaps(inner) if nothing.may_be_nothing(inner) else None
     keys: Sequence[Any] = ()
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
         keys = range(len(left))
@@ -56,6 +62,9 @@ def common(left: Any, right: Any, is_list: bool = False) -> Any:
 
 def shaped(value: Any, like: Any) -> Any:
     """``value`` with its lists ready to become run-time lists where ``like`` has such."""
+    if isinstance(like, Perhaps):
+        bare = value.value if isinstance(value, Perhaps) else value
+        return Perhaps(nothing.absent(like.value) if bare is None else shaped(bare, like.value))
     if isinstance(value, tuple):
         if isinstance(like, Value) and isinstance(like.type, ListType):
             return Listed(value)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.values import Heap, Listed, Unset, leaves
+from autodiff_compiler.frontend.values import Heap, Listed, Perhaps, Unset, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ListType
 
@@ -139,6 +139,9 @@ def moved(thing: Any, change: Callable[[Value], Any]) -> Any:
     is lost itself."""
     if isinstance(thing, Value):
         return change(thing)
+    if isinstance(thing, Perhaps):
+        inner = moved(thing.value, change)
+        return inner if isinstance(inner, Unset) else Perhaps(inner)
     if isinstance(thing, dict):
         items = {key: moved(item, change) for key, item in thing.items()}
         return next((i for i in items.values() if isinstance(i, Unset)), items)

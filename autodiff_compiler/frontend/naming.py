@@ -20,6 +20,7 @@ from autodiff_compiler.frontend.values import (
     HeapMethod,
     InPlace,
     Partial,
+    Perhaps,
     Ref,
     RuleText,
 )
@@ -118,7 +119,7 @@ def hides_values(value: Any) -> bool:
     if isinstance(value, (types.MethodType, Ref)):
         ref = getattr(value, "__self__", value)
         return isinstance(ref, Ref) and ref.kind == "object"
-    return isinstance(value, (Closure, Either, HeapMethod, BoundToValue, InPlace, Partial))
+    return isinstance(value, (Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Partial))
 
 
 def variables(tree: Any) -> frozenset[str]:

@@ -90,6 +90,8 @@ class Statements(Storing):
 
     def exec_Return(self, node: Any) -> Any:
         _alone(node.value)
+        if node.value is not None:
+            node.value.raw = True
         return Returned(None if node.value is None else self.evaluate(node.value))
 
     def exec_Expr(self, node: Any) -> None:
@@ -176,6 +178,7 @@ class Statements(Storing):
 
     def exec_Assign(self, node: Any) -> None:
         _alone(node.value)
+        _hand_on(node)
         augmented = getattr(node.value, "augmented", False)
         old = self.evaluate(node.value.left) if augmented else None
         value = self.evaluate(node.value)
@@ -271,6 +274,19 @@ def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]
     else:
         return statement, rest
     return make.placed(statement, gast.If(statement.test, body, orelse)), ()
+
+
+def _hand_on(node: Any) -> None:
+    """Marks what is assigned to a variable as it is, though it may be None."""
+    names = [target for target in node.targets if isinstance(target, gast.Name)]
+    pairs = [(target, node.value) for target in node.targets]
+    for target, value in pairs:
+        both = [getattr(each, "elts", None) for each in (target, value)]
+        if all(both) and len(both[0]) == len(both[1]):  # type: ignore[arg-type]
+            pairs += zip(*both)  # type: ignore[arg-type]
+    for target, value in pairs:
+        value.raw = isinstance(target, gast.Name) and (value is not node.value or len(names) == len(
+            node.targets))  # fmt: skip
 
 
 def _not_unpacked(have: int, want: int, starred: bool) -> ValueError:

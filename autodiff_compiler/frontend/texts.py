@@ -31,6 +31,7 @@ from autodiff_compiler.frontend.values import (
     Closure,
     Frame,
     Heap,
+    Perhaps,
     PoisonTouched,
     Ref,
     State,
@@ -263,6 +264,8 @@ class Texts(Wording):
             outcome = child.enter(callee, given[: len(args)], dict(zip(kwargs, given[len(args) :])))
             if len(self.world.problems) > told:
                 raise PoisonTouched
+            if not throws and isinstance(outcome, Perhaps):
+                outcome = child.present(outcome)
             if aux and not (isinstance(outcome, tuple) and len(outcome) > 1):
                 raise self.fail(
                     ShapeError,

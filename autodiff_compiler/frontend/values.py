@@ -78,6 +78,14 @@ class Maybe:
 
 
 @dataclass(frozen=True)
+class Perhaps:
+    """A variable that is None on some ways to this point and ``value`` on the others: in the run
+    its leaves are None there."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
 class Poisoned:
     """The outcome of something already reported; whatever touches it is not reported again."""
 
@@ -261,6 +269,8 @@ def leaves(value: Any) -> Iterator[AnyOperand]:
         yield value  # type: ignore[misc]
     elif isinstance(value, Fresh):
         yield from leaves(value.contents)
+    elif isinstance(value, Perhaps):
+        yield from leaves(value.value)
     elif isinstance(value, (tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from leaves(item)
@@ -277,6 +287,8 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
         return next(new)
     if isinstance(value, Fresh):
         return Fresh(value.kind, rebuild(value.contents, new))
+    if isinstance(value, Perhaps):
+        return Perhaps(rebuild(value.value, new))
     if isinstance(value, tuple):
         items = [rebuild(item, new) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
@@ -291,6 +303,8 @@ def same_skeleton(left: Any, right: Any) -> bool:
         return isinstance(right, LEAVES)
     if isinstance(left, Fresh) and isinstance(right, Fresh):
         return left.kind == right.kind and same_skeleton(left.contents, right.contents)
+    if isinstance(left, Perhaps) and isinstance(right, Perhaps):
+        return same_skeleton(left.value, right.value)
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(same_skeleton, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
@@ -321,6 +335,11 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
         raise DTypeError(value.cause, value.cure)
     if isinstance(value, Poisoned):
         raise PoisonTouched
+    if isinstance(value, Perhaps):
+        raise DTypeError(
+            "this is None on one way and a value on the other, which no one type holds",
+            "test it with 'is None', and give both ways a value",
+        )
     raise DTypeError(
         f"a {type(value).__name__} cannot be a value of the generated source",
         "return and pass tensors, numbers, strings, None, and tuples, lists or dicts of these",

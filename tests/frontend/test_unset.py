@@ -72,3 +72,16 @@ def test_one_check_serves_all_further_reads() -> None:
         return y * y + ops.sin(y)
 
     assert ms.gradient_source(twice, ABOVE).count("raise UnboundLocalError") == 1
+
+
+def test_what_is_none_in_the_run_is_told():
+    def program(x):
+        h = None
+        if x.sum() > 1:
+            h = x * x
+        return h * x
+
+    grad = ops.grad(program)
+    assert grad(Tensor([2.0, 1.0])).tolist() == [12.0, 3.0]
+    with pytest.raises(TypeError, match="'h' is None here"):
+        grad(Tensor([0.2, 0.1]))

@@ -34,9 +34,9 @@ FLOORS = (
     ("ops:", "numpy:", "nn:"),
     (
         "frontend: source make looking matching testing contexts enclosing trying exits subset "
-        "desugar numpy_calls complaints values meeting heap memory views naming iterators resolve "
-        "lists stepping expressions arithmetic comparisons subscripts access wording texts "
-        "objects fitting rules hooks precision batches derivatives keeping builtin_calls "
+        "desugar numpy_calls complaints values nothing meeting heap memory views naming iterators "
+        "resolve lists stepping expressions arithmetic comparisons subscripts access wording "
+        "texts objects fitting rules hooks precision batches derivatives keeping builtin_calls "
         "heap_methods outside calls recursion writes branches carried sameness rolling loops "
         "raising storing statements lowering lower",
         "analysis:",
