@@ -203,7 +203,7 @@ class Mirror:
                 assert isinstance(yielded, Value)
                 whole = Value(ListType(param.type), f"{param.name or yielded.name}_tape")
                 self.whole[number] = whole
-                rows = self._stacked(whole, 1)
+                rows = whole if {param, yielded} & self.sweep.unset else self._stacked(whole, 1)
                 if rows is whole:
                     self.parts[param] = list_head(whole)
                     self.parts[yielded] = list_slice(whole, 1, None, None)
@@ -266,7 +266,7 @@ class Mirror:
                 return result
         tape = Value(ListType(value.type), f"{value.name}_tape" if value.name else "tape")
         self.tapes.append((value, tape))
-        return self._stacked(tape)
+        return tape if value in self.sweep.unset else self._stacked(tape)
 
     def _stacked(self, tape: Value, more: int = 0) -> Value:
         """A tape, or the array that stands for a long one, of ``more`` items than iterations."""

@@ -145,7 +145,8 @@ def moved(thing: Any, change: Callable[[Value], Any]) -> Any:
     if isinstance(thing, dict):
         items = {key: moved(item, change) for key, item in thing.items()}
         return next((i for i in items.values() if isinstance(i, Unset)), items)
-    if isinstance(thing, tuple) and type(thing) is tuple:
-        parts = tuple(moved(item, change) for item in thing)
-        return next((part for part in parts if isinstance(part, Unset)), parts)
+    if isinstance(thing, tuple):
+        parts = [moved(item, change) for item in thing]
+        whole = type(thing)(*parts) if hasattr(thing, "_fields") else tuple(parts)
+        return next((part for part in parts if isinstance(part, Unset)), whole)
     return thing

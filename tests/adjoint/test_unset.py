@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from autodiff_compiler.analysis import trips
 from tests.adjoint.numeric import check, read
 
 X = np.array([[0.3, -0.5, 0.7], [0.2, 0.9, -0.4]])
@@ -75,3 +77,25 @@ def test_third_order_of_calls_on_one_way_through_a_loop() -> None:
     }
     """
     check(read(text), [B[:2], B[:2] + 1, 2], (0, 1), order=3)
+
+
+def test_a_long_tape_of_what_one_way_sets_is_no_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
+    text = """
+    func @f(%x: f64[2]) -> (f64[2]) {
+      %a: f64[2], %c: int = for %k, %i in (0, 3, 1) carry (%p: f64[2] = %x) {
+        %odd: bool = greater %i, 0
+        %b: f64[2] = if %odd {
+          %s: f64[2] = sin %p
+          %t: f64[2] = tanh %s
+          yield %t
+        } else {
+          %u: f64[2] = mul %p, %x
+          yield %u
+        }
+        yield carry %b
+      }
+      return %a
+    }
+    """
+    check(read(text), [B[:2]], (0,), order=2)

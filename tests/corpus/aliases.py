@@ -1,5 +1,7 @@
 """One tensor under several names, written to item by item; names in functions inside functions."""
 
+from typing import Any, NamedTuple
+
 from autodiff_compiler import grad, ops
 from tests.corpus.cases import case, of, t
 
@@ -111,3 +113,18 @@ def picked_from_a_list_and_written(x, n):
     for i in range(n):
         items[i][0] = ops.sum(x)
     return items[0] * items[1]
+
+
+class Both(NamedTuple):
+    first: Any
+    second: Any
+
+
+@case(t(3), 2)
+def a_field_of_a_named_tuple_is_written_under_another_name(x, n):
+    y, z = x * 2, ops.sin(x)
+    both = Both(y, Both(x, z))
+    for i in range(n):
+        z[i] = ops.sum(y * z)
+    y[0] = z[1]
+    return both.first * both.second.second

@@ -38,6 +38,8 @@ SMALL = (
     (reuse, "LARGE", 1),
     (trips, "LARGE_TAPE", 1),
     (residuals, "LARGE", 1),
+    (trips, "LARGE_TAPE", 1),
+    (residuals, "LARGE", 1),
     (tiles, "TILE", 16),
     (tiles, "TILES", 1),
     (tiles, "ROW", 0),
