@@ -56,8 +56,10 @@ class Sameness:
         return right
 
     def end(self, results: Mapping[Leaf, Value]) -> None:
-        """What leaves the loop is apart as well."""
-        self.memory.apart |= {frozenset(map(results.__getitem__, pair)) for pair in self._apart()}
+        """What leaves the loop is apart as well. A variable that a refused statement was to set
+        does not leave it."""
+        pairs = (pair for pair in self._apart() if all(leaf in results for leaf in pair))
+        self.memory.apart |= {frozenset(map(results.__getitem__, pair)) for pair in pairs}
 
     def _apart(self) -> list[tuple[Leaf, Leaf]]:
         arrays = [

@@ -196,3 +196,13 @@ def negates_what_a_refused_function_returns(x):
     y = inner(y)
     change()
     return -y
+
+
+@refused(X, 3)
+def sets_a_tensor_of_a_loop_to_what_is_not_there(x, n):
+    y, z = x, ops.sin(x)
+    for i in range(n):
+        z = z + y
+        if i > 1:
+            y = missing * i
+    return y * z
