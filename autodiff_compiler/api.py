@@ -172,7 +172,7 @@ def differentiable(target: Any) -> Any:
     if isinstance(target, type):
         if not issubclass(target, Cell):
             raise TypeError(f"differentiable is for Cells and functions, not for {target.__name__}")
-        raise_all(check(read_source(target.construct)))
+        raise_all(check(read_source(unwrapped(target.construct))))
         target._compiled_forward = True
         target.gradient_source = _source_method  # type: ignore[attr-defined]
         target.check_grads = _check_method  # type: ignore[attr-defined]
@@ -274,7 +274,7 @@ def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) 
 
 def required(fn: Any) -> list[str]:
     """The names of the arguments that ``fn`` must be given by position."""
-    method = fn.construct if isinstance(fn, Cell) else unwrapped(fn)
+    method = unwrapped(fn.construct if isinstance(fn, Cell) else fn)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(method).parameters.values()
     return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]

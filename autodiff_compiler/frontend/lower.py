@@ -26,7 +26,7 @@ from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import (
     ScalarType,
 )
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.plan import (
     Assumption,
     Hoisted,
@@ -197,7 +197,7 @@ def _span_of(fn: Any) -> Span:
     """Where the text of ``fn`` begins."""
     while isinstance(fn, Transformed):
         fn = fn.fn
-    source = read_source(fn.construct if isinstance(fn, Cell) else fn)
+    source = read_source(unwrapped(fn.construct) if isinstance(fn, Cell) else fn)
     return source.span(source.tree)
 
 

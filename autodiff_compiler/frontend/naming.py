@@ -25,7 +25,7 @@ from autodiff_compiler.frontend.values import (
     RuleText,
 )
 from autodiff_compiler.ops.custom import is_apply
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transform import Transformed, unwrapped
 
 #: An outside array that stands in no variable and no attribute.
 NAMELESS = "constant"
@@ -88,7 +88,7 @@ def slot_names(
 
 def positional_names(callee: Any, count: int) -> list[str]:
     """The names of ``count`` positional arguments."""
-    text: Any = callee.construct if isinstance(callee, Cell) else callee
+    text: Any = unwrapped(callee.construct) if isinstance(callee, Cell) else callee
     known: list[str] = []
     if isinstance(text, Transformed):
         known = text.names(positional_names(text.fn, count))[:count]

@@ -44,6 +44,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import DictType, ListType, TupleType
 from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
+from autodiff_compiler.ops.transform import unwrapped
 from autodiff_compiler.plan import Write
 from autodiff_compiler.span import NOWHERE
 
@@ -85,6 +86,7 @@ class Texts(Wording):
     def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Writes a text out here: its variables are its own, the heap is shared."""
         self.world.know_parts(callee)
+        wrapped = False
         if isinstance(callee, Cell):
             kind: Any = type(callee)
             if kind.construct is Cell.construct:
@@ -99,14 +101,17 @@ class Texts(Wording):
             if path is not None:
                 self.world.assume(f"type({path})", type(callee))
                 self.world.assume(f"type({path}).construct", type(callee).construct)
-            callee = callee.construct
+            method = callee.construct
+            callee = unwrapped(method)
+            wrapped = callee is not method
         if not isinstance(callee, (types.FunctionType, types.MethodType)):
             return self.call(callee, args, kwargs)
         function = getattr(callee, "__func__", callee)
         owner = getattr(callee, "__self__", None)
         path = self.world.path(owner) if owner is not None else None
         if path is not None and not isinstance(owner, types.ModuleType):
-            self.world.know(function, f"{path}.{function.__name__}.__func__")
+            inside = ".__wrapped__" if wrapped else ""
+            self.world.know(function, f"{path}.{function.__name__}.__func__{inside}")
         try:
             source = read_source(function)
         except SourceNotFound as error:

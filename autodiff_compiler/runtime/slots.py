@@ -19,7 +19,7 @@ from autodiff_compiler.common.mutable import Mutable, MutableFloat, plain_kind
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.plan import AttributeInput, PythonFunction
 
 _NUMBERS = (int, float, complex)
@@ -145,7 +145,7 @@ def check_arity(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sens: b
         if not fn.takes_its_arguments:
             return
         fn = fn.fn
-    method = fn.construct if isinstance(fn, Cell) else fn
+    method = unwrapped(fn.construct) if isinstance(fn, Cell) else fn
     try:
         parameters = [*inspect.signature(method, follow_wrapped=False).parameters.values()]
     except (TypeError, ValueError):
