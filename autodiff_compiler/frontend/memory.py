@@ -99,7 +99,7 @@ def written(
 
         lost = Unset(
             f"'{name}' may be the tensor that is written to on line {line}, or another",
-            f"make a copy before line {line}, with {name} * 1",
+            f"where it gets its second name, give that a copy: {name} * 1",
         )
         return moved(thing, change)
 

@@ -337,10 +337,11 @@ def _raised_by(op: Op) -> tuple[type[BaseException], ...]:
     risky |= any(isinstance(each, ListType) for each in types)
     if not arrays and op.opdef.kind == "elementwise":
         risky |= op.name not in _CALM_OF_NUMBERS
-    if any(result.type == INT for result in op.results):  # of NaN there is no int
-        risky |= FLOAT in op.types or any("float" in dtype for dtype in dtypes)
     if op.name == "pow":  # whole numbers have no negative powers
         risky |= not any("float" in dtype or "complex" in dtype for dtype in dtypes)
+    whole = any(result.type == INT for result in op.results)
+    if whole and (FLOAT in op.types or any("float" in dtype for dtype in dtypes)):
+        return _MISHAPS if risky else (ValueError, OverflowError)  # of NaN there is no int
     return _MISHAPS if risky else ()
 
 
