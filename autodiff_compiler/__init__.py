@@ -28,6 +28,7 @@ from autodiff_compiler.common import (
     get_seed,
     initial_seed,
     jit_class,
+    lazy_inline,
     load_checkpoint,
     load_param_into_net,
     manual_seed,
@@ -41,6 +42,7 @@ from autodiff_compiler.common import (
     tensor,
 )
 from autodiff_compiler.common.dtype import (
+    Type,
     bfloat16,
     bool_,
     complex64,
@@ -91,6 +93,8 @@ if TYPE_CHECKING:
     )
     from autodiff_compiler.testing.numeric import check_grads
 
+from_numpy = Tensor.from_numpy
+
 __version__ = "0.1.0"
 
 #: The names that need the compiler. It is half of the package, and is imported when one of them is
@@ -132,6 +136,7 @@ __all__ = [
     "Parameter",
     "ParameterTuple",
     "Tensor",
+    "Type",
     "bfloat16",
     "bool_",
     "check_grads",
@@ -154,6 +159,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "from_numpy",
     "get_context",
     "get_grad",
     "get_rng_state",
@@ -175,6 +181,7 @@ __all__ = [
     "jet",
     "jit",
     "jit_class",
+    "lazy_inline",
     "load_checkpoint",
     "load_param_into_net",
     "jvp",

@@ -8,7 +8,6 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
 
-
 FACTOR = 2.0
 
 

@@ -67,6 +67,25 @@ def test_older_names_of_operators() -> None:
     np.testing.assert_array_equal(ops.Unpack()(ops.Pack()((x, y)))[1].asnumpy(), b)
 
 
+def test_names_of_the_package_itself() -> None:
+    array = np.ones(2, np.float32)
+    tensor = ms.from_numpy(array)
+    array[0] = 3
+    assert tensor.asnumpy().tolist() == [3, 1] and isinstance(tensor.dtype, ms.Type)
+
+    class Block(nn.Cell):
+        @ms.lazy_inline
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Dense(2, 2)
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.fc(x)
+
+    assert ms.lazy_inline(policy="front")(len) is len
+    np.testing.assert_array_equal(ms.grad(Block())(ops.ones((2, 2))).shape, (2, 2))
+
+
 def test_a_subclass_convolves_with_a_weight_of_its_own() -> None:
     class Standardized(nn.Conv2d):
         def construct(self, x: Tensor) -> Tensor:

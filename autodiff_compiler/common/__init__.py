@@ -19,7 +19,7 @@ from autodiff_compiler.common.dtype import (
     dtype_to_pytype,
     pytype_to_dtype,
 )
-from autodiff_compiler.common.mutable import jit_class, mutable
+from autodiff_compiler.common.mutable import jit_class, lazy_inline, mutable
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.seed import (
     Generator,
@@ -38,7 +38,7 @@ __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "Cell", "CellDict", "CellList", "Generator", "Parameter",
     "ParameterTuple", "SequentialCell", "Tensor", "default_generator", "dtype", "dtype_to_nptype",
     "dtype_to_pytype", "get_context", "get_rng_state", "get_seed", "initial_seed",
-    "jit_class", "load_checkpoint", "load_param_into_net", "manual_seed", "mutable",
+    "jit_class", "lazy_inline", "load_checkpoint", "load_param_into_net", "manual_seed", "mutable",
     "pytype_to_dtype", "save_checkpoint", "seed", "set_context", "set_rng_state", "set_seed",
     "tensor",
 ]  # fmt: skip

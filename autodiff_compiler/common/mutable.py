@@ -7,6 +7,7 @@ structure. A mutable thing is the thing itself, in every other way.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeVar
 
 from autodiff_compiler.common.tensor import Tensor
@@ -96,4 +97,10 @@ def jit_class(cls: Class) -> Class:
     return cls
 
 
-__all__ = ["Mutable", "jit_class", "mutable", "plain_kind"]
+def lazy_inline(fn: Any = None, attrs: Any = None, policy: str | None = None) -> Any:
+    """Stands before the ``__init__`` of a Cell whose graph is to be written out late. Here every
+    Cell is a function of its own until the end, so nothing changes."""
+    return functools.partial(lazy_inline, attrs=attrs, policy=policy) if fn is None else fn
+
+
+__all__ = ["Mutable", "jit_class", "lazy_inline", "mutable", "plain_kind"]
