@@ -48,7 +48,7 @@ class Peer:
     @property
     def missing(self) -> str:
         """Why there is no environment for it; empty where there is one."""
-        if self.environment is None or _stamp(self.environment).is_file():
+        if self.environment is None or _is_ready(self.environment):
             return ""
         reason = _reason(self.environment)
         return reason.read_text("utf-8") if reason.is_file() else "not installed: make bench-envs"
@@ -77,8 +77,7 @@ PEERS = {
 def make(name: str) -> str:
     """Makes an environment anew, unless it has these packages; returns why it could not."""
     packages = ENVIRONMENTS[name]
-    stamp = _stamp(name)
-    if stamp.is_file() and stamp.read_text("utf-8").split() == list(packages):
+    if _is_ready(name):
         return ""
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -91,8 +90,14 @@ def make(name: str) -> str:
             folder.mkdir(parents=True, exist_ok=True)
             _reason(name).write_text(why, "utf-8")
             return why
-    stamp.write_text("\n".join(packages), "utf-8")
+    _stamp(name).write_text("\n".join(packages), "utf-8")
     return ""
+
+
+def _is_ready(name: str) -> bool:
+    """Whether it is there, with these very versions."""
+    stamp = _stamp(name)
+    return stamp.is_file() and stamp.read_text("utf-8").split() == list(ENVIRONMENTS[name])
 
 
 def _stamp(name: str) -> Path:
