@@ -12,6 +12,7 @@ import sys
 
 from benchmarks import call_overhead
 from benchmarks.measure import measure
+from benchmarks.rounds import ONE_CORE
 from benchmarks.table import brief
 from benchmarks.workloads import WORKLOADS
 
@@ -19,7 +20,7 @@ from benchmarks.workloads import WORKLOADS
 def main(names: list[str]) -> int:
     """Measures the workloads of these names, or all."""
     if names[:1] == ["--cpu"]:
-        os.environ.update(BENCHMARK_CLOCK="cpu", OPENBLAS_NUM_THREADS="1")
+        os.environ.update(ONE_CORE)
         names = names[1:]
     if names == ["calls"]:
         call_overhead.main()

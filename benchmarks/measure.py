@@ -11,8 +11,8 @@ from benchmarks.peers.environments import PEERS
 from benchmarks.peers.process import Failed, Process
 from benchmarks.rounds import interleaved
 
-#: Seconds that a start may take to be made three times.
-QUICK = 3.0
+#: Seconds that a start may take to be made three times, and to be made again at all.
+QUICK, SLOW = 3.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Result:
     imported   seconds of the import in a fresh process, NumPy included.
     first      seconds of the first call there.
     again      seconds of the first call of the program compiled anew, in that process.
+               None where the first took too long to be made again.
                Of these three the median of three, where they are quick.
     resident   bytes by which the process grew at most in its first calls, where it can be known.
     allocated  bytes that Python and NumPy allocate in a call and keep between calls; None where
@@ -34,7 +35,7 @@ class Result:
     seconds: float | None = None
     imported: float = 0.0
     first: float = 0.0
-    again: float = 0.0
+    again: float | None = 0.0
     resident: int | None = None
     allocated: int | None = None
     version: str = ""
@@ -52,12 +53,13 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15) -> list[Resul
 
     def begin(peer: str) -> None:
         process = stack.enter_context(Process(peer, workload))
-        first, again = process.ask("first"), process.ask("again")
+        first = process.ask("first")
+        again = process.ask("again") if first["first"] < SLOW else None
         if first["imported"] + first["first"] < QUICK:
             more = [first, *(first_of_another(peer) for _ in range(2))]
             first = {key: first[key] and statistics.median([each[key] for each in more])
                      for key in first}  # fmt: skip
-        if again < QUICK:
+        if again is not None and again < QUICK:
             again = statistics.median([again, process.ask("again"), process.ask("again")])
         allocated = process.ask("allocated") if PEERS[peer].counted else None
         version = process.ask("version", PEERS[peer].package)

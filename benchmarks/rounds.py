@@ -7,14 +7,24 @@ one of a callable; a process that runs one when it is asked is another.
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import time
 from collections.abc import Callable, Mapping
 
+#: What makes a process and those that it starts count their own time, and work in one thread.
+ONE_CORE = {"BENCHMARK_CLOCK": "cpu"} | dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
 
-def _clock() -> Callable[[], float]:
-    """The time of this thread on a core where ``BENCHMARK_CLOCK`` says ``cpu``, else of the day."""
-    return time.thread_time if os.environ.get("BENCHMARK_CLOCK") == "cpu" else time.perf_counter
+
+def clock() -> float:
+    """Seconds: of the day, or of the processor where ``BENCHMARK_CLOCK`` says ``cpu``, then with
+    all threads and with the processes that are over."""
+    if os.environ.get("BENCHMARK_CLOCK") != "cpu":
+        return time.perf_counter()
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def interleaved(
@@ -36,7 +46,7 @@ def interleaved(
 def repeated(call: Callable[[], object], seconds: float = 0.005) -> Callable[[], float]:
     """A candidate whose rounds call ``call`` for about ``seconds``, so that what others left in
     the caches and in the allocator is not charged to it."""
-    count, clock = _repeats(call, seconds), _clock()
+    count = _repeats(call, seconds)
 
     def one_round() -> float:
         start = clock()
@@ -49,7 +59,7 @@ def repeated(call: Callable[[], object], seconds: float = 0.005) -> Callable[[],
 
 def _repeats(call: Callable[[], object], seconds: float) -> int:
     """How many calls take about ``seconds``; the first ones only warm up."""
-    count, clock = 1, _clock()
+    count = 1
     while True:
         start = clock()
         for _ in range(count):

@@ -38,7 +38,7 @@ def full(results: Sequence[Result]) -> str:
          [*_grid(results, peers, lambda each: f"{each.first * 1e3:.0f}"),
           _import_row(results, peers)]),
         ("First call of a program compiled anew, in a process that is warm, ms",
-         _grid(results, peers, lambda each: f"{each.again * 1e3:.0f}")),
+         _grid(results, peers, lambda each: _milliseconds(each.again))),
         ("First call where the program has loops, beside ours: fresh / compiled anew",
          _grid([each for each in results if each.workload in LOOPS], peers,
                lambda each: _firsts(each, results))),
@@ -72,9 +72,13 @@ def _ratio(result: Result, results: Sequence[Result]) -> str:
 def _firsts(result: Result, results: Sequence[Result]) -> str:
     """How much longer the first calls take than ours."""
     ours = _of("ours", result, results)
-    if ours.seconds is None:
+    if ours.seconds is None or result.again is None or ours.again is None:
         return "–"
     return f"{result.first / ours.first:.1f} / {result.again / ours.again:.1f}"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds * 1e3:.0f}"
 
 
 def _allocated(result: Result, results: Sequence[Result]) -> str:

@@ -1,6 +1,7 @@
-"""``python -m benchmarks.peers [--of NAMES] [--write] [workloads]``: ours beside other systems.
+"""``python -m benchmarks.peers [--of NAMES] [--cpu] [--write] [workloads]``: ours beside other systems.
 
 ``--of jax_jit,torch_eager`` chooses peers; the gradient written by hand and ours always take part.
+``--cpu`` counts the time on one core, for a machine that others use as well.
 ``--write`` writes ``benchmarks/results/``: the tables, the figures, the chart (needs matplotlib);
 and the tables into ``benchmarks/README.md``, between two marks.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ from pathlib import Path
 from benchmarks.machine import describe
 from benchmarks.measure import Result, measure
 from benchmarks.peers.environments import PEERS
+from benchmarks.rounds import ONE_CORE
 from benchmarks.table import full
 from benchmarks.workloads import WORKLOADS
 
@@ -31,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
     parser.add_argument("--of", default=",".join(PEERS), metavar="NAMES", help="peers, by commas")
+    parser.add_argument("--cpu", action="store_true", help="processor time, on one core")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/")
     given = parser.parse_args(argv)
     peers = list(dict.fromkeys(["hand", "ours", *given.of.split(",")]))
@@ -39,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if strange:
             parser.error(f"there is no {', '.join(strange)}; there are {', '.join(known)}")
     machine = describe()
+    if given.cpu:
+        os.environ.update(ONE_CORE)
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        machine += "; processor time on one core"
     results: list[Result] = []
     for workload in given.workloads or WORKLOADS:
         results += measure(workload, peers)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 import tracemalloc
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rounds import repeated
+from benchmarks.rounds import clock, repeated
 
 #: About how long a round takes; a call that takes longer runs once.
 ROUND = 0.03
@@ -26,9 +25,9 @@ class Session:
     """What may be asked, each by its name."""
 
     def __init__(self, peer: str, workload: str):
-        start = time.perf_counter()
+        start = clock()
         self.runner = import_module(f"benchmarks.peers.{peer}")
-        self.imported = time.perf_counter() - start
+        self.imported = clock() - start
         self.work = import_module("benchmarks.workloads").WORKLOADS[workload]()
         self.make = self.runner.CALLS[workload]
 
@@ -75,9 +74,9 @@ class Session:
         return metadata.version(package)
 
     def _seconds(self) -> float:
-        start = time.perf_counter()
+        start = clock()
         self.call()
-        return time.perf_counter() - start
+        return clock() - start
 
 
 def _restart_peak() -> int:
