@@ -117,6 +117,15 @@ class Merger:
                 return self._leaf(shaped(left, like), shaped(right, like), name)
         return self.merge(left, right, name)
 
+    def made_on_one_way(self, ref: Ref, name: str) -> Any:
+        """The contents of a list or dict that exists if one way was taken, and is held there."""
+        place = ref in self.holders[1].state.heap
+        made = self.holders[place].state.heap.get(ref)
+        leaf = iter(self._nothing())
+        other = rebuild(made, iter([next(leaf) if isinstance(one, Value) else one
+                                    for one in leaves(made)]))  # fmt: skip
+        return self.merge(*((other, made) if place else (made, other)), name)
+
     def _kind(self, value: Any) -> str:
         """A compile-time value in the words of a message."""
         if isinstance(value, dict) and "__class__" in value:
@@ -263,11 +272,12 @@ class Branches(Writes):
                 sides_of = left.names.get(name, MISSING), right.names.get(name, MISSING)
                 names[name] = merger.merge(*sides_of, name)
         for ref in {**left.heap, **right.heap}:
+            name = named(ref, {**right.names, **left.names})
             if ref in left.heap and ref in right.heap:
                 contents = left.heap.get(ref), right.heap.get(ref)
-                heap[ref] = merger.contents(ref.kind, *contents, named(ref, left.names))
-            else:
-                heap[ref] = left.heap.get(ref, right.heap.get(ref))
+                heap[ref] = merger.contents(ref.kind, *contents, name)
+            elif held[ref in right.heap].count[ref]:
+                heap[ref] = merger.made_on_one_way(ref, name)
         results = self._add_if(test, merger, left_ops, right_ops)
 
         def settled(merged: Any) -> Any:

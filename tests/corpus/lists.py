@@ -114,3 +114,36 @@ def function_that_makes_a_function(x):
         return lambda b: b * twice
 
     return scaled_by(x)(x)
+
+
+@case(t(3), 0)
+@case(t(3), 2)
+def made_on_one_way_under_two_names(x, n):
+    y = x
+    if n > 0:
+        items = [x * 2]
+        same = items
+    for i in range(n):
+        if i >= 0:
+            pair = [ops.sin(y)]
+            both = (pair, pair)
+        if n > 0:
+            both[0][0] = both[1][0] * x
+            same[0] = same[0] * pair[0]
+            y = y + items[0]
+    return y
+
+
+@case(t(3), 0, 1)
+@case(t(3), 1, 1)
+@case(t(3), 2, 1)
+def made_and_forgotten_where_something_is_raised(x, n, k):
+    y = x
+    try:
+        if n > 1:
+            raise ValueError
+        if k > n:
+            y = list(x)[1] * x
+    except ValueError:
+        y = y * x
+    return y
