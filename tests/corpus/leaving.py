@@ -1,4 +1,4 @@
-"""What is left from its middle: exceptions of called texts, recursion, variables that may be None."""
+"""What is left from its middle: exceptions of called texts, recursion, what may be None."""
 
 from autodiff_compiler import ops
 from tests.corpus.cases import case, of
