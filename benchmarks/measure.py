@@ -61,12 +61,9 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15) -> list[Resul
                      for key in first}  # fmt: skip
         if again is not None and again < QUICK:
             again = statistics.median([again, process.ask("again"), process.ask("again")])
-        allocated = process.ask("allocated") if PEERS[peer].counted else None
         version = process.ask("version", PEERS[peer].package)
         process.ask("warm")
-        results[peer] = Result(
-            workload, peer, again=again, allocated=allocated, version=version, **first
-        )
+        results[peer] = Result(workload, peer, again=again, version=version, **first)
         running[peer] = process
 
     def round_of(process: Process) -> Callable[[], float]:
@@ -80,4 +77,10 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15) -> list[Resul
                 except Failed as failure:
                     results[peer] = Result(workload, peer, reason=f"failed: {failure}")
         times = interleaved({peer: round_of(each) for peer, each in running.items()}, rounds)
-    return [replace(result, seconds=times.get(peer)) for peer, result in results.items()]
+        # Last: what the counting leaves in the heap keeps pages there that calls would lose.
+        counted = {peer: each.ask("allocated") for peer, each in running.items()
+                   if PEERS[peer].counted}  # fmt: skip
+    return [
+        replace(result, seconds=times.get(peer), allocated=counted.get(peer))
+        for peer, result in results.items()
+    ]
