@@ -124,7 +124,7 @@ class Merger:
         leaf = iter(self._nothing())
         other = rebuild(made, iter([next(leaf) if isinstance(one, Value) else one
                                     for one in leaves(made)]))  # fmt: skip
-        return self.merge(*((other, made) if place else (made, other)), name)
+        return self.merge(other, made, name) if place else self.merge(made, other, name)
 
     def _kind(self, value: Any) -> str:
         """A compile-time value in the words of a message."""
