@@ -11,6 +11,7 @@ from typing import Any
 
 from autodiff_compiler.adjoint.batching import batched_function
 from autodiff_compiler.adjoint.forward import Tangents
+from autodiff_compiler.adjoint.pulls import paired
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.ir.nodes import Function, Op, Region
 from autodiff_compiler.ir.rewrite import map_functions, map_regions
@@ -41,7 +42,8 @@ class _Expansion:
 
     def function(self, function: Function) -> Function:
         if function not in self.functions:
-            body = self.region(map_functions(function.body, self.function))
+            body = map_functions(function.body, self.function)
+            body = self.region(paired(body, self.adjoint))
             same = body is function.body
             self.functions[function] = self.tidy(function if same else replace(function, body=body))
         return self.functions[function]

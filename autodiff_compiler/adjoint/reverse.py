@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.adjoint.checkpoints import reverse_for
@@ -91,13 +92,11 @@ class Adjoint:
         sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
         returns = function.returns if value else ()
-        wanted = [as_cotangent(function.params[position].type) for position in wrt]
-        with sweep.builder, sweep.builder.at(function.span, "adjoint"):
-            found = [fit(ct, type_) for ct, type_ in zip(sweep.backward.yields, wanted)]
-        ops = (*sweep.forward, *sweep.builder.ops)
+        ops = (*sweep.forward, *sweep.backward.ops)
         params = (*function.params, *sweep.sens_params)
-        body = prune(Region(params, ops, (*returns, *found)))
-        return _made(function, self.new_name(f"{function.name}_grad"), "gradient", body)
+        body = prune(Region(params, ops, (*returns, *sweep.backward.yields)))
+        made = _made(function, self.new_name(f"{function.name}_grad"), "gradient", body)
+        return typed_gradients(made, function, wrt)
 
     def split(
         self,
@@ -204,6 +203,21 @@ def _seeds(function: Function, outputs: Sequence[int] | None) -> Seeds:
     types = [type_of(value) for value in function.returns]
     positions = range(len(types)) if outputs is None else outputs
     return tuple((k, types[k]) for k in positions if carries_cotangent(types[k]))
+
+
+def typed_gradients(made: Function, primal: Function, wrt: Sequence[int]) -> Function:
+    """``made`` with its last returns, the cotangents of parameters, typed as ``as_cotangent``
+    says."""
+    first = len(made.returns) - len(wrt)
+    builder = Builder()
+    with builder, builder.at(made.span, "adjoint"):
+        found = [
+            fit(ct, as_cotangent(primal.params[position].type))
+            for ct, position in zip(made.returns[first:], wrt)
+        ]
+    ops = (*made.body.ops, *builder.ops)
+    body = Region(made.params, ops, (*made.returns[:first], *found))
+    return replace(made, body=body) if builder.ops or found != list(made.returns[first:]) else made
 
 
 def _made(primal: Function, name: str, role: str, body: Region) -> Function:

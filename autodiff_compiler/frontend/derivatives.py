@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.errors import (
@@ -34,8 +35,18 @@ from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import broadcast_to, cast
 from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.pullback import Pullback, Pulled
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.plan import Request
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function at the operands of one call, to be differentiated there."""
+
+    request: Request
+    made: Outlined
 
 
 class Derivatives(Precision):
@@ -84,6 +95,10 @@ class Derivatives(Precision):
             return self.call_tangent(function, args)
         if isinstance(function, BatchedFunction):
             return self.call_batched(function, args)
+        if isinstance(function, Pullback):
+            return self.call_pullback(function.gradient, args)
+        if isinstance(function, Pulled):
+            return self.call_pulled(function, args[0])
         return self.macro(function.build, args, kwargs)
 
     def call_gradient(
@@ -96,14 +111,44 @@ class Derivatives(Precision):
                 "take the gradient outside, or leave unconnected out",
             )  # fmt: skip
         given, named, sens = gradient.split_sens(list(args), dict(kwargs))
+        called = self._called(gradient, given, named)
+        request, made = called.request, called.made
+        values = self._returned(made) if request.value or request.aux or made.writes else []
+        inputs, weights = self._gradients(called, sens, values)
+        value = self._outcome(values, made) if values else None
+        return self.adopted(gradient.pack(value, inputs, weights))
+
+    def call_pullback(self, gradient: GradientFunction, args: Sequence[Any]) -> tuple[Any, Pulled]:
+        """A call, and what takes the gradients of that call, later."""
+        called = self._called(gradient, args, {})
+        values = self._returned(called.made)
+        attrs = {"callee": self.world.share(called.made.function)}
+        self._add("call", called.made.operands, attrs, values, called.made)
+        return self._outcome(values, called.made), Pulled(gradient, called)
+
+    def call_pulled(self, pulled: Pulled, sens: Any) -> Any:
+        """The gradients of a call that is there already."""
+        found = self._gradients(pulled.called, sens, [])
+        return self.adopted(pulled.gradient.pack(None, *found)[1])
+
+    def _called(
+        self, gradient: GradientFunction, given: Sequence[Any], named: Mapping[str, Any]
+    ) -> Called:
         slots = [*given, *named.values()]
         request = gradient.request([self._is_active(slot) for slot in slots])
         made = self._outlined(gradient.fn, given, named, request.aux, request.weights)
+        return Called(request, made)
+
+    def _gradients(
+        self, called: Called, sens: Any, values: Sequence[Value]
+    ) -> tuple[list[Value], list[Value]]:
+        """Adds a ``grad`` operation that also gives ``values``; the gradients of the inputs and
+        those of the weights."""
+        request, made = called.request, called.made
         wrt = [made.places[position] for position in request.positions] + made.weights
         attrs = {
             "callee": self.world.share(made.function), "wrt": tuple(wrt),
-            "sens": request.sens == "given",
-            "value": bool(request.value or request.aux or made.writes),
+            "sens": request.sens == "given", "value": bool(values),
         }  # fmt: skip
         if request.aux or made.writes:
             attrs["outputs"] = (int(request.aux),)
@@ -114,14 +159,11 @@ class Derivatives(Precision):
             if not request.aux:
                 self._check_sens(type_of(operands[-1]), output)
         params = made.function.params
-        values = self._returned(made) if attrs["value"] else []
         results = [
             Value(as_cotangent(params[place].type), f"d_{params[place].name}") for place in wrt
         ]
         self._add("grad", operands, attrs, [*values, *results], made)
-        value = self._outcome(values, made) if values else None
-        inputs, weights = results[: len(request.positions)], results[len(request.positions) :]
-        return self.adopted(gradient.pack(value, inputs, weights))
+        return results[: len(request.positions)], results[len(request.positions) :]
 
     def _check_sens(self, have: Type, want: Type, place: str = "") -> None:
         """Refuses a sensitivity that is known not to fit its output, as the run time does."""

@@ -21,6 +21,7 @@ from autodiff_compiler.operators.joining import stack
 from autodiff_compiler.operators.structure import cast, ones_like
 from autodiff_compiler.ops.gradient import ALL, GradientFunction
 from autodiff_compiler.ops.jacobian import Jacobian
+from autodiff_compiler.ops.pullback import Pullback
 from autodiff_compiler.ops.tangent import Push, TangentFunction
 from autodiff_compiler.ops.transform import (
     Transformed,
@@ -80,10 +81,7 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
         check_callable(gradient.fn)
         value, back = engine().run_pullback(gradient, inputs)
     else:
-        value = apply(gradient.fn, inputs, {})
-
-        def back(sens: Any) -> Any:
-            return gradient(*inputs, sens)[1]
+        value, back = Pullback(gradient)(*inputs)
 
     def pull(*v: Any) -> Any:
         given = v[0] if len(v) == 1 else v

@@ -43,7 +43,7 @@ FLOORS = (
     ),
     (
         "adjoint: cotangents residuals control loops checkpoints rules reverse shares "
-        "forward_loops forward examples spread batching expand",
+        "forward_loops forward examples spread batching pulls expand",
         "passes: * runner",
     ),
     (
