@@ -71,6 +71,22 @@ def _one_times(view: View) -> Any:
     return None
 
 
+def _ones_times_number(view: View) -> Any:
+    number, type_ = _other(view, lambda operand: view.filled(operand) == 1), view.op.result.type
+    if type(number) not in (int, float) or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=number)
+
+
+def _times_full(view: View) -> Any:
+    """An array of one number scales like the number."""
+    for x, other in (view.operands, view.operands[::-1]):
+        value = view.filled(other)
+        if type(value) in (int, float) and type_of(x) == view.op.result.type:
+            return x * value
+    return None
+
+
 def _times_minus_one(view: View) -> Any:
     other = _other(view, lambda operand: _is(operand, -1))
     return None if other is None else -other
@@ -219,10 +235,7 @@ def _sum_of_put(view: View) -> Any:
 
 
 def _sum_of_negative(view: View) -> Any:
-    """Fewer elements change their sign after the sum; also behind products that nobody else reads.
-
-    A sign goes through a product, a quotient and a sum without a trace.
-    """
+    """Fewer elements change their sign after the sum; it goes through products without a trace."""
     if not is_floating(view.op.result.type):
         return None  # a sum may be of another dtype
     positive = _without_sign(view, view.operands[0])
@@ -324,6 +337,8 @@ ROWS = (
     Row("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
     Row("x * ones", "mul", lambda view: _beside_filled(view, 1)),
     Row("(1 * x) * y", "mul", _one_times),
+    Row("ones * number", "mul", _ones_times_number),
+    Row("x * full", "mul", _times_full),
     Row("x * -1", "mul", _times_minus_one),
     Row("-x * -y", "mul", _both_negative),
     Row("x * 0", "mul", _times_zero, fast_only=True),

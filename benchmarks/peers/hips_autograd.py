@@ -11,7 +11,7 @@ from autograd import make_vjp, value_and_grad
 from autograd.numpy.numpy_boxes import ArrayBox
 from autograd.scipy.signal import convolve
 
-from benchmarks.workloads import newton
+from benchmarks.workloads import attention, newton, norm
 from benchmarks.workloads.workload import Workload
 
 
@@ -82,6 +82,32 @@ def lenet(k1, c1, k2, c2, w1, b1, w2, b2, w3, b3, x, labels):  # type: ignore[no
     return _cross_entropy(x @ w3 + b3, labels)
 
 
+def _softmax(x):  # type: ignore[no-untyped-def]
+    powers = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return powers / np.sum(powers, axis=-1, keepdims=True)
+
+
+def attend(x, w, w_out):  # type: ignore[no-untyped-def]
+    batch, steps, wide = x.shape
+    split = (batch, steps, 3, attention.HEADS, attention.WIDTH)
+    q, k, v = np.transpose(np.reshape(x @ w, split), (2, 0, 3, 1, 4))
+    p = _softmax((q @ np.swapaxes(k, -1, -2)) * attention.SCALE)
+    y = np.reshape(np.transpose(p @ v, (0, 2, 1, 3)), (batch, steps, wide))
+    out = y @ w_out
+    return np.mean(out * out)
+
+
+def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
+    c = x - np.mean(x, axis=-1, keepdims=True)
+    y = c * (1 / np.sqrt(np.mean(c * c, axis=-1, keepdims=True) + norm.TINY)) * scale + shift
+    return np.sum(0.5 * y * (1 + np.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
+
+
+def valley(x):  # type: ignore[no-untyped-def]
+    a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
+    return np.sum(100 * a**2 + b**2)
+
+
 def _seed_net(work: Workload) -> Callable[[], Any]:
     x, y, sens = work.inputs
 
@@ -116,6 +142,9 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "rnn": _of(rnn, "weights"),
     "while": _of(root, "all"),
     "lenet": _of(lenet, "weights"),
+    "attention": _of(attend, "all"),
+    "norm_gelu": _of(norm_gelu, "all"),
+    "rosenbrock": _of(valley, "all"),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from benchmarks.workloads import newton
+from benchmarks.workloads import attention, newton, norm
 from benchmarks.workloads.workload import Workload
 
 #: Iterations of what is a ``while`` elsewhere; a finished one keeps its value.
@@ -84,6 +84,27 @@ def lenet(k1, c1, k2, c2, w1, b1, w2, b2, w3, b3, x, labels):  # type: ignore[no
     return _cross_entropy(x @ w3 + b3, labels)
 
 
+def attend(x, w, w_out):  # type: ignore[no-untyped-def]
+    batch, steps, wide = x.shape
+    split = (batch, steps, 3, attention.HEADS, attention.WIDTH)
+    q, k, v = (x @ w).reshape(split).transpose(2, 0, 3, 1, 4)
+    p = jax.nn.softmax((q @ k.swapaxes(-1, -2)) * attention.SCALE)
+    y = (p @ v).transpose(0, 2, 1, 3).reshape((batch, steps, wide))
+    out = y @ w_out
+    return jnp.mean(out * out)
+
+
+def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
+    c = x - jnp.mean(x, axis=-1, keepdims=True)
+    y = c * lax.rsqrt(jnp.mean(c * c, axis=-1, keepdims=True) + norm.TINY) * scale + shift
+    return jnp.sum(0.5 * y * (1 + jnp.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
+
+
+def valley(x):  # type: ignore[no-untyped-def]
+    a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
+    return jnp.sum(100 * a**2 + b**2)
+
+
 def _of(
     function: Callable[..., Any], first: str = "all", sens: bool = False
 ) -> Callable[[Workload], Callable[[], Any]]:
@@ -119,6 +140,9 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "rnn": _of(rnn, "weights"),
     "while": _of(root),
     "lenet": _of(lenet, "weights"),
+    "attention": _of(attend),
+    "norm_gelu": _of(norm_gelu),
+    "rosenbrock": _of(valley),
 }
 
 

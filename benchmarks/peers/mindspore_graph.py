@@ -9,7 +9,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, ops
 
-from benchmarks.workloads import newton
+from benchmarks.workloads import attention, newton, norm
 from benchmarks.workloads.workload import Workload
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -69,6 +69,27 @@ def lenet(k1, c1, k2, c2, w1, b1, w2, b2, w3, b3, x, labels):  # type: ignore[no
     return ops.cross_entropy(ops.matmul(x, w3) + b3, labels)
 
 
+def attend(x, w, w_out):  # type: ignore[no-untyped-def]
+    batch, steps, wide = x.shape
+    split = (batch, steps, 3, attention.HEADS, attention.WIDTH)
+    q, k, v = ops.matmul(x, w).reshape(split).transpose(2, 0, 3, 1, 4)
+    p = ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)) * attention.SCALE, -1)
+    y = ops.matmul(p, v).transpose(0, 2, 1, 3).reshape((batch, steps, wide))
+    out = ops.matmul(y, w_out)
+    return ops.mean(out * out)
+
+
+def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
+    c = x - ops.mean(x, -1, True)
+    y = c * ops.rsqrt(ops.mean(c * c, -1, True) + norm.TINY) * scale + shift
+    return ops.sum(0.5 * y * (1 + ops.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
+
+
+def valley(x):  # type: ignore[no-untyped-def]
+    a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
+    return ops.sum(100 * a**2 + b**2)
+
+
 def _of(
     function: Callable[..., Any], first: str = "all", sens: bool = False
 ) -> Callable[[Workload], Callable[[], Any]]:
@@ -106,6 +127,9 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "rnn": _of(rnn, "weights"),
     "while": _of(root),
     "lenet": _of(lenet, "weights"),
+    "attention": _of(attend),
+    "norm_gelu": _of(norm_gelu),
+    "rosenbrock": _of(valley),
 }
 
 

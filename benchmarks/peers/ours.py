@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler import Parameter, ParameterTuple, Tensor, compile_info, nn, ops
-from benchmarks.workloads import newton
+from benchmarks.workloads import attention, newton, norm
 from benchmarks.workloads.workload import Workload
 
 Call = Callable[[], Any]
@@ -99,6 +99,30 @@ def root(a):  # type: ignore[no-untyped-def]
     return ops.sum(x)
 
 
+def attend(x, w, w_out):  # type: ignore[no-untyped-def]
+    """Four heads of attention."""
+    batch, steps, wide = x.shape
+    split = (batch, steps, 3, attention.HEADS, attention.WIDTH)
+    q, k, v = ops.matmul(x, w).reshape(split).transpose(2, 0, 3, 1, 4)
+    p = ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)) * attention.SCALE, -1)
+    y = ops.matmul(p, v).transpose(0, 2, 1, 3).reshape((batch, steps, wide))
+    out = ops.matmul(y, w_out)
+    return ops.mean(out * out)
+
+
+def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
+    """A layer norm and a GELU."""
+    c = x - ops.mean(x, -1, True)
+    y = c * ops.rsqrt(ops.mean(c * c, -1, True) + norm.TINY) * scale + shift
+    return ops.sum(0.5 * y * (1 + ops.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
+
+
+def valley(x):  # type: ignore[no-untyped-def]
+    """Rosenbrock's valley."""
+    a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
+    return ops.sum(100 * a**2 + b**2)
+
+
 def _of_weights(cell: Weighted, work: Workload, position: int | None = None) -> Call:
     """The value, and the gradients in all weights (and in one input)."""
     weights = ParameterTuple(cell.trainable_params())
@@ -111,6 +135,12 @@ def _of_input(function: Callable[..., Any], work: Workload) -> Call:
     gradient = ops.value_and_grad(function)
     (x,) = [Tensor(array) for array in work.inputs]
     return lambda: gradient(x)
+
+
+def _of_all(function: Callable[..., Any], work: Workload) -> Call:
+    given = [Tensor(array) for array in (*work.inputs, *work.weights)]
+    gradient = ops.value_and_grad(function, tuple(range(len(given))))
+    return lambda: gradient(*given)
 
 
 def _seed_net(work: Workload) -> Call:
@@ -134,6 +164,9 @@ CALLS: Mapping[str, Callable[[Workload], Call]] = {
     "rnn": lambda work: _of_weights(Rnn("w_in w b", work.weights), work),
     "while": lambda work: _of_input(root, work),
     "lenet": lambda work: _of_weights(LeNet("k1 c1 k2 c2 w1 b1 w2 b2 w3 b3", work.weights), work),
+    "attention": lambda work: _of_all(attend, work),
+    "norm_gelu": lambda work: _of_all(norm_gelu, work),
+    "rosenbrock": lambda work: _of_input(valley, work),
 }
 
 

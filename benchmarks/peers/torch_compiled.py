@@ -33,6 +33,9 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "rnn": _of(eager.rnn, "weights"),
     "while": _of(eager.root),
     "lenet": _of(eager.lenet, "weights"),
+    "attention": _of(eager.attend),
+    "norm_gelu": _of(eager.norm_gelu),
+    "rosenbrock": _of(eager.valley),
 }
 
 

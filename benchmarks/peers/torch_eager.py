@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.workloads import newton
+from benchmarks.workloads import attention, newton, norm
 from benchmarks.workloads.workload import Workload
 
 
@@ -64,6 +64,27 @@ def lenet(k1, c1, k2, c2, w1, b1, w2, b2, w3, b3, x, labels):  # type: ignore[no
     return functional.cross_entropy(x @ w3 + b3, labels)
 
 
+def attend(x, w, w_out):  # type: ignore[no-untyped-def]
+    batch, steps, wide = x.shape
+    split = (batch, steps, 3, attention.HEADS, attention.WIDTH)
+    q, k, v = (x @ w).reshape(split).permute(2, 0, 3, 1, 4)
+    p = torch.softmax((q @ k.swapaxes(-1, -2)) * attention.SCALE, -1)
+    y = (p @ v).permute(0, 2, 1, 3).reshape((batch, steps, wide))
+    out = y @ w_out
+    return torch.mean(out * out)
+
+
+def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
+    c = x - torch.mean(x, -1, True)
+    y = c * torch.rsqrt(torch.mean(c * c, -1, True) + norm.TINY) * scale + shift
+    return torch.sum(0.5 * y * (1 + torch.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
+
+
+def valley(x):  # type: ignore[no-untyped-def]
+    a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
+    return torch.sum(100 * a**2 + b**2)
+
+
 def _tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array.astype(np.int64) if array.dtype.kind == "i" else array.copy())
 
@@ -103,6 +124,9 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "rnn": of(rnn, "weights"),
     "while": of(root),
     "lenet": of(lenet, "weights"),
+    "attention": of(attend),
+    "norm_gelu": of(norm_gelu),
+    "rosenbrock": of(valley),
 }
 
 

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from benchmarks.workloads import chain, lenet, mlp, newton, recurrent, tiny
+from benchmarks.workloads import (
+    attention,
+    chain,
+    lenet,
+    mlp,
+    newton,
+    norm,
+    recurrent,
+    rosenbrock,
+    tiny,
+)
 from benchmarks.workloads.workload import Workload
 
 #: A maker for each workload, by name: what is not asked for is never allocated.
@@ -24,6 +34,9 @@ WORKLOADS: Mapping[str, Callable[[], Workload]] = {
     "rnn": recurrent.rnn,
     "while": newton.newton,
     "lenet": lenet.lenet,
+    "attention": attention.attention,
+    "norm_gelu": norm.norm_gelu,
+    "rosenbrock": rosenbrock.rosenbrock,
 }
 #: Those whose text has loops.
 LOOPS = ("rnn", "while")

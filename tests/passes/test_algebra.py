@@ -106,6 +106,11 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "sum of -x": (A, "f32[3]", (
         f"{M} = neg %x", f"{M} = mul %a, %x", "f32[3] = sum %b {axes=(0,), keepdims=False}"),
         (f"{M} = mul %x, %x", "f32[3] = sum %a {axes=(0,), keepdims=False}", "f32[3] = neg %b")),
+    "ones * number": ("", "f32[2,3]", (f"{M} = {ONES}", f"{M} = mul %a, 2.5"),
+                      ("f32[2,3] = full {dtype='float32', shape=(2, 3), value=2.5}",)),
+    "x * full": (A, "f32[2,3]", (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=2.5}}", f"{M} = mul %a, %x"),
+        (f"{M} = mul %x, 2.5",)),
     "sum of put": ("%x: f32[2,1], %i: i64[2,1]", "f32[2]", (
         "f32[2,9] = put_along %x, %i {axis=1, shape=(2, 9)}",
         "f32[2] = sum %a {axes=(1,), keepdims=False}"),
@@ -183,7 +188,6 @@ def test_inexact_rows_are_off(name: str) -> None:
     "lines",
     [
         (f"{M} = mul %x, 2.0",),
-        ("f32[2,3] = full {dtype='float32', shape=(2, 3), value=2}", f"{M} = mul %x, %a"),
         ("f64[2,3] = full {dtype='float64', shape=(2, 3), value=0}", "f64[2,3] = add %x, %a"),
         ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=1}", "f32[4,2,3] = mul %x, %a"),
         ("f32[3,2] = reshape %x {shape=(3, 2)}",),

@@ -33,3 +33,19 @@ def test_a_number_is_chosen_too(monkeypatch):
     x = np.array([[-1.0, 2.5], [0.5, -3.0]], np.float32)
     found = ms.grad(lambda x: ops.relu6(x * 3.0).sum() / 7)(Tensor(x))
     np.testing.assert_allclose(found.asnumpy(), [[0, 0], [3 / 7, 0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [3, 4, -1, -2, 3.0])
+def test_small_powers_are_products(monkeypatch, exponent: float):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-20, -1e30])
+
+    def raised(x):
+        return x**exponent
+
+    with np.errstate(all="ignore"):
+        found = ms.jit(raised)(Tensor(x)).asnumpy()
+        wanted = np.power(x, exponent)
+    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+    assert "np.power" not in ms.compile_info().units[-1].source

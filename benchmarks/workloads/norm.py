@@ -1,0 +1,51 @@
+"""A layer norm and a GELU (by tanh) on 1024 rows of 1024."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.workloads.workload import Workload, normal
+
+SLOPE, CUBE, TINY = 0.7978845608, 0.044715, 1e-5
+
+
+def norm_gelu() -> Workload:
+    """The sum, and gradients in x, the scale and the shift."""
+
+    def hand(x, scale, shift):  # type: ignore[no-untyped-def]
+        c = x - x.mean(axis=-1, keepdims=True)
+        u = c * c
+        r = 1 / np.sqrt(u.mean(axis=-1, keepdims=True) + np.float32(TINY))
+        c *= r
+        y = c * scale
+        y += shift
+        np.multiply(y, y, out=u)
+        u *= np.float32(CUBE)
+        t = u + 1
+        t *= y
+        t *= np.float32(SLOPE)
+        np.tanh(t, out=t)
+        value = np.float32(0.5) * (np.sum(y) + np.sum(y * t))
+        u *= 3
+        u += 1
+        u *= np.float32(SLOPE / 2)
+        u *= y
+        np.multiply(t, t, out=y)
+        np.subtract(1, y, out=y)
+        u *= y
+        t += 1
+        t *= np.float32(0.5)
+        u += t  # of y
+        d_shift = u.sum(axis=0)
+        np.multiply(u, c, out=t)
+        d_scale = t.sum(axis=0)
+        u *= scale
+        np.multiply(u, c, out=t)
+        c *= t.mean(axis=-1, keepdims=True)
+        c += u.mean(axis=-1, keepdims=True)
+        u -= c
+        u *= r
+        return value, u, d_scale, d_shift
+
+    weights = (normal(84, 1024), normal(85, 1024))
+    return Workload((normal(83, 1024, 1024),), weights, hand, tolerance=1e-4)
