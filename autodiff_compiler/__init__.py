@@ -11,7 +11,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from autodiff_compiler import common, errors, nn, ops, paths
+from autodiff_compiler import amp, common, errors, nn, ops, paths
 from autodiff_compiler.common import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -137,6 +137,7 @@ __all__ = [
     "ParameterTuple",
     "Tensor",
     "Type",
+    "amp",
     "bfloat16",
     "bool_",
     "check_grads",

@@ -10,7 +10,7 @@ import logging
 import sys
 from types import ModuleType
 
-from autodiff_compiler import nn
+from autodiff_compiler import amp, nn
 from autodiff_compiler.common import checkpoint, context
 from autodiff_compiler.nn import learning_rate, loss, loss_scale
 
@@ -29,6 +29,7 @@ PATHS: dict[str, ModuleType | None] = {
     "context": context,
     "log": logging,
     "common.api": None,
+    "train.amp": amp,
     "train.serialization": checkpoint,
     "nn.cell": nn,
     "nn.layer": nn,

@@ -10,9 +10,8 @@ holds what was written to it.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import gast
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
@@ -33,6 +32,9 @@ class Writes(Recursing):
     """Adds writes to ``Recursing``."""
 
     owner: Any
+    parent: Any
+    #: What the caller gave for each parameter.
+    arguments: dict[Value, Any]
     #: Values that stand here for values of the caller's.
     handed: dict[Value, Value]
 
@@ -144,29 +146,34 @@ class Writes(Recursing):
         put(self, cell, new)
         return new
 
-    def call_node(self, callee: Any, node: Any) -> Any:
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         update = getattr(callee, "parameter_update", None)
         if update is None:
-            return super().call_node(callee, node)
-        parameter = self._outside(node.args[0]) if node.args else None
+            return super().call(callee, args, kwargs)
+        parameter = self.parameter_behind(args[0]) if args else None
         wanted = list(inspect.signature(update).parameters)[1:]
-        if not isinstance(parameter, Parameter) or len(node.args) != 1 + len(wanted):
+        if parameter is None or kwargs or len(args) != 1 + len(wanted):
             raise self.fail(
                 DTypeError,
                 f"{callee!r} needs a Parameter and {' and '.join(wanted)}, by position",
                 "name the Parameter itself, such as self.weight",
             )
         before = self.state.heap[self.cell_to_write(parameter)]
-        values = [self.lifted(self.evaluate(node)) for node in node.args[1:]]
+        values = [self.lifted(value) for value in args[1:]]
         self.store_parameter(parameter, update(before, *values))
         # The value of now: what is written later does not change it.
         return structure.copy(self.state.heap[self.cell_to_write(parameter)])
 
-    def _outside(self, node: Any) -> Any:
-        """The object outside that an expression names."""
-        if isinstance(node, gast.Attribute):
-            owner = self.evaluate(node.value)
-            if not isinstance(owner, (Value, Ref)):
-                return getattr(owner, node.attr, None)
-        found = self.evaluate(node)
-        return self.original(found)
+    def parameter_behind(self, value: Any) -> Parameter | None:
+        """The Parameter whose value, as it stands now, this is. No two have one and the same."""
+        found = self.original(value)
+        if isinstance(found, Parameter):
+            return found
+        for key, write in {**self.world.written, **self.world.discovered}.items():
+            if write.name is None and self.state.heap.get(self.world.cells[key]) is value:
+                return write.target
+        if self.parent is None or value not in self.arguments:
+            return None
+        # An argument of a text that writes to it: that text is written out where it is called.
+        self.wrote.add(value)
+        return self.parent.parameter_behind(self.arguments[value])

@@ -134,11 +134,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         manager = self.loss_scaling_manager
         if manager is None:
             return overflow
-        if type(manager) is not DynamicLossScaleUpdateCell:
-            return manager(self.scale_sense, overflow)
-        # Compiled text assigns to Parameters that it names, not to those that it is handed.
-        ops.assign(self.scale_sense, manager.next_scale(self.scale_sense, overflow))
-        return overflow
+        return manager(self.scale_sense, overflow)
 
     def construct(self, *inputs: Any) -> Any:
         (_, loss), gradients = self.gradient(*inputs)

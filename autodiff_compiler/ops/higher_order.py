@@ -94,8 +94,9 @@ def _mapped(function: Any, args: Sequence[Any], deep: bool) -> Any:
     first = args[0]
     if not isinstance(first, (tuple, list, dict)):
         return function(*args)
+    kind = tuple if isinstance(first, tuple) else type(first)
     for arg in args[1:]:
-        if type(arg) is not type(first) or len(arg) != len(first):
+        if not isinstance(arg, kind) or len(arg) != len(first):
             raise ValueError("The containers given to HyperMap should have the same length.")
     keys = list(first) if isinstance(first, dict) else range(len(first))
     rows = [[arg[key] for arg in args] for key in keys]

@@ -31,7 +31,7 @@ FLOORS = (
         "common: hooks context dtype engine convert printing indexing eager tensor seed "
         "files initializer mutable parameter tree cell containers checkpoint",
     ),
-    ("ops:", "numpy:", "nn:"),
+    ("ops:", "numpy:", "nn:", "amp"),
     (
         "frontend: source make looking matching testing contexts enclosing trying exits subset "
         "desugar numpy_calls complaints values nothing meeting heap memory views naming iterators "

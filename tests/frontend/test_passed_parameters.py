@@ -1,0 +1,71 @@
+"""Parameters that are written to under another name, or by a function that is given them."""
+
+from __future__ import annotations
+
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Parameter, Tensor, nn, ops
+
+
+def subtracted(parameter, amount):
+    ops.assign_sub(parameter, amount)
+
+
+def twice(parameter, amount):
+    subtracted(parameter, amount)
+    return subtracted(parameter, amount)
+
+
+class Passed(nn.Cell):
+    """Writes to Parameters that it names otherwise, or hands to functions."""
+
+    def __init__(self, way):
+        super().__init__()
+        self.w, self.v = Parameter(Tensor([1.0])), Parameter(Tensor([5.0]))
+        self.both = ms.ParameterTuple([self.w, self.v])
+        self.way = way
+
+    def construct(self, x):
+        if self.way == "another name":
+            p = self.w
+            before = p + 0.0
+            ops.assign_add(p, x)
+            ops.assign_add(p, x)
+            return p + 10.0 * before
+        if self.way == "a function":
+            twice(self.w, x)
+            subtracted(self.v, self.w)
+            return self.w + 10.0 * self.v
+        if self.way == "a map":
+            ops.HyperMap()(ops.partial(ops.assign_add), self.both, (x, 2.0 * x))
+            return self.w + 10.0 * self.v
+        if self.way == "one value for both":
+            ops.assign(self.w, x)
+            ops.assign(self.v, x)
+            twice(self.v, x)
+            return self.w + 10.0 * self.v
+        for p in self.both:
+            if x.sum() > 0:
+                subtracted(p, x * p)
+        return self.w + 10.0 * self.v
+
+
+@pytest.mark.parametrize(
+    "way", ["another name", "a function", "a map", "one value for both", "a branch"]
+)
+def test_parameters_that_are_passed_on(way: str) -> None:
+    """As the same text does where it runs eagerly."""
+    one, other = Passed(way), Passed(way)
+    expected = one(Tensor([3.0]))
+    found = ms.jit(other)(Tensor([3.0]))
+    values = [[cell.w.tolist(), cell.v.tolist()] for cell in (one, other)]
+    assert values[0] == values[1] != [[1.0], [5.0]]
+    assert found.tolist() == expected.tolist()
+
+
+def test_gradients_through_a_parameter_that_was_passed_on() -> None:
+    net = Passed("a function")
+    d_x, (d_w, d_v) = ms.grad(net, 0, net.trainable_params())(Tensor([3.0]))
+    # w - 2 x + 10 (v - (w - 2 x))
+    assert (d_x.tolist(), d_w.tolist(), d_v.tolist()) == ([18.0], [-9.0], [10.0])
