@@ -15,6 +15,7 @@ import numpy as np
 
 from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
+from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops.parts import item_at
 
@@ -32,9 +33,19 @@ def _table(theirs: Any, room: Any) -> dict[Any, Callable[..., Any]]:
     }
 
 
+def _wide(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes an array of a size that a run tells, in NumPy's dtype."""
+
+    def made(shape: Any, dtype: Any = float) -> Any:
+        return make(shape, dtype=to_numpy_name(dtype))
+
+    return made
+
+
 NUMPY: dict[Any, Callable[..., Any]] = {
     **_table(np, ours),
     **_table(np.linalg, ours.linalg),
+    **{getattr(np, name): _wide(getattr(ours, name)) for name in ("empty", "ones", "zeros")},
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
+from autodiff_compiler import Tensor, dtype, grad, gradient_source, ops, value_and_grad
 from autodiff_compiler.errors import ShapeError
 
 
@@ -87,3 +87,21 @@ def test_what_is_refused_written_out_as_well_is_told_once() -> None:
     with pytest.raises(ShapeError, match="needs to know the size of its input") as caught:
         gradient_source(unknown, "f32[2,3]", "int")
     assert len(caught.value.problems) == 1
+
+
+def test_numpy_makes_arrays_of_sizes_that_a_run_tells() -> None:
+    def f(x: np.ndarray) -> np.ndarray:
+        rows = x.shape[0]
+        return np.sum((np.ones((rows, 3)) + np.zeros(rows)[:, None]) * x * rows)
+
+    def g(x: Tensor) -> Tensor:
+        return ops.sum(x * Tensor(2 * np.ones((x.shape[0], 1)), dtype.float32))
+
+    assert "np.ones" in gradient_source(f, "f64[b,3]")
+    x = np.arange(6.0).reshape(2, 3)
+    assert grad(f)(x).tolist() == [[2.0] * 3] * 2
+    source = gradient_source(g, "f32[b,3]")
+    scope: dict = {}
+    exec(source, scope)
+    residuals = scope["g_forward"](x.astype(np.float32))
+    np.testing.assert_array_equal(scope["g_backward"](residuals), np.full((2, 3), 2, np.float32))
