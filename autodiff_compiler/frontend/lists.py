@@ -266,6 +266,6 @@ def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
     if isinstance(type_, ListType):
         long = as_long(low, low.state.heap[sens] if isinstance(sens, Ref) else sens)
         return low.packed(sens) if long is None else long
-    if isinstance(type_, TupleType) and isinstance(sens, tuple):
+    if isinstance(type_, TupleType) and isinstance(sens, tuple) and len(sens) == len(type_.items):
         return make_container([sensitivity(low, *pair) for pair in zip(sens, type_.items)])
     return low.packed(sens)

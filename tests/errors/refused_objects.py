@@ -206,3 +206,56 @@ def sets_a_tensor_of_a_loop_to_what_is_not_there(x, n):
         if i > 1:
             y = missing * i
     return y * z
+
+
+@refused(X)
+def looks_for_a_tensor_in_a_list(x):
+    return x * [x * 2, x].index(x)
+
+
+@refused(X, 3)
+def sorts_a_list_of_run_time_length(x, n):
+    rows = []
+    for i in range(n):
+        rows.append(x * i)
+    rows.sort()
+    return rows[0]
+
+
+@refused(X)
+def rounds_to_places(x):
+    return x * round(ops.sum(x), 2)
+
+
+@refused(X)
+def asks_for_the_length_of_a_number(x):
+    return x * len(ops.sum(x))
+
+
+@refused(X)
+def batches_with_axes_for_another_number(x):
+    def inner(pair):
+        return pair[0] * pair[1]
+
+    return ops.vmap(inner, ((0, 0, 0),))((x, x))
+
+
+@refused(X)
+def batches_what_has_no_result(x):
+    def inner(row):
+        return 2
+
+    return x * ops.vmap(inner)(x)
+
+
+@refused(X)
+def gives_a_tangent_of_another_shape(x):
+    return ops.jvp(ops.sin, x, x[:2])[1]
+
+
+@refused(X)
+def gives_a_sensitivity_of_another_structure(x):
+    def inner(y):
+        return y, y * 2
+
+    return ops.GradOperation(sens_param=True)(inner)(x, (x, x, x))
