@@ -176,6 +176,12 @@ class Outside(Keeping):
     def _refuse_outside(self, callee: Any, name: str) -> None:
         owner = getattr(callee, "__self__", None)
         if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
+            if self.world.path(owner) is None:
+                raise self.fail(
+                    UnsupportedSyntax,
+                    f"'{name}' changes a {type(owner).__name__}, which compiled text cannot follow",
+                    "build a list or a dict, beginning with [] or {}",
+                )
             raise self.fail(
                 UnsupportedSyntax,
                 f"'{name}' would change a {type(owner).__name__} from outside",

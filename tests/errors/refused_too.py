@@ -1,5 +1,6 @@
 """More programs that the compiler refuses; see ``refused.py``."""
 
+import collections
 import random
 import time
 
@@ -330,6 +331,13 @@ def calls_itself_twice(x):
         return split(v * 0.5) + split(v * 0.4)
 
     return split(x)
+
+
+@refused(X)
+def changes_a_deque(x):
+    last = collections.deque(maxlen=2)
+    last.append(x)
+    return x
 
 
 @refused(X)
