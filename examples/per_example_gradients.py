@@ -53,12 +53,12 @@ import numpy as np
 
 
 def loss_grad_batched(x, y, w, v):
-    h = np.tanh(np.matmul(x, w))  # 24| h = ops.tanh(ops.matmul(x, self.w))
-    error = np.matmul(h, v) - y   # 25| error = ops.matmul(h, self.v) - y
+    h = np.tanh(np.dot(x, w))  # 24| h = ops.tanh(ops.matmul(x, self.w))
+    error = np.dot(h, v) - y   # 25| error = ops.matmul(h, self.v) - y
     # 26| return (error * error).sum()
     d_error = error + error
     # 25| error = ops.matmul(h, self.v) - y
-    d_h = np.matmul(d_error, v.T)
+    d_h = np.dot(d_error, v.T)
     d_v = h[..., None] * d_error[:, None]
     # 24| h = ops.tanh(ops.matmul(x, self.w))
     d_x_matmul_w = d_h * (1.0 - h * h)

@@ -89,10 +89,10 @@ def solution_tangent_tangent_forward(t, w, b, v, dot_t, dot2_t):
     dot2_sub_h_times_h = -(dot2_h_times_h + dot2_h_times_h)
     dot_h = dot_t_times_w * sub_h_times_h
     dot2_dot_h = dot2_sub_h_times_h * dot_t_times_w
-    network = np.matmul(h, v)    # 26| network = ops.matmul(h, self.v)
-    dot2_network = np.matmul(dot2_h, v)
-    dot_network = np.matmul(dot_h, v)
-    dot2_dot_network = np.matmul(dot2_dot_h, v)
+    network = np.dot(h, v)       # 26| network = ops.matmul(h, self.v)
+    dot2_network = np.dot(dot2_h, v)
+    dot_network = np.dot(dot_h, v)
+    dot2_dot_network = np.dot(dot2_dot_h, v)
     t_times_t = t * t            # 27| return t + t * t * network
     dot2_t_times_t = dot2_t * t
     dot2_t_times_t_1 = dot2_t_times_t + dot2_t_times_t
@@ -122,9 +122,9 @@ def solution_tangent_tangent_forward(t, w, b, v, dot_t, dot2_t):
 
 # Solution.construct (physics_informed.py:24)
 def solution_forward(t, w, b, v):
-    h = np.tanh(t * w + b)     # 25| h = ops.tanh(t * self.w + self.b)
-    network = np.matmul(h, v)  # 26| network = ops.matmul(h, self.v)
-    t_times_t = t * t          # 27| return t + t * t * network
+    h = np.tanh(t * w + b)  # 25| h = ops.tanh(t * self.w + self.b)
+    network = np.dot(h, v)  # 26| network = ops.matmul(h, self.v)
+    t_times_t = t * t       # 27| return t + t * t * network
     out = t + t_times_t * network
     return out, (t, v, h, t_times_t)
 
@@ -144,13 +144,13 @@ def solution_backward(residuals, d_out):
     # 27| return t + t * t * network
     d_network = d_out * t_times_t
     # 26| network = ops.matmul(h, self.v)
-    d_h = np.matmul(d_network, v.T)
-    d_v = np.matmul(h.T, d_network)
+    d_h = np.dot(d_network, v.T)
+    d_v = np.dot(h.T, d_network)
     # 25| h = ops.tanh(t * self.w + self.b)
     d_t_times_w_plus_b = d_h * (1.0 - h * h)
-    d_b = np.sum(d_t_times_w_plus_b, axis=0)  # b was stretched f32[16] -> f32[24,16]
+    d_b = d_t_times_w_plus_b.sum(axis=0)  # b was stretched f32[16] -> f32[24,16]
     # w was stretched f32[1,16] -> f32[24,16]
-    d_w = np.sum(d_t_times_w_plus_b * t, axis=0, keepdims=True)
+    d_w = (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
     return d_w, d_b, d_v
 
 
@@ -168,14 +168,14 @@ def solution_tangent_tangent_backward(residuals, d3_dot2_dot_t_times_t_times_net
     d3_network = d3_dot2_dot_t_times_t_times_network * dot2_dot_t_times_t
     # 26| network = ops.matmul(h, self.v)
     v_t = v.T
-    d3_dot2_dot_h = np.matmul(d3_dot2_dot_network, v_t)
-    d3_v_1 = np.matmul(dot2_dot_h.T, d3_dot2_dot_network)
-    d3_dot_h = np.matmul(d3_dot_network, v_t)
-    d3_v_2 = d3_v_1 + np.matmul(dot_h.T, d3_dot_network)
-    d3_dot2_h = np.matmul(d3_dot2_network, v_t)
-    d3_v_3 = d3_v_2 + np.matmul(dot2_h.T, d3_dot2_network)
-    d3_h = np.matmul(d3_network, v_t)
-    d3_v = d3_v_3 + np.matmul(h.T, d3_network)
+    d3_dot2_dot_h = np.dot(d3_dot2_dot_network, v_t)
+    d3_v_1 = np.dot(dot2_dot_h.T, d3_dot2_dot_network)
+    d3_dot_h = np.dot(d3_dot_network, v_t)
+    d3_v_2 = d3_v_1 + np.dot(dot_h.T, d3_dot_network)
+    d3_dot2_h = np.dot(d3_dot2_network, v_t)
+    d3_v_3 = d3_v_2 + np.dot(dot2_h.T, d3_dot2_network)
+    d3_h = np.dot(d3_network, v_t)
+    d3_v = d3_v_3 + np.dot(h.T, d3_network)
     # 25| h = ops.tanh(t * self.w + self.b)
     d3_dot2_sub_h_times_h = d3_dot2_dot_h * dot_t_times_w
     d3_dot2_h_times_h = -d3_dot2_sub_h_times_h - d3_dot2_sub_h_times_h
@@ -186,14 +186,14 @@ def solution_tangent_tangent_backward(residuals, d3_dot2_dot_t_times_t_times_net
     d3_h_2 = d3_h_1 + d3_h_times_h_times_h
     d3_h_3 = d3_h_2 + d3_h_times_h_times_h
     d3_t_times_w_plus_b = d3_h_3 * (1.0 - h * h)
-    d3_b = np.sum(d3_t_times_w_plus_b, axis=0)  # b was stretched f32[16] -> f32[24,16]
+    d3_b = d3_t_times_w_plus_b.sum(axis=0)  # b was stretched f32[16] -> f32[24,16]
     mul_d3_dot_t_times_w = (d3_dot2_dot_h * dot2_sub_h_times_h + d3_dot_h * sub_h_times_h) * dot_t
     # w was stretched f32[1,16] -> f32[24,16]
-    d3_w_1 = np.sum(mul_d3_dot_t_times_w, axis=0, keepdims=True)
+    d3_w_1 = mul_d3_dot_t_times_w.sum(axis=0, keepdims=True)
     # w was stretched f32[1,16] -> f32[24,16]
-    sum = np.sum(d3_dot2_h_1 * sub_h_times_h * dot2_t, axis=0, keepdims=True)
+    sum = (d3_dot2_h_1 * sub_h_times_h * dot2_t).sum(axis=0, keepdims=True)
     d3_w_2 = d3_w_1 + sum
-    d3_w = d3_w_2 + np.sum(d3_t_times_w_plus_b * t, axis=0, keepdims=True)
+    d3_w = d3_w_2 + (d3_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
     return d3_w, d3_b, d3_v
 
 

@@ -91,8 +91,8 @@ import numpy as np
 
 
 def loss_forward(x, y, w, b, v):
-    h = np.tanh(np.matmul(x, w) + b)   # 29| h = ops.tanh(ops.matmul(x, self.w) + self.b)
-    error = np.matmul(h, v) - y        # 30| error = ops.matmul(h, self.v) - y
+    h = np.tanh(np.dot(x, w) + b)      # 29| h = ops.tanh(ops.matmul(x, self.w) + self.b)
+    error = np.dot(h, v) - y           # 30| error = ops.matmul(h, self.v) - y
     error_times_error = error * error  # 31| return (error * error).mean()
     return x, v, h, error, error_times_error
 
@@ -105,12 +105,12 @@ def loss_backward(residuals):
     d_error = np.broadcast_to(div_d_out, error_times_error.shape) * error
     d_error_1 = d_error + d_error
     # 30| error = ops.matmul(h, self.v) - y
-    d_h = np.matmul(d_error_1, v.T)
-    d_v = np.matmul(h.T, d_error_1)
+    d_h = np.dot(d_error_1, v.T)
+    d_v = np.dot(h.T, d_error_1)
     # 29| h = ops.tanh(ops.matmul(x, self.w) + self.b)
     d_x_matmul_w_plus_b = d_h * (1.0 - h * h)
-    d_b = np.sum(d_x_matmul_w_plus_b, axis=0)  # b was stretched f32[8] -> f32[n,8]
-    d_w = np.matmul(x.T, d_x_matmul_w_plus_b)
+    d_b = d_x_matmul_w_plus_b.sum(axis=0)  # b was stretched f32[8] -> f32[n,8]
+    d_w = np.dot(x.T, d_x_matmul_w_plus_b)
     return d_w, d_b, d_v
 '''
 
