@@ -78,7 +78,8 @@ def told(low: Any, found: Any, owner: Value) -> Any:
 
 def position(low: Any, at: Any) -> Any:
     """A place in a list: an int, also out of a tensor of one element."""
-    if isinstance(at, Value) and isinstance(at.type, ArrayType):
+    is_array = isinstance(at, Value) and isinstance(at.type, ArrayType)
+    if is_array and "float" not in (at.dtype_name or ""):
         return numbers.to_number(at, kind="int")
     if isinstance(at, Value) and at.type != INT or not isinstance(at, (Value, int)):
         raise low.fail(DTypeError, f"a {low.described(at)} cannot be an index into a list")

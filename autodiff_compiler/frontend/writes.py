@@ -155,7 +155,8 @@ class Writes(Recursing):
         if parameter is None or kwargs or len(args) != 1 + len(wanted):
             raise self.fail(
                 DTypeError,
-                f"{callee!r} needs a Parameter and {' and '.join(wanted)}, by position",
+                f"{getattr(callee, '__name__', callee)} needs a Parameter and "
+                f"{' and '.join(wanted)}, by position",
                 "name the Parameter itself, such as self.weight",
             )
         before = self.state.heap[self.cell_to_write(parameter)]

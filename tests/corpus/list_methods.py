@@ -43,3 +43,27 @@ def methods_of_a_dict(x):
     first.clear()
     gone = second.pop("b") + second.pop("none", x)
     return sum(second.values()) * found * gone + len(first)
+
+
+@case(t(3), 3)
+@case(t(3), 4)
+def places_in_lists_of_run_time_length(x, n):
+    rows, none = [], []
+    for i in range(n):
+        rows.append(x * (i + 1))
+        if i > 10:
+            none.append(x)
+    twice = rows * 2 + [x] * n + none
+    chosen = rows[ops.argmax(x)] * (x, x * 2, x * 3)[n - 2]
+    rows[n - 1] = chosen
+    part = twice[1:n:2]
+    return sum(part) * rows[-1] + sum((none + rows)[::-1][:2]) * len(twice)
+
+
+@case(t(2, 3), 1)
+def what_a_container_gives_back(x, n):
+    pairs = {"a": (x, [x * 2])}
+    for i in range(n):
+        pairs["a"] = (ops.sin(pairs["a"][0]), [pairs["a"][1][0] * x])
+    first, (second,) = pairs["a"]
+    return first * second * x.shape[-1] + len(x.shape)

@@ -259,3 +259,40 @@ def gives_a_sensitivity_of_another_structure(x):
         return y, y * 2
 
     return ops.GradOperation(sens_param=True)(inner)(x, (x, x, x))
+
+
+@refused(X)
+class SetsAParameterToAText(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(Tensor(X), name="weight")
+
+    def construct(self, x):
+        self.weight = "text"
+        return x * self.weight
+
+
+@refused(X)
+class AssignsHalf(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(Tensor(X), name="weight")
+
+    def construct(self, x):
+        ops.assign(self.weight)
+        return x * self.weight
+
+
+@refused(X)
+def reads_what_a_module_does_not_have(x):
+    return x * np.nothing
+
+
+@refused(X)
+def reads_what_a_class_does_not_have(x):
+    return x * Tensor.nothing
+
+
+@refused(X)
+def takes_half_an_item_of_a_list(x):
+    return [x, x * 2][ops.sum(x) * 0.5]
