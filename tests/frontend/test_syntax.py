@@ -12,6 +12,8 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
+from autodiff_compiler.analysis import trips
+from autodiff_compiler.passes import reuse
 from autodiff_compiler.testing import check_grads
 
 Pair = namedtuple("Pair", "left right")
@@ -153,10 +155,14 @@ def of_trips(trips):
     return rolled
 
 
-def test_source_does_not_grow_with_trip_counts():
+@pytest.mark.parametrize("large", [1, 2**40], ids=["arrays", "lists"])
+def test_source_does_not_grow_with_trip_counts(large, monkeypatch):
+    """Whether a tape is an array or a list hangs on its size; then all else is the same."""
+    monkeypatch.setattr(trips, "LARGE_TAPE", large)
+    monkeypatch.setattr(reuse, "LARGE", large)
     texts = []
-    for trips in (10, 10_000):
-        source = ms.gradient_source(of_trips(trips), ms.Tensor([0.5, 0.25]))
-        assert f"range({trips})" in source
-        texts.append(re.sub(" +#", " #", re.sub(rf"\b{trips}\b", "TRIPS", source)))
+    for count in (10, 10_000):
+        source = ms.gradient_source(of_trips(count), ms.Tensor([0.5, 0.25]))
+        assert f"range({count})" in source
+        texts.append(re.sub(" +#", " #", re.sub(rf"\b{count}\b", "TRIPS", source)))
     assert texts[0] == texts[1]
