@@ -1,4 +1,4 @@
-"""``python -m benchmarks.peers [--of NAMES] [--cpu] [--write] [workloads]``: ours beside other systems.
+"""``python -m benchmarks.peers [options] [workloads]``: ours beside other systems.
 
 ``--of jax_jit,torch_eager`` chooses peers; the gradient written by hand and ours always take part.
 ``--cpu`` counts the time on one core, for a machine that others use as well.
