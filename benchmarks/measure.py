@@ -24,7 +24,7 @@ class Result:
     first      seconds of the first call there.
     again      seconds of the first call of the program compiled anew, in that process.
                None where the first took too long to be made again.
-               Of these three the median of three, where they are quick.
+               Of these three the median, where they are quick.
     resident   bytes by which the process grew at most in its first calls, where it can be known.
     allocated  bytes that Python and NumPy allocate in a call and keep between calls; None where
                others allocate, too.
@@ -42,8 +42,9 @@ class Result:
     reason: str = ""
 
 
-def measure(workload: str, peers: Sequence[str], rounds: int = 15) -> list[Result]:
-    """Runs one workload for these peers, each in a process of its own."""
+def measure(workload: str, peers: Sequence[str], rounds: int = 15, starts: int = 3) -> list[Result]:
+    """Runs one workload for these peers, each in a process of its own; a quick start is made
+    ``starts`` times."""
     results = {peer: Result(workload, peer, reason=PEERS[peer].missing) for peer in peers}
     running: dict[str, Process] = {}
 
@@ -56,11 +57,11 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15) -> list[Resul
         first = process.ask("first")
         again = process.ask("again") if first["first"] < SLOW else None
         if first["imported"] + first["first"] < QUICK:
-            more = [first, *(first_of_another(peer) for _ in range(2))]
+            more = [first, *(first_of_another(peer) for _ in range(starts - 1))]
             first = {key: first[key] and statistics.median([each[key] for each in more])
                      for key in first}  # fmt: skip
         if again is not None and again < QUICK:
-            again = statistics.median([again, process.ask("again"), process.ask("again")])
+            again = statistics.median([again, *(process.ask("again") for _ in range(starts - 1))])
         version = process.ask("version", PEERS[peer].package)
         process.ask("warm")
         results[peer] = Result(workload, peer, again=again, version=version, **first)

@@ -34,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
     parser.add_argument("--of", default=",".join(PEERS), metavar="NAMES", help="peers, by commas")
+    parser.add_argument("--rounds", type=int, default=15, help="times in turn (default: 15)")
+    parser.add_argument("--starts", type=int, default=3, help="of quick ones (default: 3)")
     parser.add_argument("--cpu", action="store_true", help="processor time, on one core")
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/")
     given = parser.parse_args(argv)
@@ -49,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         machine += "; processor time on one core"
     results: list[Result] = []
     for workload in given.workloads or WORKLOADS:
-        results += measure(workload, peers)
+        results += measure(workload, peers, given.rounds, given.starts)
         print(f"{workload} is done", file=sys.stderr)
     text = f"On {machine}.\n\n{full(results)}\n"
     print(text, end="")
