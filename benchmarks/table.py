@@ -72,9 +72,10 @@ def _ratio(result: Result, results: Sequence[Result]) -> str:
 def _firsts(result: Result, results: Sequence[Result]) -> str:
     """How much longer the first calls take than ours."""
     ours = _of("ours", result, results)
-    if ours.seconds is None or result.again is None or ours.again is None:
+    if ours.seconds is None:
         return "–"
-    return f"{result.first / ours.first:.1f} / {result.again / ours.again:.1f}"
+    again = f"{result.again / ours.again:.1f}" if result.again and ours.again else "–"
+    return f"{result.first / ours.first:.1f} / {again}"
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -114,3 +114,12 @@ def test_what_is_written_is_shown(monkeypatch, tmp_path):
     assert readme.read_text() == f"a\n{MARKS[0]}new\n{MARKS[1]}b\n"
     rows = json.loads((tmp_path / "results" / "peers.json").read_text())
     assert [Result(**row) for row in rows] == results()
+
+
+def test_what_the_page_shows_was_measured():
+    """The tables of the page are those of the figures, and of every workload."""
+    rows = json.loads((peers.RESULTS / "peers.json").read_text("utf-8"))
+    found = [Result(**row) for row in rows]
+    assert full(found) in peers.README.read_text("utf-8")
+    assert {each.workload for each in found} <= set(WORKLOADS)
+    assert {each.peer for each in found} == set(PEERS)
