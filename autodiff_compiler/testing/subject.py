@@ -59,6 +59,14 @@ class Subject:
         with self.kept(), replayed():
             return self.taken(method(*self.arguments(copies)))
 
+    def runs(self, inputs: Sequence[Any]) -> bool:
+        """Whether the function takes inputs of this kind."""
+        try:
+            self.run(inputs)
+        except Exception:
+            return False
+        return True
+
     def derived(self, function: Any, inputs: Sequence[Any], *further: Any) -> Any:
         """What a derivative of the function gives, which takes ``further`` arguments."""
         with self.kept(), replayed():

@@ -71,6 +71,16 @@ def test_a_numpy_function_is_given_arrays():
     }
 
 
+def test_arrays_for_a_function_of_tensors_are_wrapped():
+    """An operator that takes no array beside a Tensor, and one that takes arrays."""
+    table = Tensor(np.array([1.0, 2.0, 4.0], np.float32))
+    for function in (lambda x: (table * x).sum(), lambda x: ops.sin(x).sum()):
+        report = check_grads(function, [np.array([0.5, 1.0, 2.0])])
+        assert {row.name for row in report.rows} == {"x"}
+    with pytest.raises(ZeroDivisionError):
+        check_grads(lambda x: x * (1 / 0), [np.ones(3)])
+
+
 def test_a_wrong_gradient_of_a_numpy_function_is_caught():
     with pytest.raises(AssertionError, match="order 1 in 'x' is wrong"):
         check_grads(lambda x: ops.stop_gradient(x).sum() * x.sum(), [np.ones(3)])
