@@ -201,9 +201,21 @@ class Texts(Wording):
             self.state.heap[cell] = contents if known else self.unpacked(next(thrown), contents)
 
     def told(self, outcome: Any, made: Outlined) -> Any:
-        """The outcome of a call, which may hold tensors that were given."""
+        """The outcome of a call, which may hold tensors that were given; one that certainly does
+        is the very tensor."""
+        given = dict(zip(made.function.params, made.operands))
+
+        def handed(here: Any, there: Any) -> Any:
+            if isinstance(there, Value):
+                return given.get(there, here)
+            if type(here) is tuple and type(there) is tuple:
+                return tuple(map(handed, here, there))
+            return here
+
+        outcome = handed(outcome, made.outcome)
         for leaf in leaves(frozen(outcome, self.state)):
-            self.world.memory.may_be(leaf, made.memory)
+            if leaf not in given.values():
+                self.world.memory.may_be(leaf, made.memory)
         return outcome
 
     def adopted(self, result: Any) -> Any:
