@@ -80,7 +80,7 @@ def test_third_order_of_calls_on_one_way_through_a_loop() -> None:
 
 
 def test_a_long_tape_of_what_one_way_sets_is_no_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
+    monkeypatch.setattr(trips, "LARGE_ROW", 1)
     text = """
     func @f(%x: f64[2]) -> (f64[2]) {
       %a: f64[2], %c: int = for %k, %i in (0, 3, 1) carry (%p: f64[2] = %x) {

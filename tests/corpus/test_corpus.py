@@ -121,7 +121,7 @@ def test_reusing_memory_and_tiles_change_no_gradient(
     what can run in tiles does."""
     plain = all_gradients(case, 1)
     monkeypatch.setattr(reuse, "LARGE", 1)
-    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
+    monkeypatch.setattr(trips, "LARGE_ROW", 1)
     monkeypatch.setattr(residuals, "LARGE", 1)
     for name, value in ("TILE", 16), ("TILES", 1), ("ROW", 0):
         monkeypatch.setattr(tiles, name, value)

@@ -39,12 +39,12 @@ X, W = (RANDOM.normal(size=shape) * 0.5 for shape in ((3, 2, 4), (4, 4)))
 
 @pytest.mark.parametrize("function", [steps, nested])
 def test_gradients_of_two_orders(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
+    monkeypatch.setattr(trips, "LARGE_ROW", 1)
     check_grads(function, (X, W))
 
 
 def test_a_batch_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trips, "LARGE_TAPE", 1)
+    monkeypatch.setattr(trips, "LARGE_ROW", 1)
     many = np.stack([X, X[::-1], -X])
     check_grads(lambda x, w: ops.sum(vmap(steps, (0, None))(x, w)), (many, W), order=1)
 
