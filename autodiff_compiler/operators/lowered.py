@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.declare import broadcast_shapes
@@ -62,7 +62,9 @@ masked = OpDef(
 
 
 def masked_parts(c: Any, x: Any, y: Any) -> Any:
-    """A choice between floats and zero, as ``masked``; None for any other choice."""
+    """A choice between floats and zero by an array of bools, as ``masked``; None for any other."""
+    if getattr(type_of(c), "dtype", None) != "bool":
+        return None  # the bits of x times another number are no choice
     for value, other in ((x, y), (y, x)):
         zero = type(other) in (int, float) and other == 0 and math.copysign(1, other) > 0
         if zero and isinstance(value, Value) and getattr(value.type, "dtype", None) in _BITS:

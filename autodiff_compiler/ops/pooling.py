@@ -22,7 +22,7 @@ from autodiff_compiler.operators import (
 )
 from autodiff_compiler.operators.convolution import span
 from autodiff_compiler.ops import arrays, creation
-from autodiff_compiler.ops._shapes import dtype_of, known_rank
+from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank
 from autodiff_compiler.ops.convolution import Widths, dims, each, padded, widths_of
 
 LOWEST = float("-inf")
@@ -135,6 +135,11 @@ def avg_pool(
     has_padding = any(width for pair in widths for width in pair)
     if not divisor and not has_padding and tuple(sizes) == size:
         return reduce.mean(x, axes=tuple(range(-space, 0)), keepdims=True)
+    if dtype_of(x) in ("float16", "bfloat16"):  # too narrow for the sum of a window
+        wide = in_dtype(x, "float32")
+        mean = avg_pool(wide, size, stride, padding, ceil_mode, count_include_pad, divisor, space,
+                        pad_mode)  # fmt: skip
+        return in_dtype(mean, dtype_of(x))
     total = _totals(padded(x, widths), size, stride)
     if divisor:
         return total / divisor

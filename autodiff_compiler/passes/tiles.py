@@ -120,8 +120,11 @@ class _Walk:
             fits = shape[0] == first[0] and size <= math.prod(first)
             # What is narrower than the row goes with it where it hangs on it.
             fits = fits and (size == math.prod(first) or not self.made.isdisjoint(uses_of(op)))
-        fits = fits and all(_is_whole(operand, shape) or _is_broadcast(operand, shape)
-                            for operand in op.operands)  # fmt: skip
+        # Of what the row makes there are tiles alone: none meets all of it.
+        fits = fits and all(
+            _is_whole(operand, shape) or operand not in self.made and _is_broadcast(operand, shape)
+            for operand in op.operands
+        )
         return fits and {o.result for o in self.row if _is_total(o)}.isdisjoint(uses_of(op))
 
     def close(self) -> None:

@@ -133,6 +133,14 @@ def test_a_window_may_hang_over_the_end() -> None:
     check_grads(lambda v: ops.avg_pool2d(v, 2, 2, 0, True, False), (X,))
 
 
+@pytest.mark.parametrize("pad", [0, 1])
+def test_the_sum_of_a_window_is_wider_than_a_half(pad: int) -> None:
+    x = np.full((1, 1, 5, 6), 3000, np.float16)
+    found = ops.avg_pool2d(Tensor(x), 5, 1, pad, count_include_pad=False).asnumpy()
+    np.testing.assert_array_equal(found, np.full_like(found, 3000))
+    assert found.dtype == np.float16
+
+
 def test_the_text_of_a_gradient_is_short() -> None:
     text = gradient_source(lambda x: ops.avg_pool2d(x, 2, 2), Tensor(X[:, :, :4, :6]))
     assert "for " not in text

@@ -28,6 +28,17 @@ def test_a_choice_with_zero_is_one_to_the_bit(monkeypatch, dtype: str, taken: bo
     assert "view(np.int" in ms.compile_info().units[-1].source
 
 
+def test_only_an_array_of_bools_masks_bits(monkeypatch):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.array([1.5, -2.5, 4.0], np.float32)
+
+    def chosen(x, counts, number):
+        return ops.where(counts, x, 0.0) + ops.where(number > 1.0, 0.0, x)
+
+    found = ms.jit(chosen)(Tensor(x), Tensor(np.array([2, 0, -1], np.int32)), 2.0)
+    np.testing.assert_array_equal(found.asnumpy(), [1.5, 0.0, 4.0])
+
+
 def test_a_number_is_chosen_too(monkeypatch):
     monkeypatch.setattr(reuse, "LARGE", 1)
     x = np.array([[-1.0, 2.5], [0.5, -3.0]], np.float32)

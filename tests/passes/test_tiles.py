@@ -128,6 +128,23 @@ def test_what_is_reduced_within_its_row_is_reduced_in_its_tile(monkeypatch):
         np.testing.assert_allclose(have.asnumpy(), want.asnumpy(), rtol=1e-4, atol=1e-4)
 
 
+def test_what_meets_all_of_a_result_of_the_row_comes_after_it():
+    function = parse_function("""
+func @f(%x: f32[12,12]) -> (f32[12,12]) {
+  %a: f32[12,12] = sin %x
+  %b: f32[12,12] = mul %a, %x
+  %s: f32[12] = sum %b {axes=(1,), keepdims=False}
+  %c: f32[12,12] = mul %b, %s
+  %d: f32[12,12] = sin %c
+  %e: f32[12,12] = sin %d
+  return %e
+}
+""")
+    tiled = tiles.tiles(function)
+    assert len(loops(tiled)) == 2
+    same(function, tiled)
+
+
 def written(x):
     y = ops.tanh(x)
     z = y[0] * 1.5 + x[0]
