@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend import lists
+from autodiff_compiler.frontend import iterators, lists
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.builtin_calls import BUILTINS
 from autodiff_compiler.frontend.values import HeapMethod, Ref
@@ -46,19 +46,20 @@ def _heap_method(
     known = [] if takes_any else [low.static(arg, "a position or key") for arg in args[:1]]
     if ref.kind == "list":
         items = list(contents)
-        compares = method.name in ("index", "count", "remove")
-        if compares and any(isinstance(item, Value) for item in items):
-            raise low.fail(
-                UnsupportedSyntax,
-                f"the list method '{method.name}' compares run-time values",
-                "keep the position in a variable",
-            )
-        if method.name in ("append", "extend", "insert", "pop", "reverse", "clear", "remove"):
+        if method.name in ("index", "count", "remove"):
+            found = _looked_for(low, items, method.name, *known, *args[1:])
+            if method.name == "remove":
+                del items[found]
+                heap[ref] = tuple(items)
+            return None if method.name == "remove" else found
+        if method.name in ("append", "extend", "insert", "pop", "reverse", "clear"):
             result = None
             if method.name == "append":
                 items.append(args[0])
             elif method.name == "extend":
-                added = heap[args[0]] if isinstance(args[0], Ref) else args[0]
+                added = args[0]
+                if isinstance(added, Ref) and not iterators.is_iterator(added):
+                    added = heap[added]
                 if lists.is_long(added):
                     heap[ref] = lists.demanded(low, lists.joined(low, contents, added))
                     return None
@@ -67,8 +68,6 @@ def _heap_method(
                 result = getattr(items, method.name)(*(known + list(args[1:])))
             heap[ref] = tuple(items)
             return result
-        if compares:
-            return getattr(items, method.name)(*known)
         if method.name == "copy":
             return low.new_list(items)
     if ref.kind == "dict":
@@ -94,3 +93,21 @@ def _heap_method(
         f"the {ref.kind} method '{method.name}' cannot be compiled",
         f"build the {ref.kind} with literals, indexing and append",
     )
+
+
+def _looked_for(low: Access, items: Sequence[Any], name: str, thing: Any, *ends: Any) -> int:
+    """How many items equal ``thing`` (``count``), or where the first is."""
+    alike = [low.equal(item, thing) for item in items]
+    if any(isinstance(one, Value) for one in alike):
+        raise low.fail(
+            UnsupportedSyntax,
+            f"the list method '{name}' compares run-time values",
+            "keep the position in a variable",
+        )
+    if name == "count":
+        return alike.count(True)
+    try:
+        return alike.index(True, *(low.static(end, "a position") for end in ends))
+    except ValueError:
+        told = "list.remove(x): x" if name == "remove" else f"{thing!r} is"
+        raise ValueError(f"{told} not in list") from None

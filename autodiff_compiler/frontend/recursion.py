@@ -29,6 +29,7 @@ from autodiff_compiler.frontend.values import (
     Ref,
     leaves,
     rebuild,
+    same,
     same_skeleton,
 )
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
@@ -232,11 +233,12 @@ class Recursing(Calls):
     def _come_up(self, recursion: Recursion, parts: Any, answer: Any) -> Any:
         """What the text returns where the call of itself returned ``answer``."""
         used = self.allocate("flag", False)
-        outside = [(cell, self.state.heap.get(cell)) for cell in self.world.cells.values()]
+        flags = {cell for each in self.handlers for cell in (each.flag, each.thrown)} | {used}
+        around = {cell: held for cell, held in self.state.heap.items() if cell not in flags}
         with self.builder.block() as ops, self._recursing(recursion, used=used, answer=answer):
             value = recursion.run(recursion.whole(parts))
         self.builder.ops.extend(ops)
-        written = any(self.state.heap.get(cell) is not was for cell, was in outside)
+        written = not all(same(self.state.heap.get(cell), held) for cell, held in around.items())
         if written or any(map(_acts, ops)):
             raise self.fail(
                 UnsupportedSyntax,

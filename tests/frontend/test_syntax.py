@@ -13,6 +13,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.analysis import trips
+from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.testing import check_grads
 
@@ -111,9 +112,20 @@ def globals_and_closures(x):
     return inner(x, FACTOR, z=x * CONSTANT) + NUMBERS[1]
 
 
+def looked_for(x):
+    first = [1]
+    lists, numbers, left = [first, [2], [1]], [1, 2, 1.0, 3], iter([x, x * x])
+    lists.remove([2])
+    counts = lists.count([1]) + 10 * numbers.index(1, 1) + 100 * lists.index([1], 1)
+    grown = []
+    grown.extend(left)
+    return next(left, x * 7) * grown[1] * counts
+
+
 ALL = [
     comprehensions, mapped, partials, named_tuples, deleted, imported, walrus, containers,
     two_names_of_one_list, strings_and_numbers, recursion, grown, globals_and_closures,
+    looked_for,
 ]  # fmt: skip
 
 
@@ -122,6 +134,23 @@ def test_value_and_gradient(function):
     x = Tensor([1.0, 2.0], ms.float32)
     np.testing.assert_allclose(ms.jit(function)(x).asnumpy(), function(x).asnumpy(), rtol=1e-6)
     check_grads(function, [x], order=2)
+
+
+def kept_by_a_recursion(x):
+    seen = {"sum": x * 0}
+
+    def go(v):
+        if v.sum() < 1.0:
+            return v
+        seen["sum"] = seen["sum"] + v
+        return go(v * 0.5) + v
+
+    return go(x) * seen["sum"]
+
+
+def test_a_recursion_that_writes_around_itself_is_refused():
+    with pytest.raises(UnsupportedSyntax, match="changes something outside"):
+        ms.grad(kept_by_a_recursion)(Tensor([1.0, 2.0], ms.float32))
 
 
 def as_array(x):
