@@ -90,7 +90,7 @@ def _mean_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
     shape = shape_of_type(x)
     if shape and x.dtype in ("float32", "float64"):  # type: ignore[attr-defined]
         sizes = [shape[axis] for axis in (range(len(shape)) if axes is None else axes)]
-        if None not in sizes and 0 not in sizes:
+        if not [size for size in sizes if not isinstance(size, int) or size == 0]:
             total = method_text(types, "sum", axis_text(axes, keepdims))
             return f"{total} / {math.prod(sizes)}"  # type: ignore[arg-type]
     return text if is_floating(x) else f"{text}.astype(np.{x.dtype})"  # type: ignore[attr-defined]

@@ -79,10 +79,13 @@ def _ones_times_number(view: View) -> Any:
 
 
 def _times_full(view: View) -> Any:
-    """An array of one number scales like the number."""
+    """An array of one number scales like the number, if it does not stretch what it scales."""
+    type_ = view.op.result.type
+    if not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
     for x, other in (view.operands, view.operands[::-1]):
         value = view.filled(other)
-        if type(value) in (int, float) and type_of(x) == view.op.result.type:
+        if type(value) in (int, float) and type_of(x) == type_:
             return x * value
     return None
 
