@@ -94,13 +94,16 @@ def written(
         def change(one: Value) -> Any:
             if certain and one in known:
                 return known[one]
-            apart = any(frozenset((one, other)) in low.world.memory.apart for other in known)
-            return lost if memory & low.world.memory.of(one) and not apart else one
+            told = low.world.memory
+            if memory.isdisjoint(told.of(one)):
+                return one
+            if any(frozenset((one, other)) in told.apart for other in known):
+                return one
+            return Unset(
+                f"'{name}' may be the tensor that is written to on line {line}, or another",
+                f"where it gets its second name, give that a copy: {name} * 1",
+            )
 
-        lost = Unset(
-            f"'{name}' may be the tensor that is written to on line {line}, or another",
-            f"where it gets its second name, give that a copy: {name} * 1",
-        )
         return moved(thing, change)
 
     if not memory:
