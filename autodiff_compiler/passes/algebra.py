@@ -81,11 +81,10 @@ def _ones_times_number(view: View) -> Any:
 def _times_full(view: View) -> Any:
     """An array of one number scales like the number, if it does not stretch what it scales."""
     type_ = view.op.result.type
-    if not isinstance(type_, ArrayType) or not type_.is_static:
-        return None
+    known = isinstance(type_, ArrayType) and type_.is_static
     for x, other in (view.operands, view.operands[::-1]):
         value = view.filled(other)
-        if type(value) in (int, float) and type_of(x) == type_:
+        if known and type(value) in (int, float) and type_of(x) == type_:
             return x * value
     return None
 
