@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.frontend.values import leaves
-from autodiff_compiler.ir.nodes import Op, Value
+from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.types import INT, ArrayType
 from autodiff_compiler.operators import indexing, structure
 
@@ -21,7 +21,9 @@ _ALWAYS = ("transpose", "swap_last_axes", "squeeze", "expand_dims", "flip")
 def may_share(op: Op) -> bool:
     """Whether the result of ``op`` may lie in the memory of its first operand."""
     type_ = op.results[0].type if op.results else None
-    return bool(op.opdef.views) and isinstance(type_, ArrayType) and type_.ndim != 0
+    if not op.opdef.views or not isinstance(type_, ArrayType) or type_.ndim == 0:
+        return False
+    return op.opdef is not indexing.index or not any(_copies(p, op) for p in op.attrs["index"])
 
 
 def _shares(op: Op | None) -> bool:
@@ -31,6 +33,15 @@ def _shares(op: Op | None) -> bool:
     if op.opdef is not indexing.index:
         return op.name in _ALWAYS
     return all(_is_basic(part, op) for part in op.attrs["index"])
+
+
+def _copies(part: Any, op: Op) -> bool:
+    """Whether this part of an index makes NumPy take a copy: a bool, or an array of positions.
+    What has no dimensions may be a NumPy number, which reads a view."""
+    if not isinstance(part, tuple) or part[0] == "slice":
+        return part is True
+    type_ = type_of(op.operands[1 + part[1]])
+    return isinstance(type_, ArrayType) and (type_.dtype == "bool" or bool(type_.ndim))
 
 
 def _is_basic(part: Any, op: Op) -> bool:

@@ -106,8 +106,18 @@ def swapped(x):
     return (a * b * x).sum()
 
 
+def copied_by_positions(x):
+    m = np.outer(x, x)
+    some, chosen, mixed = m[np.argsort(x)], m[m > 0], m[:2, [2, 0]]
+    m[0] = x * 2
+    some[some < 0] *= 0.1
+    mixed *= 3.0
+    return (m * some).sum() + chosen.sum() + (mixed * m[:2, 1:]).sum()
+
+
 PROGRAMS = [view_of_a_view, base_written_in_a_branch, view_written_in_a_loop, rows, transposed,
-            without_a_name, by_a_function, added_at, relaxed, swapped]  # fmt: skip
+            without_a_name, by_a_function, added_at, relaxed, swapped,
+            copied_by_positions]  # fmt: skip
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
