@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import linecache
@@ -15,7 +16,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.api import abstract, slot_of
-from autodiff_compiler.errors import CallError, UnsupportedSyntax
+from autodiff_compiler.errors import CallError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.ir.types import parse_type
 from autodiff_compiler.plan import Static
 
@@ -362,6 +363,15 @@ def test_the_docstring_calls_the_functions_by_their_printed_names():
     names = call.partition("(")[2].rstrip(")").split(", ")
     assert names == list(inspect.signature(scope["f_forward"]).parameters)
     assert names == ["x", "scale", "constant", "constant_1"]
+
+
+def test_an_argument_without_a_type_is_not_compared_with_a_text():
+    def power(x, kind):
+        return (x**2).sum() if kind == "square" else x.sum()
+
+    with pytest.raises(DTypeError, match="'square' was given no type"):
+        ms.gradient_source(power)
+    assert "2.0 * x" in ms.gradient_source(functools.partial(power, kind="square"), np.ones(2))
 
 
 def test_the_compiler_is_imported_when_it_is_needed():

@@ -13,13 +13,15 @@ from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
 from autodiff_compiler.frontend.values import NUMBERS, Perhaps, Ref, same
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import STR
+from autodiff_compiler.ir.types import STR, ArrayType
 from autodiff_compiler.operators import compare
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
     "Eq": compare.equal, "NotEq": compare.not_equal,
 }  # fmt: skip
+#: ``any[...]``, the type of arguments of which nothing is told.
+UNTYPED = ArrayType()
 STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
 
 
@@ -78,6 +80,13 @@ class Comparisons(Arithmetic):
                     DTypeError,
                     "this text is known at run time only, where texts are not compared",
                     "compare the numbers that it is made of",
+                )
+            typed = left if isinstance(left, Value) else right
+            if is_text(other) and typed.type == UNTYPED:  # False would be a guess
+                raise self.fail(
+                    DTypeError,
+                    f"what is compared with {other!r} was given no type, and may be a text",
+                    "give texts beforehand, by functools.partial, and types such as f32[2,3]",
                 )
             if not isinstance(other, (Value, *NUMBERS)):
                 return sign == "NotEq"

@@ -321,7 +321,7 @@ class Texts(Wording):
             if slot in places:
                 operands.append(self.packed(value))
         operands += [value for _, value in own.values()]
-        wish, title = names_of(callee)
+        wish, title = names_of(self._of_class(callee))
         more = [*first, *(new for _, new in writes), *told_thrown]
         function, extra = child.finish(returned, wish, title, lifted, more)
         for thing in extra:
@@ -337,6 +337,13 @@ class Texts(Wording):
             tuple(write for write, _ in writes), self._shared(child, outcome),
             frozenset(child.wrote), child.hooks_argument, thrown,
         )  # fmt: skip
+
+    def _of_class(self, callee: Any) -> Any:
+        """``callee``; a method of an object that the text made, as a method of its class."""
+        owner = getattr(callee, "__self__", None)
+        if not isinstance(owner, Ref):
+            return callee
+        return types.MethodType(callee.__func__, self.state.heap[owner]["__class__"])
 
     def _shared(self, child: Any, outcome: Any) -> frozenset[Any]:
         """What of this text an outcome of ``child`` may be."""
