@@ -28,6 +28,7 @@ from autodiff_compiler.ir.types import (
     FLOAT,
     INT,
     NONE,
+    SHORT,
     ArrayType,
     DictType,
     TupleType,
@@ -61,6 +62,11 @@ def abstract(value: Any) -> Type | Static:
     if isinstance(value, Tensor):
         return type_of_array(value._data)
     if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.name not in SHORT:
+            raise CallError(
+                f"an array of {value.dtype} is given, and arrays of it are not compiled",
+                "pass numbers or bools: array.astype(float)",
+            )
         return type_of_array(value)
     if plain_kind(value) in _NUMBERS:
         return _NUMBERS[plain_kind(value)]

@@ -14,7 +14,11 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write bytes to, which takes the place of ``path`` at the end, with the rights of
     any new file. If anything goes wrong, what was at ``path`` stays."""
     path = os.fspath(path)
-    handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", suffix=".part")
+    try:
+        handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", suffix=".part")
+    except OSError as error:
+        error.filename = path  # the caller knows no other
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -85,7 +85,7 @@ class Comparisons(Arithmetic):
             if is_text(other) and typed.type == UNTYPED:  # False would be a guess
                 raise self.fail(
                     DTypeError,
-                    f"what is compared with {other!r} was given no type, and may be a text",
+                    "what is compared with a text was given no type, and may be one",
                     "give texts beforehand, by functools.partial, and types such as f32[2,3]",
                 )
             if not isinstance(other, (Value, *NUMBERS)):
