@@ -24,8 +24,12 @@ _OPTIMIZERS = (
     "ada_grad", "adadelta", "adam", "adamax", "momentum", "optimizer", "rmsprop", "sgd",
 )  # fmt: skip
 
+#: Holds the paths below it, so that each can be the first import of a program.
+_TRAIN = ModuleType(f"{__package__}.train", "What there is of MindSpore's ``train``.")
+
 #: The module that stands under each path; None for the package itself.
 PATHS: dict[str, ModuleType | None] = {
+    "train": _TRAIN,
     "context": context,
     "log": logging,
     "common.api": None,

@@ -78,7 +78,7 @@ def batches(count: int, size: int, epochs: int, seed: int = 0) -> list[np.ndarra
     """The positions of each batch, all of one size, in a new order for every epoch."""
     rng = np.random.default_rng(seed)
     orders = (rng.permutation(count) for _ in range(epochs))
-    return [part for order in orders for part in np.split(order, range(size, count, size))[:-1]]
+    return [part for order in orders for part in order[: count - count % size].reshape(-1, size)]
 
 
 def accuracy(net: Any, images: np.ndarray, labels: np.ndarray) -> float:

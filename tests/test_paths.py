@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 
 import numpy as np
 import pytest
@@ -43,7 +44,13 @@ def test_a_name_is_found_where_mindspore_has_it(row: str) -> None:
 def test_paths_are_attributes_too() -> None:
     assert ms.nn.layer.CellList is nn.CellList
     assert ms.context.set_context is ms.set_context
-    assert all(path.split(".")[0] in vars(ms) for path in PATHS if not path.startswith("train"))
+    assert all(path.split(".")[0] in vars(ms) for path in PATHS)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_can_be_the_first_that_is_imported(path: str) -> None:
+    above = path.rpartition(".")[0]  # Python imports it first
+    assert not above or f"autodiff_compiler.{above}" in sys.modules
 
 
 def test_other_paths_do_not_exist() -> None:

@@ -83,8 +83,8 @@ def load_checkpoint(
     ckpt_file_name: str | os.PathLike[str],
     net: Cell | None = None,
     strict_load: bool = False,
-    filter_prefix: str | Sequence[str] = (),
-    specify_prefix: str | Sequence[str] = "",
+    filter_prefix: str | Sequence[str] | None = None,
+    specify_prefix: str | Sequence[str] | None = None,
     choice_func: Callable[[str], bool] | None = None,
 ) -> dict[str, Parameter]:
     """The Parameters of a file by their names; ``net``, if given, takes their values, as
@@ -102,7 +102,7 @@ def load_checkpoint(
         raise ValueError(f"For 'load_checkpoint', the checkpoint file: {place} does not exist.")
     wanted, unwanted = (
         (prefix,) if isinstance(prefix, str) else tuple(prefix)
-        for prefix in (specify_prefix, filter_prefix)
+        for prefix in (specify_prefix or "", filter_prefix or ())
     )  # fmt: skip
     found: dict[str, Parameter] = {}
     try:

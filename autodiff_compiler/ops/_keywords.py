@@ -16,12 +16,15 @@ def also(**names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     ...     return value / by
     >>> halved(x=3), halved(3, divisor=4)
     (1.5, 0.75)
+
+    An argument that is given under two names is a TypeError.
     """
 
     def widened(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            return function(*args, **{names.get(name, name): kwargs[name] for name in kwargs})
+            renamed = {own: kwargs.pop(name) for name, own in names.items() if name in kwargs}
+            return function(*args, **kwargs, **renamed)  # both names are one too many
 
         return called
 

@@ -191,9 +191,7 @@ def _added_at(view: View) -> Any:
 def _reshape_of_reshape(view: View) -> Any:
     inner, *rest = view.operands
     maker = view.made_by(inner, "reshape")
-    if maker is None:
-        return None
-    return OPERATORS["reshape"](maker.operands[0], *rest, **view.op.attrs)
+    return maker and OPERATORS["reshape"](maker.operands[0], *rest, **view.op.attrs)
 
 
 def _moved_full(view: View) -> Any:
@@ -324,7 +322,8 @@ def _transposed_windows(view: View) -> Any:
     maker, attrs = view.made_by(view.operands[0], "transpose"), view.op.attrs
     if maker is None or view.uses.get(maker.result) != 1:
         return None
-    perm, rank = tuple(maker.attrs["perm"]), len(maker.attrs["perm"])
+    rank = len(maker.attrs["perm"])
+    perm = tuple(axis % rank for axis in maker.attrs["perm"])
     if "axis" in attrs:
         found = view.op.opdef(maker.operands[0], **{**attrs, "axis": perm[attrs["axis"]] - rank})
         return OPERATORS["transpose"](_named(view, found), perm=perm)

@@ -1,7 +1,7 @@
 """Changes lists where they stand, instead of copying them, where nobody can tell.
 
-``list_append`` gives a new list. In a loop of n iterations that would copy n²/2 items, so the last
-pass lets the old list be changed if it is this function's own and is not read afterwards. Two
+``list_append`` gives a new list. In a loop of n iterations that would copy n²/2 items, so after all
+optimisation the old list may be changed if it is this function's own and not read afterwards. Two
 values may be one list if an operation hands a list on (a branch's yield, a loop's carry, a tuple
 that holds it, a call): so a value has *roots*, the operations that made the lists that it may be. A
 change is possible if the list is no parameter's, and no other value with one of its roots that is

@@ -1,10 +1,11 @@
 """Writes parts of arrays where they stand, instead of into copies, where nobody can tell.
 
 ``set_item`` and ``add_at`` give a new array: in a loop over its items that would copy all of it
-each time. So the last pass lets the old array be changed if it is this function's own and is not
-read afterwards. Whether that is so is not argued here: the change is made, and ``check_writes``,
-which runs the program with pieces of memory for values, says whether anybody would read what was
-spoilt. Where only the way into a loop hinders, the array is copied once, before the loop.
+each time. So after all optimisation the old array may be changed if it is this function's own and
+is not read afterwards. Whether that is so is not argued here: the change is made, and
+``check_writes``, which runs the program with pieces of memory for values, says whether anybody
+would read what was spoilt. Where only the way into a loop hinders, the array is copied once,
+before the loop.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function

@@ -54,6 +54,7 @@ def test_parts_of_a_net(tmp_path: Path) -> None:
     chosen = ms.load_checkpoint(path, specify_prefix=("0.", "1."), filter_prefix="1.moving_m",
                                 choice_func=lambda name: name != "1.beta")  # fmt: skip
     assert list(chosen) == ["0.weight", "1.moving_variance", "1.gamma"]
+    assert list(ms.load_checkpoint(path, filter_prefix=None, specify_prefix=None)) == list(found)
     with pytest.raises(ValueError, match="two Parameters have one name"):
         ms.save_checkpoint(net(), path, append_dict={"0.bias": 1.0})
 

@@ -205,6 +205,16 @@ def test_what_only_looks_alike_stays(lines: tuple[str, ...]) -> None:
     assert algebra(function) is function
 
 
+def test_windows_of_an_order_that_counts_from_the_back() -> None:
+    function = parse_function(text(
+        "%x: f32[2,4,6,3]", "f32[2,1,4,6]", "f32[2,3,4,6] = transpose %x {perm=(0, -1, 1, 2)}",
+        "f32[2,1,4,6] = window_max %a {axis=-3, size=2, stride=2, dilation=1}"))  # fmt: skip
+    new = algebra(function)
+    assert [op.name for op in dce(new).body.ops] == ["window_max", "transpose"]
+    verify(new, "typed: algebra")
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
 def test_names_and_places_are_kept() -> None:
     function = parse_function("""
 func @f(%x: f32[2], %y: f32[2]) -> (f32[2]) {  # net.py:3
