@@ -3,7 +3,8 @@
 ``out, pull = vjp(f, x)`` is lowered as a call of ``f`` and, for each use of ``pull``, a ``grad`` of
 ``f`` at ``x`` with a sensitivity. Here the call becomes one of forward, which keeps residuals, and
 each ``grad`` one of backward, which takes them. So ``f`` is computed once, prints once, and what it
-draws at random is one draw for its value and its gradients.
+draws at random is one draw for its value and its gradients. Where that matters, call and ``grad``
+have the same attribute ``pull``, by which they are told from others at the same operands.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.adjoint.reverse import Adjoint
@@ -83,6 +84,8 @@ class _Pairing:
         """Whether ``made`` calls, at the same operands, the function or its forward half."""
         if made.name != "call" or "recompute" in made.attrs:
             return False
+        if made.attrs.get("pull") != op.attrs.get("pull"):
+            return False
         if self.forward[made][0] != key if made in self.forward else made.attrs["callee"] != key[0]:
             return False
         return _alike(made.operands, op.operands[:-1])
@@ -98,7 +101,8 @@ class _Pairing:
         if made not in self.forward:
             residuals = Value(type_of(forward.returns[-1]), "residuals")
             results = (*made.results, residuals)
-            ops[place] = made = replace(made, attrs={"callee": forward}, results=results)
+            attrs = {**made.attrs, "callee": forward}
+            ops[place] = made = replace(made, attrs=attrs, results=results)
             self.forward[made] = key, residuals
         values = op.results[: len(op.results) - len(key[1])]
         self.values.update(zip(values, made.results))

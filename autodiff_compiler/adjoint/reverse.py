@@ -124,8 +124,8 @@ class Adjoint:
         """The pair that a call is replaced by: forward returns all that the callee does.
 
         The first of a stack of equal blocks is often asked for less than the others, as it stands
-        at the input. It shares their pair and drops a cotangent: at most one in three calls works
-        in vain, and no second text of the block is printed.
+        at the input. Where two or more of them have a pair, it shares that and drops a cotangent:
+        some work is in vain, and no second text of the block is printed.
         """
         key = (callee, wrt, seeds, recompute)
         if key not in self._halves:

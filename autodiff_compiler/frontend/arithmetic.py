@@ -32,12 +32,21 @@ class Arithmetic(Expressions):
 
     def eval_BinOp(self, node: Any) -> Any:
         left, right = self.evaluate_all((node.left, node.right))
-        if getattr(node, "augmented", False) and isinstance(left, Ref):
-            # a list is extended in place: every name that holds it sees that
-            grown = self.state.heap[self._heap_binary(type(node.op).__name__, left, right)]
-            self.state.heap[left] = grown
-            return left
+        if getattr(node, "augmented", False):
+            return self.binary_in_place(type(node.op).__name__, left, right)
         return self.binary(type(node.op).__name__, left, right)
+
+    def binary_in_place(self, sign: str, left: Any, right: Any) -> Any:
+        """What ``left sign= right`` leaves. A list or dict is changed where it stands: every name
+        that holds it sees that."""
+        method = self.special(left, f"__i{BINARY[sign].__name__.strip('_')}__")
+        if method is not None:
+            return self.call(method, (right,), {})
+        joined = self.binary(sign, left, right)
+        if not isinstance(left, Ref) or left.kind == "object":
+            return joined
+        self.state.heap[left] = self.state.heap[joined]
+        return left
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """``left sign right`` for compile-time values."""

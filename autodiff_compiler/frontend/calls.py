@@ -22,6 +22,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
+from autodiff_compiler.frontend.derivatives import acts
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.heap_methods import heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
@@ -44,7 +45,7 @@ from autodiff_compiler.frontend.values import (
     State,
     leaves,
 )
-from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
@@ -237,7 +238,7 @@ class Calls(Outside):
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         known = not isinstance(made.returned, Value)
-        if known and (_acts(made.function) or made.thrown):
+        if known and (acts(made.function) or made.thrown):
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)  # nobody would read a result of the call
         if known and not made.writes:
@@ -257,14 +258,6 @@ class Calls(Outside):
             memory(leaves(frozen(things, state))) & memory(state.heap[cell] for cell in cells)
             for things, state in sides
         )
-
-
-def _acts(function: Function) -> bool:
-    """Whether a function raises, prints or draws."""
-    return any(
-        op.opdef.effect or "callee" in op.attrs and _acts(op.attrs["callee"])
-        for op in function.body.walk()
-    )
 
 
 def _is_macro(callee: Any) -> bool:

@@ -30,6 +30,8 @@ class Comparisons(Arithmetic):
 
     def eval_Compare(self, node: Any) -> Any:
         if isinstance(node.ops[0], (gast.Is, gast.IsNot)):
+            if len(node.ops) == 1 and getattr(node.left, "value", ...) is None:
+                node.left, node.comparators = node.comparators[0], [node.left]
             node.left.raw = True  # it may be None
         return self._chain(self.evaluate(node.left), node.ops, node.comparators)
 

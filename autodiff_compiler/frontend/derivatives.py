@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.errors import (
@@ -18,7 +18,7 @@ from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.precision import Precision
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.texts import Outlined
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import (
     FLOAT,
@@ -43,14 +43,19 @@ from autodiff_compiler.plan import Request
 
 @dataclass(frozen=True)
 class Called:
-    """A function at the operands of one call, to be differentiated there."""
+    """A function at the operands of one call, to be differentiated there. ``mark`` tells that call
+    from others, if it matters which of them is meant."""
 
     request: Request
     made: Outlined
+    mark: Mapping[str, int] = field(default_factory=dict)
 
 
 class Derivatives(Precision):
     """Adds transformed functions to ``Precision``."""
+
+    #: How many calls in this function were marked.
+    _marked = 0
 
     def plain(self, value: Any) -> Any:
         """A compile-time value as library code sees it: with lists and dicts for references."""
@@ -122,7 +127,7 @@ class Derivatives(Precision):
         """A call, and what takes the gradients of that call, later."""
         called = self._called(gradient, args, {})
         values = self._returned(called.made)
-        attrs = {"callee": self.world.share(called.made.function)}
+        attrs = {"callee": self.world.share(called.made.function), **called.mark}
         self._add("call", called.made.operands, attrs, values, called.made)
         return self._outcome(values, called.made), Pulled(gradient, called)
 
@@ -137,7 +142,10 @@ class Derivatives(Precision):
         slots = [*given, *named.values()]
         request = gradient.request([self._is_active(slot) for slot in slots])
         made = self._outlined(gradient.fn, given, named, request.aux, request.weights)
-        return Called(request, made)
+        if not acts(made.function):
+            return Called(request, made)
+        self._marked += 1  # what another call at the same operands draws is something else
+        return Called(request, made, {"pull": self._marked})
 
     def _gradients(
         self, called: Called, sens: Any, values: Sequence[Value]
@@ -148,7 +156,7 @@ class Derivatives(Precision):
         wrt = [made.places[position] for position in request.positions] + made.weights
         attrs = {
             "callee": self.world.share(made.function), "wrt": tuple(wrt),
-            "sens": request.sens == "given", "value": bool(values),
+            "sens": request.sens == "given", "value": bool(values), **called.mark,
         }  # fmt: skip
         if request.aux or made.writes:
             attrs["outputs"] = (int(request.aux),)
@@ -318,3 +326,11 @@ class Derivatives(Precision):
         """What the function returned; what it wrote is written here."""
         self.write_back(made, values[len(values) - len(made.writes) :])
         return self.told(self.unpacked(values[0], made.outcome, made.heap), made)
+
+
+def acts(function: Function) -> bool:
+    """Whether a function raises, prints or draws."""
+    return any(
+        op.opdef.effect or "callee" in op.attrs and acts(op.attrs["callee"])
+        for op in function.body.walk()
+    )

@@ -53,14 +53,15 @@ def item(low: Any, owner: Value, at: Any) -> Any:
 
 def in_range(low: Any, owner: Value, at: Any, text: str) -> Any:
     """Inside, an item at this place is read or set, which fails if there is none."""
+    return low.risking(IndexError, lambda: outside(owner, at), lambda: text)
 
-    def outside() -> Any:
-        length = containers.list_length(owner)
-        if not isinstance(at, Value):
-            return compare.less_equal(length, at) if at >= 0 else compare.less(length, -at)
-        return compare.logical_or(compare.less_equal(length, at), compare.less(at + length, 0))
 
-    return low.risking(IndexError, outside, lambda: text)
+def outside(owner: Value, at: Any) -> Any:
+    """Whether a list has no item at this place."""
+    length = containers.list_length(owner)
+    if not isinstance(at, Value):
+        return compare.less_equal(length, at) if at >= 0 else compare.less(length, -at)
+    return compare.logical_or(compare.less_equal(length, at), compare.less(at + length, 0))
 
 
 def told(low: Any, found: Any, owner: Value) -> Any:
@@ -212,9 +213,19 @@ def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
     return found
 
 
-def remaining(low: Any, owner: Value, at: Any) -> Value:
-    """The list after ``del owner[at]``."""
+def without(low: Any, owner: Value, at: Any) -> Value:
+    """The list after ``del owner[at]``; forward raises where there is no such item."""
     at = position(low, at)
+    text = "list assignment index out of range"
+    with in_range(low, owner, at, text):
+        with low.builder.block() as ops:
+            low.builder.make(effects.fail, (text,), {"error": "IndexError"})
+        low.builder.branch(outside(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
+    return remaining(low, owner, at)
+
+
+def remaining(low: Any, owner: Value, at: Any) -> Value:
+    """The list without the item at this place, which is there."""
     if isinstance(at, Value) or at < 0:
         at = at % containers.list_length(owner)
     tail = part(low, owner, slice(at + 1, None))

@@ -119,7 +119,7 @@ class Statements(Storing):
             )
         contents = self.state.heap[owner]
         if lists.is_long(contents) and not isinstance(key, slice):
-            self.state.heap[owner] = lists.remaining(self, contents, key)
+            self.state.heap[owner] = lists.without(self, contents, key)
             return
         contents = self.contents(owner)
         changed = dict(contents) if isinstance(contents, dict) else list(contents)
@@ -194,13 +194,13 @@ class Statements(Storing):
             owner, name = self.evaluate(node.target.value), node.target.attr
             with self.builder.at(self.source.span(node)):
                 old = self.once(name, lambda: self.attribute(owner, name))
-                new = self.binary(type(node.op).__name__, old, self.evaluate(node.value))
+                new = self.binary_in_place(type(node.op).__name__, old, self.evaluate(node.value))
                 self.store_attribute(owner, name, self._augmented(old, new))
             return
         owner, key = self.evaluate(node.target.value), self.evaluate(node.target.slice)
         with self.builder.at(self.source.span(node)):
             old = self.once(node.target, lambda: self.subscript(owner, key))
-            new = self.binary(type(node.op).__name__, old, self.evaluate(node.value))
+            new = self.binary_in_place(type(node.op).__name__, old, self.evaluate(node.value))
             self.store(owner, key, new if isinstance(owner, Value) else self._augmented(old, new))
 
     def _augmented(self, old: Any, new: Any) -> Any:

@@ -34,7 +34,8 @@ grad = _control(
     "grad",
     "The cotangents of some operands of a call. Attributes: callee; wrt, the positions of those "
     "operands; sens, True where the last operand is the output's cotangent (else ones); value, "
-    "True where the callee's returns come first among the results.",
+    "True where the callee's returns come first among the results; pull, where it matters: the "
+    "number of the call, which has it too.",
     ("*rest",),
 )
 

@@ -80,6 +80,34 @@ def test_the_gradient_is_that_of_what_was_drawn() -> None:
     assert {*out.asnumpy().tolist()} == {0.0, 6.0}
 
 
+def test_each_pullback_is_of_its_own_call() -> None:
+    def noisy(x):
+        return x * ops.standard_normal((3,))
+
+    def several(x):
+        ones = ops.ones_like(x)
+        plain = noisy(x)
+        one, pull_one = ms.vjp(noisy, x)
+        other, pull_other = ms.vjp(noisy, x)
+        alone = ms.grad(lambda x: noisy(x).sum())(x)
+        return plain, one, pull_one(ones)[0], other, pull_other(ones)[0], alone
+
+    found = ms.jit(several)(Tensor(np.ones(3, np.float32)))
+    plain, one, d_one, other, d_other, alone = [each.asnumpy() for each in found]
+    np.testing.assert_array_equal(one, d_one)
+    np.testing.assert_array_equal(other, d_other)
+    assert len({each.tobytes() for each in (plain, one, other, alone)}) == 4
+
+
+def test_a_gradient_with_a_sensitivity_is_a_run_of_its_own(capsys) -> None:
+    def both(x, w, ct):
+        gradient = ms.GradOperation(sens_param=True)(layer)
+        return layer(x, w), gradient(x, w, ct)
+
+    ms.jit(both)(Tensor(X), Tensor(W), Tensor(X))
+    assert capsys.readouterr().out == "layer\nlayer\n"
+
+
 def test_what_is_written_is_written_once() -> None:
     norm = nn.BatchNorm1d(2)
     norm.set_train()

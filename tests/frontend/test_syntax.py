@@ -122,10 +122,44 @@ def looked_for(x):
     return next(left, x * 7) * grown[1] * counts
 
 
+class Sum:
+    def __init__(self, value):
+        self.value = value
+
+    def __add__(self, other):
+        return Sum(self.value + other.value)
+
+
+class Product(Sum):
+    def __imul__(self, other):
+        self.value = self.value * other.value
+        return self
+
+
+def changed_in_place(x):
+    inner = [x]
+    outer, held = [inner], {"inner": inner}
+    outer[0] += [x * x]
+    held["inner"] += (x * 3.0,)
+    one, other = Sum(x), Product(x)
+    before, same = one, other
+    one += Sum(x * x)
+    other *= Sum(x)
+    return inner[1] * inner[2] + before.value * same.value + one.value * other.value
+
+
+def none_on_the_left(x):
+    found = None
+    for row in x:
+        if row > 1.5:
+            found = row
+    return x if None is found else x * found
+
+
 ALL = [
     comprehensions, mapped, partials, named_tuples, deleted, imported, walrus, containers,
     two_names_of_one_list, strings_and_numbers, recursion, grown, globals_and_closures,
-    looked_for,
+    looked_for, changed_in_place, none_on_the_left,
 ]  # fmt: skip
 
 
@@ -151,6 +185,21 @@ def kept_by_a_recursion(x):
 def test_a_recursion_that_writes_around_itself_is_refused():
     with pytest.raises(UnsupportedSyntax, match="changes something outside"):
         ms.grad(kept_by_a_recursion)(Tensor([1.0, 2.0], ms.float32))
+
+
+@pytest.mark.parametrize("place", [-4, 3])
+def test_what_is_not_there_cannot_be_deleted(place):
+    def deleted(x, steps, place):
+        items = []
+        for step in range(steps):
+            items.append(x * step)
+        del items[place]
+        return sum(items)
+
+    x = Tensor([1.0, 2.0], ms.float32)
+    np.testing.assert_array_equal(ms.jit(deleted)(x, 3, -2).asnumpy(), [2.0, 4.0])
+    with pytest.raises(IndexError, match="list assignment index out of range"):
+        ms.jit(deleted)(x, 3, place)
 
 
 def as_array(x):

@@ -38,8 +38,6 @@ SMALL = (
     (reuse, "LARGE", 1),
     (trips, "LARGE_ROW", 1),
     (residuals, "LARGE", 1),
-    (trips, "LARGE_ROW", 1),
-    (residuals, "LARGE", 1),
     (tiles, "TILE", 16),
     (tiles, "TILES", 1),
     (tiles, "ROW", 0),
