@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Value
 from autodiff_compiler.ir.rewrite import producers
 
 
@@ -36,6 +36,14 @@ class Ways:
     def __init__(self, function: Function):
         self.makers = producers(function.body)
         self._called: dict[Function, Ways] = {}
+        #: What a loop carries is what it begins with, or what an iteration leaves.
+        self._carried: dict[Value, tuple[AnyOperand, AnyOperand]] = {}
+        self._open: set[Value] = set()
+        for op in function.body.walk():
+            if op.name in ("for", "while"):
+                loop = Loop(op)
+                both = list(zip(loop.inits, loop.carry_yields))
+                self._carried.update(zip((*loop.carry_params, *loop.carried), (*both, *both)))
 
     def root(self, test: Value) -> tuple[Value, bool]:
         """The first test that ``test`` repeats, and whether it says the same or the opposite."""
@@ -53,6 +61,9 @@ class Ways:
         """Whether ``value`` may come from ``undefined``, where tests have gone as ``known`` says;
         that names roots."""
         known = known or {}
+        if value in self._carried:
+            assert isinstance(value, Value)
+            return self._may_be_carried_unset(value)
         op = self.makers.get(value) if isinstance(value, Value) else None
         if op is None:
             return value is None or isinstance(value, Value)
@@ -63,6 +74,15 @@ class Ways:
         if op.name == "call":
             return self._after_call(op, place, known)
         return op.name == "undefined" or op.opdef.kind in ("control", "container")
+
+    def _may_be_carried_unset(self, value: Value) -> bool:
+        if value in self._open:
+            return False  # it is if what it comes from is
+        self._open.add(value)
+        try:
+            return any(self.may_be_unset(source) for source in self._carried[value])
+        finally:
+            self._open.remove(value)
 
     def _after_if(self, op: Op, place: int, known: Mapping[Value, bool]) -> bool:
         test = op.operands[0]

@@ -32,9 +32,10 @@ func @f(%v: f32[], %n: int) -> (f32[9]) {
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
+from autodiff_compiler.analysis.ways import Ways
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import check_writes
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
@@ -95,14 +96,18 @@ def _marked(function: Function, sites: Set[Value]) -> Function:
 
 def _entered(function: Function, site: Value) -> Function:
     """``function`` with copies of what every loop around ``site`` that carries such an array is
-    entered with."""
+    entered with, but for what may not be set yet."""
+    ways = Ways(function)
+
+    def is_set(value: Value) -> bool:
+        return value in function.params or not ways.may_be_unset(value)
 
     def visit(op: Op) -> list[Op]:
         inside = (each for inner in op.regions for each in inner.walk())
         if not any(site in each.results for each in inside):
             return [op]
         now = map_regions(op, region)
-        return _with_copies(now, site) if op.name in ("for", "while") else [now]
+        return _with_copies(now, site, is_set) if op.name in ("for", "while") else [now]
 
     def region(inner: Region) -> Region:
         ops = tuple(each for op in inner.ops for each in visit(op))
@@ -111,12 +116,12 @@ def _entered(function: Function, site: Value) -> Function:
     return with_body(function, region(function.body))
 
 
-def _with_copies(op: Op, site: Value) -> list[Op]:
+def _with_copies(op: Op, site: Value, is_set: Callable[[Value], bool]) -> list[Op]:
     builder, loop, operands = Builder(), Loop(op), list(op.operands)
     first = len(operands) - len(loop.reads) - len(loop.inits)
     with builder, builder.at(op.span, op.about):
         for number, init in enumerate(loop.inits):
-            if isinstance(init, Value) and init.type == site.type:
+            if isinstance(init, Value) and init.type == site.type and is_set(init):
                 copied = copy(init)
                 copied.name, copied.given = loop.carry_params[number].name, True
                 operands[first + number] = copied

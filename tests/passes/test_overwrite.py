@@ -122,3 +122,23 @@ def test_one_array_for_the_parts():
 
 def test_what_is_read_later_is_copied():
     assert ".copy()" in forward_of(each_kept)
+
+
+def left_from_within(x, m):
+    for row in m:
+        row = row * 1
+        for number in x:
+            if number > 1:
+                return x
+            row[2] = number
+    return row
+
+
+def test_what_is_not_set_yet_is_not_copied():
+    """What is returned is carried, and is nothing until a loop is left by it."""
+    m = Tensor(np.ones((2, 3), np.float32))
+    for top, want in ((0.5, [0, 0, 1]), (1.5, [1, 1, 1])):
+        x = Tensor(np.array([0.25, -0.5, top], np.float32))
+        assert ms.grad(left_from_within)(x, m).asnumpy().tolist() == want
+        value = ms.jit(left_from_within)(x, m).asnumpy()
+        np.testing.assert_array_equal(value, left_from_within(x, m).asnumpy())
