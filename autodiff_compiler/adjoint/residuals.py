@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from autodiff_compiler.analysis.effects import Effects
+from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
 from autodiff_compiler.ir.types import ArrayType, is_floating, size_of

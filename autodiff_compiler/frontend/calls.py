@@ -22,7 +22,6 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
-from autodiff_compiler.frontend.derivatives import acts
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.heap_methods import heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
@@ -45,6 +44,7 @@ from autodiff_compiler.frontend.values import (
     State,
     leaves,
 )
+from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
@@ -238,7 +238,7 @@ class Calls(Outside):
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
         known = not isinstance(made.returned, Value)
-        if known and (acts(made.function) or made.thrown):
+        if known and (Effects().inside(made.function.body) or made.thrown):
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)  # nobody would read a result of the call
         if known and not made.writes:

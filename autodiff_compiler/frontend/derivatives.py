@@ -18,7 +18,8 @@ from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.precision import Precision
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.texts import Outlined
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
+from autodiff_compiler.ir.effects import Effects
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import (
     FLOAT,
@@ -142,7 +143,7 @@ class Derivatives(Precision):
         slots = [*given, *named.values()]
         request = gradient.request([self._is_active(slot) for slot in slots])
         made = self._outlined(gradient.fn, given, named, request.aux, request.weights)
-        if not acts(made.function):
+        if not Effects().inside(made.function.body):
             return Called(request, made)
         self._marked += 1  # what another call at the same operands draws is something else
         return Called(request, made, {"pull": self._marked})
@@ -326,11 +327,3 @@ class Derivatives(Precision):
         """What the function returned; what it wrote is written here."""
         self.write_back(made, values[len(values) - len(made.writes) :])
         return self.told(self.unpacked(values[0], made.outcome, made.heap), made)
-
-
-def acts(function: Function) -> bool:
-    """Whether a function raises, prints or draws."""
-    return any(
-        op.opdef.effect or "callee" in op.attrs and acts(op.attrs["callee"])
-        for op in function.body.walk()
-    )

@@ -37,7 +37,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.analysis.effects import Effects
+from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
 from autodiff_compiler.passes.sweep import with_body

@@ -36,7 +36,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from autodiff_compiler.analysis.effects import Effects
+from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Value, type_of
 from autodiff_compiler.ir.types import ScalarType
 from autodiff_compiler.passes.sweep import sweep, with_body

@@ -42,8 +42,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.effects import Effects
 from autodiff_compiler.analysis.ways import Ways
+from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import free_values, map_regions, substitute, uses_of
 from autodiff_compiler.passes.sweep import with_body
