@@ -57,13 +57,10 @@ VERIFY = False
 
 STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source", "memory")
 
+_PASSES = ("fold", "rejoin", "stops", "algebra", "hoist", "ahead", "totals", "cse", "dce")
 #: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
 #: calls are written out where they stand, so that the passes see through them.
-LEVELS = {
-    0: ("dce",),
-    1: ("fold", "rejoin", "stops", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
-    3: ("fold", "rejoin", "stops", "algebra", "hoist", "ahead", "totals", "cse", "dce"),
-}
+LEVELS = {0: ("dce",), 1: _PASSES, 3: _PASSES}
 #: What runs before anything is differentiated, unless it is not wanted.
 STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}
 

@@ -100,7 +100,9 @@ class Ways:
     def _after_call(self, op: Op, place: int, known: Mapping[Value, bool]) -> bool:
         """What is known of results of a call is known of what the callee returns."""
         callee = op.attrs["callee"]
-        inside = self._called.setdefault(callee, Ways(callee))
+        if callee not in self._called:
+            self._called[callee] = Ways(callee)
+        inside = self._called[callee]
         told = {}
         for result, returned in zip(op.results, callee.returns):
             if result in known and isinstance(returned, Value):
