@@ -20,7 +20,7 @@ from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.context import in_graph_mode
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.engine import engine
-from autodiff_compiler.common.hooks import PRECISION, Hook, HookHandle, register
+from autodiff_compiler.common.hooks import TO_FLOAT, Hook, HookHandle, register
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.common.tree import Tree
@@ -246,9 +246,9 @@ class Cell(Tree):
                 "For 'to_float', the argument 'dst_type' must be mstype.float32, mstype.float16 or "
                 f"mstype.bfloat16, but got type: {type(dst_type)} and value: {dst_type}."
             )
-        hook = Hook(PRECISION, to_numpy_name(dst_type))
+        hook = Hook(TO_FLOAT, to_numpy_name(dst_type))
         for _, cell in self.cells_and_names():
-            others = (other for other in cell._hooks if other.kind != PRECISION)
+            others = (other for other in cell._hooks if other.kind != TO_FLOAT)
             cell.__dict__["_hooks"] = (*others, hook)
             cell.__dict__["_compiled_forward"] = True
         return self

@@ -11,7 +11,7 @@ from typing import Any
 
 #: The kind of hook that casts what a Cell takes and reads; in the place of a function it has
 #: the name of the dtype.
-PRECISION = "to_float"
+TO_FLOAT = "to_float"
 
 
 @dataclass(frozen=True, eq=False)

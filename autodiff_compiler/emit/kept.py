@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 from autodiff_compiler.emit.origins import ONE, Memory, Origins
 from autodiff_compiler.emit.readers import Half, Reader, handed_on, items, needs, stepped
-from autodiff_compiler.emit.sizes import Size, size_of
+from autodiff_compiler.emit.sizes import Size, formula_of
 from autodiff_compiler.emit.to_numpy import Names
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Value, type_of
 from autodiff_compiler.ir.types import TupleType, Type
@@ -63,7 +63,7 @@ class Kept:
     @property
     def item_size(self) -> Size:
         """The bytes of an item, as ``nbytes`` counts them."""
-        return size_of(self.type)
+        return formula_of(self.type)
 
     @property
     def size(self) -> Size:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autodiff_compiler.analysis.trips import trips
-from autodiff_compiler.emit.sizes import Size, size_of
+from autodiff_compiler.emit.sizes import Size, formula_of
 from autodiff_compiler.emit.to_numpy import Names
 from autodiff_compiler.ir.memory import changes_array
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
@@ -139,7 +139,7 @@ class Origins:
             if operand in self.function.params:
                 if self.caller is not None:
                     return self.caller.memory(self.given(operand))
-                return (Memory((operand,), size_of(operand.type), True),)
+                return (Memory((operand,), formula_of(operand.type), True),)
         if maker is not None:
             last = _last(maker, operand)
             if last is not None:
@@ -151,7 +151,7 @@ class Origins:
                 return inside.memory(inside.returned(operand))
         if operand in self.home:
             return self._piece(operand, BEFORE), self._piece(operand, LAST)
-        size = size_of(type_of(operand)) * self.often.get(operand, ONE)
+        size = formula_of(type_of(operand)) * self.often.get(operand, ONE)
         return (Memory((*self.path, operand), size),)
 
     def _part(self, after: AnyOperand, loop: Loop, which: str, met: Met) -> tuple[Memory, ...]:
@@ -165,7 +165,7 @@ class Origins:
         """What is made in a loop, in the last or in the other iterations."""
         last = self.often[self.home[made].count]
         often = last if which == LAST else self.often[made] - last
-        return Memory((*self.path, made, which), size_of(type_of(made)) * often)
+        return Memory((*self.path, made, which), formula_of(type_of(made)) * often)
 
 
 def _last(maker: Op, result: AnyOperand) -> AnyOperand | None:

@@ -1,7 +1,7 @@
 """Bytes as formulas: sums of products of whole numbers and names, where a dimension is a name.
 
 >>> n = Size.named("n")
->>> print(size_of(ArrayType("float32", (2, "b"))) * (n + Size.of(1)))
+>>> print(formula_of(ArrayType("float32", (2, "b"))) * (n + Size.of(1)))
 8*b*n + 8*b
 """
 
@@ -65,10 +65,10 @@ class Size:
         return text.replace("+ -", "- ") or "0"
 
 
-def size_of(type_: Type) -> Size:
+def formula_of(type_: Type) -> Size:
     """The bytes of the arrays in a value of this type; Python's numbers count nothing.
 
-    >>> print(size_of(ArrayType("bool", (3,))), size_of(ArrayType("float64", (None, 2))))
+    >>> print(formula_of(ArrayType("bool", (3,))), formula_of(ArrayType("float64", (None, 2))))
     3 16*?
     """
     if isinstance(type_, ArrayType):
@@ -78,5 +78,5 @@ def size_of(type_: Type) -> Size:
             size = size * (Size.of(dim) if isinstance(dim, int) else Size.named(dim or UNKNOWN))
         return size
     if isinstance(type_, (TupleType, DictType)):
-        return sum(map(size_of, type_.items), Size())
-    return size_of(type_.item) * Size.named(UNKNOWN) if isinstance(type_, ListType) else Size()
+        return sum(map(formula_of, type_.items), Size())
+    return formula_of(type_.item) * Size.named(UNKNOWN) if isinstance(type_, ListType) else Size()

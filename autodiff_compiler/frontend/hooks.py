@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.hooks import PRECISION, Hook
+from autodiff_compiler.common.hooks import TO_FLOAT, Hook
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.fitting import cotangent_type, has_cotangent
@@ -95,7 +95,7 @@ class Hooks(Rules):
         if path is not None:
             self.world.assume_same(f"{path}._hooks", holder._hooks)
             for number, hook in enumerate(holder._hooks):
-                if hook.kind != PRECISION:
+                if hook.kind != TO_FLOAT:
                     self.world.know(hook.function, f"{path}._hooks[{number}].function")
 
     def _enter_watched(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.hooks import PRECISION
+from autodiff_compiler.common.hooks import TO_FLOAT
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.hooks import Hooks
 from autodiff_compiler.frontend.values import Ref, leaves, rebuild
@@ -72,4 +72,4 @@ class Precision(Hooks):
 
 def _precision_of(cell: Cell) -> str | None:
     """The dtype that ``to_float`` gave a Cell; its hooks are guarded."""
-    return next((hook.function for hook in cell._hooks if hook.kind == PRECISION), None)
+    return next((hook.function for hook in cell._hooks if hook.kind == TO_FLOAT), None)
