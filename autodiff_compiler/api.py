@@ -6,9 +6,11 @@ Importing this file plugs the compiler into ``common/engine.py``.
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -105,9 +107,23 @@ def _compile(
     fn: Any, request: Request, slots: tuple, keywords: tuple[str, ...], known: frozenset[int]
 ) -> Compiled:
     types = [Static(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
-    compiled = pipeline.compile_unit(fn, request, types, keywords)
+    with _without_collection():
+        compiled = pipeline.compile_unit(fn, request, types, keywords)
     words = (_short(t.value) if isinstance(t, Static) else str(t) for t in types)
     return replace(compiled, title=" ".join((compiled.title, *words)))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Python does not look for cycles in here: it would go through all that is being made, again
+    and again, and find next to nothing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _with_hooks(value: Any) -> Slot:

@@ -12,7 +12,7 @@ variables may share a name exactly when their ranges have no bit in common.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 
@@ -54,34 +54,61 @@ EMPTY: Names = frozenset()
 def live_ranges(flow: Flow, needed: Names = EMPTY) -> dict[Hashable, int]:
     """The live range of every variable; those in ``needed`` matter after the end."""
     walk = _Walk()
-    walk.back(flow, needed, EMPTY)
+    walk.turn(needed)
+    walk.back(flow, EMPTY)
+    walk.turn(EMPTY)
     return walk.ranges
 
 
 class _Walk:
-    """One pass from the end to the beginning, numbering steps on the way."""
+    """One pass from the end to the beginning, numbering steps on the way. A name's bits are set
+    when it ceases to be live, all of that stretch at once."""
 
     def __init__(self) -> None:
         self.ranges: dict[Hashable, int] = {}
+        #: What is live here, with the step at which it began to be.
+        self.since: dict[Hashable, int] = {}
         self.steps = 0
 
-    def back(self, flow: Flow, live: Names, outside: Names) -> Names:
-        """What is live before ``flow``, given what is after it and after the innermost cycle."""
+    def back(self, flow: Flow, outside: Names) -> None:
+        """Goes from the end of ``flow`` to its beginning; ``outside`` is live after the innermost
+        cycle."""
         for part in reversed(flow):
             if isinstance(part, Step):
-                for name in live.union(part.writes):
-                    self.ranges[name] = self.ranges.get(name, 0) | 1 << self.steps
+                self.begin(part.writes)
                 self.steps += 1
-                live = live.difference(part.writes).union(part.reads)
+                self.end(part.writes)
+                self.begin(part.reads)
             elif isinstance(part, Fork):
-                live = EMPTY.union(*(self.back(b, live, outside) for b in part.branches))
+                live, before = frozenset(self.since), EMPTY
+                for branch in part.branches:
+                    self.turn(live)
+                    self.back(branch, outside)
+                    before = before.union(self.since)
+                self.turn(before)
             elif isinstance(part, Cycle):
-                again = live | exposed((part,))
-                entered = self.back(part.body, again, live)
-                live = self.back(part.head, live | entered, live)
+                live = frozenset(self.since)
+                self.turn(live | exposed((part,)))
+                self.back(part.body, live)
+                self.begin(live)
+                self.back(part.head, live)
             else:
-                live = live.union(outside, part.reads)
-        return live
+                self.begin((*outside, *part.reads))
+
+    def turn(self, live: Names) -> None:
+        """Goes on with ``live`` and nothing else."""
+        self.end([name for name in self.since if name not in live])
+        self.begin(live)
+
+    def begin(self, names: Iterable[Hashable]) -> None:
+        for name in names:
+            self.since.setdefault(name, self.steps)
+
+    def end(self, names: Iterable[Hashable]) -> None:
+        for name in names:
+            since = self.since.pop(name, self.steps)
+            if since != self.steps:
+                self.ranges[name] = self.ranges.get(name, 0) | (1 << self.steps) - (1 << since)
 
 
 def exposed(flow: Flow) -> Names:

@@ -111,6 +111,7 @@ def choose(
     order = _ordered(function, block, variables)
     names: dict[Variable, str] = {}
     lead = {variables[param] for param in function.params}
+    tried: dict[str, int] = {}
     exact = [variable for variable in order if variable in lead or variable.given]
     for variable in exact:
         if variable.wish not in taken:
@@ -118,7 +119,7 @@ def choose(
             names[variable] = variable.wish
     for variable in [*exact, *order]:
         if variable not in names:
-            names[variable] = distinct(variable.wish, taken)
+            names[variable] = distinct(variable.wish, taken, tried)
             taken.add(names[variable])
     return {value: names[variable] for value, variable in variables.items()}
 
@@ -153,12 +154,15 @@ def clean(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def distinct(wish: str, taken: set[str]) -> str:
-    """``wish``, or ``wish_1``, ``wish_2`` and so on: the first that is free."""
+def distinct(wish: str, taken: set[str], tried: dict[str, int]) -> str:
+    """``wish``, or ``wish_1``, ``wish_2`` and so on: the first that is free. ``tried`` knows where
+    the search for such a name ended before: what was taken stays taken."""
     name, number = wish, 0
-    while name in taken:
-        number += 1
-        name = f"{wish}_{number}"
+    if name in taken:
+        number = tried.get(wish, 1)
+        while (name := f"{wish}_{number}") in taken:
+            number += 1
+    tried[wish] = number + 1
     return name
 
 

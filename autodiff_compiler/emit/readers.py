@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Value
@@ -13,13 +13,17 @@ PARTS = ("list_head", "list_slice")
 
 
 class Half:
-    """A backward function, with the operations that read each of its values, at any depth.
-    ``others`` are those met so far: all that read one value are found once."""
+    """A backward function, with the operations that read each of its values, at any depth, and the
+    items that are taken out of each. ``others`` are those met so far: all that read one value are
+    found once."""
 
     def __init__(self, function: Function, others: dict[Function, Half]):
         self.function, self.others = function, others
         self.users: dict[Value, list[Op]] = {}
+        self.items: dict[tuple[Value, Hashable], list[Value]] = {}
         for op in function.body.walk():
+            if op.name == "item" and isinstance(source := op.operands[0], Value):
+                self.items.setdefault((source, op.attrs["key"]), []).append(op.result)
             for operand in dict.fromkeys(o for o in op.operands if isinstance(o, Value)):
                 self.users.setdefault(operand, []).append(op)
         others[function] = self
@@ -43,10 +47,9 @@ class Reader:
 def items(readers: Sequence[Reader], key: int) -> list[Reader]:
     """What holds item ``key`` of a tuple."""
     return [
-        Reader(reader.half, op.result)
+        Reader(reader.half, item)
         for reader in readers
-        for op in reader.users
-        if op.name == "item" and op.attrs["key"] == key
+        for item in reader.half.items.get((reader.value, key), ())
     ]
 
 

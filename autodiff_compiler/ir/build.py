@@ -65,16 +65,9 @@ class Builder:
     def __exit__(self, *exc: object) -> None:
         BUILDING.stack.pop()
 
-    @contextmanager
-    def at(self, span: Span, about: str | None = None) -> Iterator[None]:
+    def at(self, span: Span, about: str | None = None) -> _At:
         """Operations born inside are about ``span``; what that says aside is not theirs."""
-        before = self.span, self.about
-        self.span = replace(span, aside="") if span.aside else span
-        self.about = about or self.about
-        try:
-            yield
-        finally:
-            self.span, self.about = before
+        return _At(self, replace(span, aside="") if span.aside else span, about or self.about)
 
     @contextmanager
     def saying(self, aside: str) -> Iterator[None]:
@@ -255,6 +248,22 @@ class Builder:
         attrs = {"callee": callee, "recompute": True} if recompute else {"callee": callee}
         op = Op(OPERATORS["call"], tuple(operands), attrs, results, self.span, self.about)
         return self.add(op).results
+
+
+class _At:
+    """A builder at another place. Every expression is evaluated in one, so it is a plain class."""
+
+    __slots__ = ("builder", "there", "before")
+
+    def __init__(self, builder: Builder, span: Span, about: str):
+        self.builder, self.there = builder, (span, about)
+
+    def __enter__(self) -> None:
+        self.before = self.builder.span, self.builder.about
+        self.builder.span, self.builder.about = self.there
+
+    def __exit__(self, *exc: object) -> None:
+        self.builder.span, self.builder.about = self.before
 
 
 def current() -> Builder:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, Union
 
 from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
@@ -179,6 +180,11 @@ class Function:
     def residuals(self) -> AnyOperand:
         """What a forward half returns last: the tuple that its backward is given. Else None."""
         return self.returns[-1] if self.role == "forward" else None
+
+    @cached_property
+    def op_names(self) -> frozenset[str]:
+        """The names of all operations, those of nested regions too."""
+        return frozenset([op.name for op in self.body.walk()])
 
     def callees(self) -> list[Function]:
         """Every function reachable by calls and rules, callees before callers, each once."""

@@ -46,7 +46,7 @@ from autodiff_compiler.ir.rewrite import substitute
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.linalg import matmul
 from autodiff_compiler.operators.structure import reshape
-from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.sweep import sweep_named
 
 #: The attribute of an index by the one operand beside the array.
 BY_POSITION = (("op", 0),)
@@ -54,13 +54,7 @@ BY_POSITION = (("op", 0),)
 
 def ahead(function: Function) -> Function:
     """Reads items by ports, and multiplies before the loop what is read."""
-
-    def visit(op: Op) -> Sequence[Op]:
-        if op.name != "for":
-            return (op,)
-        return _Loop(op).rewritten()
-
-    return with_body(function, sweep(function.body, {}, visit))
+    return sweep_named(function, ("for",), lambda op: _Loop(op).rewritten())
 
 
 class _Loop:

@@ -38,7 +38,7 @@ from dataclasses import replace
 from autodiff_compiler.analysis.trips import trips
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, is_floating
-from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.sweep import sweep_named
 
 #: Kinds of operators that depend on their operands alone.
 PURE = ("elementwise", "bilinear", "linear", "zero")
@@ -46,12 +46,10 @@ PURE = ("elementwise", "bilinear", "linear", "zero")
 
 def hoist(function: Function) -> Function:
     """Moves out of loops, from the inside outward, what they compute alike every time."""
-    return with_body(function, sweep(function.body, {}, _visit))
+    return sweep_named(function, ("for", "while"), _visit)
 
 
 def _visit(op: Op) -> Sequence[Op]:
-    if op.name not in ("for", "while"):
-        return (op,)
     loop = Loop(op)
     runs = loop.is_for and bool(trips(loop))
     changing = set(loop.body.params)

@@ -51,7 +51,7 @@ from autodiff_compiler.passes.sweep import with_body
 
 def rejoin(function: Function) -> Function:
     """Joins branches on one test, and drops checks of variables that are set on every way."""
-    if not any(op.name == "if" for op in function.body.walk()):
+    if "if" not in function.op_names:
         return function
     joining = _Joining(function)
     return with_body(function, joining.region(function.body))

@@ -68,6 +68,8 @@ def apply_rows(function: Function, rows: Sequence[Row], hit: Callable[[Row, Op],
     table: dict[str, list[Row]] = {}
     for row in rows:
         table.setdefault(row.op, []).append(row)
+    if table.keys().isdisjoint(function.op_names):
+        return function
     rewriter = _Rewriter(table, hit, users(function.body))
     return with_body(function, sweep(function.body, rewriter.mapping, rewriter.visit))
 
@@ -84,26 +86,36 @@ class _Rewriter:
         self.makers: dict[Value, Op] = {}
 
     def visit(self, op: Op) -> Sequence[Op]:
-        for row in self.table.get(op.name, ()):
-            new = self.apply(row, op)
-            if new is not None:
-                self.hit(row, op)
-                # One of the new operations may be dropped in its turn.
-                return [k for each in new for k in self.visit(substitute_op(each, self.mapping))]
-        self.makers.update((result, op) for result in op.results)
+        new = self.rewritten(op) if op.name in self.table else None
+        if new is not None:
+            # One of the new operations may be dropped in its turn.
+            return [k for each in new for k in self.visit(substitute_op(each, self.mapping))]
+        for result in op.results:
+            self.makers[result] = op
         return (op,)
 
-    def apply(self, row: Row, op: Op) -> Sequence[Op] | None:
-        """The operations that stand for ``op`` (none where a value at hand does), or None."""
-        builder = Builder()
+    def rewritten(self, op: Op) -> Sequence[Op] | None:
+        """What the first row that applies makes of ``op``."""
+        view, builder = View(op, self.makers, self.uses), Builder()
+        with builder, builder.at(op.span, op.about):
+            for row in self.table[op.name]:
+                new = self.apply(row, view, builder)
+                if new is not None:
+                    self.hit(row, op)
+                    return new
+        return None
+
+    def apply(self, row: Row, view: View, builder: Builder) -> Sequence[Op] | None:
+        """The operations that stand for that of ``view`` (none where a value at hand does), or
+        None."""
+        op, ops = view.op, builder.ops
+        ops.clear()
         try:
-            with builder, builder.at(op.span, op.about):
-                found = row.rewrite(View(op, self.makers, self.uses))
+            found = row.rewrite(view)
         except CompileError:
             return None  # the rewritten form is not for these dtypes
         if found is None or type_of(found) != op.result.type:
             return None
-        ops = builder.ops
         if ops and ops[-1].results == (found,):
             # The new operation gives the old value, name and all.
             return [*ops[:-1], replace(ops[-1], results=op.results)]

@@ -63,15 +63,18 @@ def everywhere(function: Function, change: Pass) -> Function:
 def _settle(
     function: Function, names: Sequence[str], limit: int, stats: MutableMapping[str, int] | None
 ) -> Function:
-    for _ in range(limit):
-        start = function
-        for name in names:
-            before = function
-            function = PASSES[name](before)
-            if stats is not None and function is not before:
-                stats[name] = stats.get(name, 0) + size(before) - size(function)
-        if function is start:
-            break
+    idle = 0  # how many passes in a row, all different, found nothing to do
+    for name in [*names] * limit:
+        before = function
+        function = PASSES[name](before)
+        if function is before:
+            idle += 1
+            if idle == len(names):
+                break
+            continue
+        idle = 0
+        if stats is not None:
+            stats[name] = stats.get(name, 0) + size(before) - size(function)
     return function
 
 

@@ -40,11 +40,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
-from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.sweep import sweep_named
+
+LOOPS = ("for", "while")
 
 
 def stops(function: Function) -> Function:
     """Lets tests end loops in the place of flags."""
+    if function.op_names.isdisjoint(LOOPS):
+        return function
     read: Counter[AnyOperand] = Counter(function.returns)
     for op in function.body.walk():
         read.update(op.operands)
@@ -52,14 +56,14 @@ def stops(function: Function) -> Function:
             read.update(region.yields)
 
     def visit(op: Op) -> Sequence[Op]:
-        loop = Loop(op) if op.name in ("for", "while") else None
-        test = _test(loop, read) if loop is not None and loop.has_until else None
-        if loop is None or test is None:
+        loop = Loop(op)
+        test = _test(loop, read) if loop.has_until else None
+        if test is None:
             return (op,)
         body = Region(loop.body.params, loop.body.ops, (*loop.body.yields[:-1], test))
         return (replace(op, regions=(*op.regions[:-1], body)),)
 
-    return with_body(function, sweep(function.body, {}, visit))
+    return sweep_named(function, LOOPS, visit)
 
 
 def _test(loop: Loop, read: Counter[AnyOperand]) -> AnyOperand:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
@@ -21,10 +21,21 @@ def sweep(region: Region, mapping: dict[Value, AnyOperand], visit: Visit) -> Reg
     for op in region.ops:
         operands = substitute_operands(op.operands, mapping)
         now = op if operands is op.operands else replace(op, operands=operands)
-        ops += visit(map_regions(now, lambda inner: sweep(inner, mapping, visit)))
+        if op.regions:
+            now = map_regions(now, lambda inner: sweep(inner, mapping, visit))
+        ops += visit(now)
     yields = substitute_operands(region.yields, mapping)
     same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
     return region if same and yields is region.yields else Region(region.params, tuple(ops), yields)
+
+
+def sweep_named(function: Function, names: Container[str], visit: Visit) -> Function:
+    """``function`` with each operation that has one of ``names`` replaced as ``visit`` says."""
+    if not any(name in names for name in function.op_names):
+        return function
+    return with_body(
+        function, sweep(function.body, {}, lambda op: visit(op) if op.name in names else (op,))
+    )
 
 
 def with_body(function: Function, body: Region) -> Function:

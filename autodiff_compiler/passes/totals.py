@@ -50,16 +50,16 @@ from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators.linalg import matmul
 from autodiff_compiler.operators.structure import reshape, sum_, swap_last_axes
 from autodiff_compiler.operators.tapes import stack_rows
-from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.sweep import sweep_named
 
 
 def totals(function: Function) -> Function:
     """Takes sums of products out of loops."""
 
     def visit(op: Op) -> Sequence[Op]:
-        return _Loop(op).rewritten() if op.name == "for" and trips(Loop(op)) else (op,)
+        return _Loop(op).rewritten() if trips(Loop(op)) else (op,)
 
-    return with_body(function, sweep(function.body, {}, visit))
+    return sweep_named(function, ("for",), visit)
 
 
 class _Loop:
