@@ -8,26 +8,34 @@ an argument count, ``NameError`` for a name), the error is one of those as well.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
-from autodiff_compiler.span import Span
+from autodiff_compiler.span import Caller, Span, told_chain
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: what, where, and what to do about it."""
+    """One thing that is wrong: what, where, by which calls (the innermost first), and what to do
+    about it. The same thing found by another way is the same problem."""
 
     kind: type[CompileError]
     cause: str
     cure: str = ""
     span: Span | None = None
+    callers: tuple[Caller, ...] = field(default=(), compare=False)
+
+    def called_from(self, caller: Caller) -> Problem:
+        """This, in a text that was called there."""
+        return replace(self, callers=(*self.callers, caller))
 
     def __str__(self) -> str:
         lines = [f"{self.kind.__name__}: {self.cause}"]
         if self.span is not None:
             lines[0] = f"{self.span.where}: {lines[0]}"
             lines.append(self.span.caret())
+        lines += [f"  {line}" for line in told_chain(self.span, self.callers)]
         cure = self.cure or f"see 'autodiff-compiler explain {self.kind.code}'"
         return "\n".join([*lines, f"  cure: {cure} [{self.kind.code}]"])
 
@@ -54,6 +62,12 @@ class CompileError(Exception):
             Problem(type(self), cause, cure, span),
         )
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def holding(self, problems: Sequence[Problem]) -> CompileError:
+        """An error like this that holds ``problems``."""
+        found = type(self)(problems=problems)
+        found.meant = self.meant
+        return found
 
     def meaning(self, error: Exception) -> CompileError:
         """This, told in the place of ``error``."""
@@ -277,6 +291,18 @@ class PositionError(CallError, IndexError, RuntimeError):
 
 class CompilerBug(Exception):
     """Our own fault: the IR broke an invariant. Names the stage."""
+
+
+@contextmanager
+def calling(caller: Caller, reported: list[Problem]) -> Iterator[None]:
+    """What is refused inside, or put among the ``reported``, is in a text that was called there."""
+    told = len(reported)
+    try:
+        yield
+    except CompileError as error:
+        raise error.holding([each.called_from(caller) for each in error.problems]) from None
+    finally:
+        reported[told:] = [each.called_from(caller) for each in reported[told:]]
 
 
 def raise_all(problems: Sequence[Problem]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -48,3 +49,40 @@ class Span:
 
 
 NOWHERE = Span("<built in>", 0, 1, 2, "")
+
+#: How many calls of a long chain are shown at either end of it.
+SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Where a text was called: the place of the call, and the name of the text that it is in."""
+
+    span: Span
+    name: str = ""
+
+    def __str__(self) -> str:
+        place, inside = self.span.where.rpartition(":")[0], f" in {self.name}" * bool(self.name)
+        return f"called from {place}{inside}: {self.span.text.strip()}"
+
+
+def told_chain(place: Span | None, callers: Sequence[Caller]) -> list[str]:
+    """One line for each call on the way to ``place``, the outermost last. Calls within one line are
+    told once, and the middle of a long chain is left out.
+
+    >>> inner, outer = Span("net.py", 2, 5, 8, "y = foo(x)"), Span("net.py", 9, 5, 8, "f(x)")
+    >>> told_chain(inner, [Caller(inner, "f"), Caller(outer, "construct")])
+    ['called from net.py:9 in construct: f(x)']
+    """
+    lines: list[str] = []
+    last = place
+    for caller in callers:
+        if last is not None and (last.file, last.line) == (caller.span.file, caller.span.line):
+            lines[-1:] = [str(caller)] if lines else []
+        else:
+            lines.append(str(caller))
+        last = caller.span
+    left_out = len(lines) - 2 * SHOWN
+    if left_out > 1:
+        lines[SHOWN:-SHOWN] = [f"... and {left_out} more calls"]
+    return lines

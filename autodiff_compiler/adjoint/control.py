@@ -42,13 +42,7 @@ class Sweeping(Protocol):
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
         """Sweeps a region; gives its forward operations, and builds the adjoint ones."""
 
-    def halves(
-        self,
-        callee: Function,
-        wrt: tuple[int, ...],
-        seeds: tuple[tuple[int, Type], ...],
-        recompute: bool,
-    ) -> Halves:
+    def halves(self, call: Op, wrt: tuple[int, ...], seeds: tuple[tuple[int, Type], ...]) -> Halves:
         """The halves of a callee for cotangents, of these types, of some of its returns."""
 
     def note(self, op: Op, cause: str, cure: str) -> None:
@@ -153,7 +147,7 @@ def reverse_call(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
         return op
     cotangents = [scope.whole(op.results[k]) for k in wanted]
     seeds = tuple((k, type_of(ct)) for k, ct in zip(wanted, cotangents))
-    halves = sweep.halves(op.attrs["callee"], wrt, seeds, "recompute" in op.attrs)
+    halves = sweep.halves(op, wrt, seeds)
     if not set(halves.reached) & set(wrt):
         return op
     residuals = Value(type_of(halves.forward.returns[-1]), "residuals")

@@ -48,11 +48,12 @@ from autodiff_compiler.adjoint.cotangents import (
 from autodiff_compiler.adjoint.forward_loops import Port, push_loop, so_far
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.adjoint.shares import push, push_rule
-from autodiff_compiler.errors import raise_all
+from autodiff_compiler.errors import calling, raise_all
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import UNDEFINED, Type
 from autodiff_compiler.operators.containers import item
+from autodiff_compiler.span import Caller
 
 
 def tangent_function(
@@ -235,7 +236,8 @@ def push_item(sweep: TangentSweep, op: Op) -> None:
 def push_call(sweep: TangentSweep, op: Op) -> None:
     """A call becomes a call of the callee's tangent."""
     wrt = sweep.ports(op.operands)
-    pushed = sweep.tangents.pushed(op.attrs["callee"], wrt) if wrt else None
+    with calling(Caller(op.span), sweep.tangents.adjoint.problems):
+        pushed = sweep.tangents.pushed(op.attrs["callee"], wrt) if wrt else None
     if pushed is None or not pushed.reached:
         sweep.builder.add(op)
         return

@@ -19,7 +19,7 @@ from autodiff_compiler.adjoint.loops import reverse_loop
 from autodiff_compiler.adjoint.residuals import cut, prune
 from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
 from autodiff_compiler.analysis.activity import Activity
-from autodiff_compiler.errors import NoDerivative, Problem, raise_all
+from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_rule, facts_of
@@ -27,6 +27,7 @@ from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitu
 from autodiff_compiler.ir.types import Type, as_cotangent, carries_cotangent, is_complex
 from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
 from autodiff_compiler.operators.containers import item, list_item, make_tuple
+from autodiff_compiler.span import Caller
 
 Clean = Callable[[Function], Function]
 #: The cotangents that a function starts from: positions of its returns, with their types.
@@ -274,11 +275,10 @@ class Sweep:
             for path, leaf in leaves(output.type):
                 scope.add(output, one_leaf(output, path, leaf), path)
 
-    def halves(
-        self, callee: Function, wrt: tuple[int, ...], seeds: Seeds, recompute: bool
-    ) -> Halves:
-        """The pair that a call of ``callee`` is replaced by."""
-        return self.adjoint.halves(callee, wrt, seeds, recompute)
+    def halves(self, call: Op, wrt: tuple[int, ...], seeds: Seeds) -> Halves:
+        """The pair that a call is replaced by."""
+        with calling(Caller(call.span), self.adjoint.problems):
+            return self.adjoint.halves(call.attrs["callee"], wrt, seeds, "recompute" in call.attrs)
 
     def note(self, op: Op, cause: str, cure: str) -> None:
         """Keeps the problem that an operation has no derivative, to be told with all others."""

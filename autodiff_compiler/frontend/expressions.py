@@ -42,7 +42,7 @@ from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import compare, containers, effects
 from autodiff_compiler.operators.control import is_unset
-from autodiff_compiler.span import NOWHERE, Span
+from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
 class Expressions(Stepping):
@@ -108,6 +108,10 @@ class Expressions(Stepping):
     def place(self) -> Span | None:
         """Where the text being lowered is; None in what only library code does."""
         return None if self.builder.span == NOWHERE else self.builder.span
+
+    def call_site(self) -> Caller | None:
+        """Where the text that is lowered next is called; None for the outermost one."""
+        return Caller(self.place, self.frame.title) if self.place else None
 
     def translate(self, error: Exception, doing: str, called: Any = None) -> CompileError:
         """An exception of library code run while compiling, in the user's terms."""

@@ -65,7 +65,7 @@ class Fitting(Objects):
             spans = [made.span for ct in listed if (made := self.builder.producer(ct))]
             end = end_of(text)
             place = end if end is not None else spans[0] if spans else None
-            raise type(error)(problems=[replace(p, span=place) for p in error.problems]) from None
+            raise error.holding([replace(p, span=place) for p in error.problems]) from None
 
     def _fit(self, ct: Any, like: Value, what: str) -> AnyOperand:
         """``ct`` as a cotangent of ``like``: cast to its dtype, stretched to its shape."""

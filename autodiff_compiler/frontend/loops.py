@@ -130,7 +130,7 @@ class Loops(Rollable):
     def _unrollable(self, reason: Exception, span: Any) -> Exception:
         if isinstance(reason, NeedStatic):
             cause = f"{reason.purpose} must be known while compiling, but depends on this loop"
-            return DTypeError(cause, "loop over a range that is known while compiling", reason.span)
+            return reason.refusal(cause, "loop over a range that is known while compiling")
         if isinstance(reason, CannotRoll) and reason.problems:
             return reason.problems[0].kind(problems=reason.problems)
         return DTypeError(str(reason), "keep the structure of what the loop changes", span)

@@ -146,10 +146,9 @@ def _lower(
             roots = root.roots(need.value)
             wanted = tuple(n for value, n in places_of.items() if value in roots)
             if not wanted or not all(isinstance(slots[n], ScalarType) for n in wanted):
-                raise DTypeError(
+                raise need.refusal(
                     f"{need.purpose} must be known while compiling, but is computed from tensors",
                     "compute it from shapes, attributes or Python numbers",
-                    need.span,
                 ) from None
             raise NeedValues(wanted, need.purpose) from None
         except PoisonTouched:

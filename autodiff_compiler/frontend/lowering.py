@@ -49,8 +49,8 @@ class Lowering(Statements):
             self.builder.span = parent.builder.span
         self.builder.watch = self.added
         self.state = State()
-        around = parent.frame if parent else None
-        self.frame = Frame(around and around.source, around and around.function)
+        around = parent.frame if parent else Frame(None, None)
+        self.frame = Frame(around.source, around.function, tree=around.text)
         self.loop_params = set()
         self.waiting = []
         self.taken, self.wrote = {}, set()

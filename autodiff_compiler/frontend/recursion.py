@@ -210,7 +210,7 @@ class Recursing(Calls):
         here = Elsewhere(text.tree, text.file, text.first_line, text.lines, self.builder.span)
         told = len(self.world.problems)
         try:
-            return self.inline(Frame(here, in_loops), desugared(text), names)
+            return self.inline(Frame(here, in_loops, tree=desugared(text)), names)
         finally:
             if len(self.world.problems) > told:
                 del self.world.problems[told + 1 :]  # the others come of the first

@@ -13,7 +13,7 @@ import functools
 import itertools
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,14 +23,14 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.hooks import Hook
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName
+from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName, calling
 from autodiff_compiler.frontend.memory import Memory
-from autodiff_compiler.frontend.values import Ref
+from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import Assumption, AttributeInput, Write
-from autodiff_compiler.span import Span
+from autodiff_compiler.span import Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -90,6 +90,16 @@ class World:
             yield
         finally:
             self.differentiates = before
+
+    @contextmanager
+    def calling(self, caller: Caller | None) -> Iterator[None]:
+        """What is refused or reported inside is in a text that was called there."""
+        try:
+            with calling(caller, self.problems) if caller else nullcontext():
+                yield
+        except NeedStatic as need:
+            need.callers += (caller,) if caller else ()
+            raise
 
     def know(self, thing: Any, path: str) -> None:
         """From now on ``thing`` is known to be found at ``path``."""

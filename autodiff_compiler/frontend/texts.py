@@ -46,7 +46,6 @@ from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
 from autodiff_compiler.ops.transform import unwrapped
 from autodiff_compiler.plan import Write
-from autodiff_compiler.span import NOWHERE
 
 
 @dataclass(frozen=True)
@@ -91,11 +90,10 @@ class Texts(Wording):
             kind: Any = type(callee)
             if kind.construct is Cell.construct:
                 name = kind.__name__
-                here = self.builder.span
                 raise UnknownAttribute(
                     f"the Cell '{name}' has no method 'construct'",
                     f"define 'def construct(self, ...)' in the class {name}",
-                    span_of_class(kind) if here == NOWHERE else here,
+                    self.place or span_of_class(kind),
                 )
             path = self.world.path(callee)
             if path is not None:
@@ -117,8 +115,7 @@ class Texts(Wording):
         except SourceNotFound as error:
             raise self.builder.placed(error) from None
         bound = self._bind(callee, args, kwargs)
-        raise_all(check(source))
-        return self.inline(Frame(source, function), desugared(source), bound)
+        return self.inline(Frame(source, function), bound)
 
     def _bind(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The callee's variables by name; a wrong call is refused in Python's words."""
@@ -163,14 +160,17 @@ class Texts(Wording):
         self, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         names = bind_tree(self, closure, args, kwargs)
-        frame = Frame(closure.frame.source, closure.frame.function, closure.frame)
-        return self.inline(frame, closure.tree, names)
+        outer = closure.frame
+        return self.inline(Frame(outer.source, outer.function, outer, tree=closure.tree), names)
 
-    def inline(self, frame: Frame, tree: Any, names: dict[str, Any]) -> Any:
-        """Lowers ``tree`` here and now in a frame of its own."""
-        frame.tree = tree
-        with self.inside(frame, names):
-            return self.run_body(tree)
+    def inline(self, frame: Frame, names: dict[str, Any]) -> Any:
+        """Lowers a text here and now in a frame of its own."""
+        with self.world.calling(self.call_site()):
+            if frame.tree is None:
+                raise_all(check(frame.source))
+                frame.tree = desugared(frame.source)
+            with self.inside(frame, names):
+                return self.run_body(frame.tree)
 
     @contextmanager
     def inside(self, frame: Frame, names: dict[str, Any]) -> Iterator[None]:

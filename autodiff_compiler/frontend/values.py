@@ -15,7 +15,7 @@ from autodiff_compiler.errors import DTypeError, Problem
 from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.operators.containers import make_dict, make_tuple
-from autodiff_compiler.span import Span
+from autodiff_compiler.span import Caller, Span
 
 NUMBERS = (bool, int, float, complex)
 
@@ -105,6 +105,16 @@ class Frame:
     depth: int = 0
     awaited: frozenset[str] = frozenset()
     handlers: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> Any:
+        """The tree of the function that this is in: a comprehension's is that around it."""
+        return self.outer.text if self.tree is None and self.outer else self.tree
+
+    @property
+    def title(self) -> str:
+        """What Python calls that function."""
+        return str(getattr(self.text, "name", "<lambda>"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +221,11 @@ class NeedStatic(Exception):
     def __init__(self, value: Value, span: Span, purpose: str):
         super().__init__(purpose)
         self.value, self.span, self.purpose = value, span, purpose
+        self.callers: tuple[Caller, ...] = ()
+
+    def refusal(self, cause: str, cure: str) -> DTypeError:
+        """This as an error, where nothing makes the number known."""
+        return DTypeError(problems=[Problem(DTypeError, cause, cure, self.span, self.callers)])
 
 
 class CannotRoll(Exception):

@@ -170,10 +170,7 @@ class Builder:
     def placed(self, error: CompileError) -> CompileError:
         """``error`` with the present span on every problem that has none."""
         span = None if self.span is NOWHERE else self.span
-        problems = [p if p.span else replace(p, span=span) for p in error.problems]
-        found = type(error)(problems=problems)
-        found.meant = error.meant
-        return found
+        return error.holding([p if p.span else replace(p, span=span) for p in error.problems])
 
     def _cast(self, operand: AnyOperand, dtype: str | None) -> AnyOperand:
         if dtype is None or type_of(operand) == UNDEFINED or not isinstance(operand, Value):

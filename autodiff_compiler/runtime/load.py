@@ -2,17 +2,19 @@
 
 The text is compiled under a name of its own and entered in ``linecache``, so that tracebacks and
 ``pdb`` show it. The entry goes when the unit does. An exception raised inside generated code gets
-a note with the line of the user's source; nothing is done for that until one is raised.
+a note with the lines of the user's source; nothing is done for that until one is raised.
 """
 
 from __future__ import annotations
 
 import linecache
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.plan import Compiled
+from autodiff_compiler.span import Caller, told_chain
 
 
 class Loaded:
@@ -39,15 +41,18 @@ class Loaded:
             error.__cause__ = RuntimeError(note)
 
     def _note(self, error: BaseException) -> str | None:
-        """What the innermost frame of this unit was about."""
-        line = None
-        trace = error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.file:
-                line = trace.tb_lineno
-            trace = trace.tb_next
-        span = self.compiled.line_map.get(line) if line is not None else None
-        return None if span is None else f"in compiled code for {span.where}: {span.text.strip()}"
+        """What the innermost frame of this unit was about, and by which calls of the user's."""
+        lines = (
+            line
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if frame.f_code.co_filename == self.file
+        )
+        about = [self.compiled.line_map[line] for line in lines if line in self.compiled.line_map]
+        if not about:
+            return None
+        place, *callers = reversed(about)
+        first = f"in compiled code for {place.where}: {place.text.strip()}"
+        return "\n  ".join([first, *told_chain(place, [Caller(each) for each in callers])])
 
 
 def load(compiled: Compiled, name: str) -> Loaded:

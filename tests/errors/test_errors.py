@@ -15,12 +15,13 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import errors, nn, ops
 from autodiff_compiler.ir.opdef import OPERATORS
-from tests.errors import refused, refused_objects, refused_too  # noqa: F401
+from tests.errors import refused, refused_called, refused_objects, refused_too  # noqa: F401
 from tests.errors.cases import REFUSED, Refused
 
 MESSAGES = Path(__file__).parent / "messages.txt"
 PROBLEM = re.compile(
-    r"^(refused\w*\.py):(\d+):(\d+): (\w+): (.+)\n    (.*)\n    ( *)(\^+)\n  cure: .+ \[(AD\d+)\]$",
+    r"^(refused\w*\.py):(\d+):(\d+): (\w+): (.+)\n    (.*)\n    ( *)(\^+)\n"
+    r"(?:  (?:called from|\.\.\.) .+\n)*  cure: .+ \[(AD\d+)\]$",
     re.M,
 )
 X = ms.Tensor([1.0, 2.0])
@@ -161,6 +162,42 @@ def test_the_text_of_a_function_cannot_be_found() -> None:
         "  cure: put the function in a file and import it, or register the text it was made from "
         "in linecache.cache under the file name given to compile() [AD104]"
     )
+
+
+def halved(v):
+    if v.sum() < 0:
+        raise ValueError("no halves")
+    return v * 0.5
+
+
+class Halver(nn.Cell):
+    def construct(self, x):
+        y = halved(x)
+        return y + 1.0
+
+
+class Halvers(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.halver = Halver()
+
+    def construct(self, x):
+        for _ in range(3):
+            x = self.halver(x) - 2.0
+        return x
+
+
+@pytest.mark.parametrize("run", [ms.jit(Halvers()), GO()(Halvers())], ids=["jit", "gradient"])
+def test_what_is_raised_in_a_run_tells_the_users_own_calls(run: Any) -> None:
+    with pytest.raises(ValueError, match="no halves") as caught:
+        run(X)
+    (note,) = getattr(caught.value, "__notes__", None) or [str(caught.value.__cause__)]
+    start = halved.__code__.co_firstlineno
+    assert note.splitlines() == [
+        f'in compiled code for test_errors.py:{start + 2}:9: raise ValueError("no halves")',
+        f"  called from test_errors.py:{start + 8}: y = halved(x)",
+        f"  called from test_errors.py:{start + 19}: x = self.halver(x) - 2.0",
+    ]
 
 
 class NoSlope(nn.Cell):
