@@ -16,6 +16,7 @@ from autodiff_compiler.frontend.values import (
     NUMBERS,
     Closure,
     Either,
+    Frame,
     Fresh,
     Heap,
     Maybe,
@@ -26,6 +27,8 @@ from autodiff_compiler.frontend.values import (
     Unreached,
     Unset,
     leaves,
+    mapped,
+    parts_of,
     rebuild,
     same,
     same_skeleton,
@@ -59,17 +62,26 @@ class Merger:
     """Merges two compile-time values leaf by leaf; ``pairs`` are the leaves that differ.
 
     ``holders`` tells of both sides who holds their lists and dicts: two that nobody else holds
-    merge into a new one.
+    merge into a new one. ``made`` are the values that each way made: outside of it they are read as
+    results of the ``if`` only, by whatever remembers them.
     """
 
-    def __init__(self, low: Branches, where: str, holders: tuple[Holders, Holders]):
-        self.low, self.where, self.holders = low, where, holders
+    def __init__(
+        self,
+        low: Branches,
+        where: str,
+        holders: tuple[Holders, Holders],
+        made: tuple[set[Value], set[Value]],
+    ):
+        self.low, self.where, self.holders, self.made = low, where, holders, made
         self.pairs: list[tuple[AnyOperand, AnyOperand, Type, str]] = []
+        #: The frames of texts that came to their end on one way, as functions see them later.
+        self.frames: dict[Frame, Frame] = {}
 
     def merge(self, left: Any, right: Any, name: str) -> Any:
         """The merged value, with ``_Phi`` leaves."""
         if same(left, right):
-            return left
+            return self._carried_out(left)
         if isinstance(left, Poisoned) or isinstance(right, Poisoned):
             return Poisoned()
         if isinstance(left, Unset) or isinstance(right, Unset):
@@ -97,17 +109,37 @@ class Merger:
         if isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind == right.kind:
             return Fresh(left.kind, self.contents(left.kind, left.contents, right.contents, name))
         if _is_called(left) and _is_called(right):
-            sides = self._carried_out(left, 0), self._carried_out(right, 1)
+            sides = self._carried_out(left), self._carried_out(right)
             return Either(self._leaf(True, False, ""), *sides)
         return self._apart(name, self._kind(left), self._kind(right))
 
-    def _carried_out(self, value: Any, place: int) -> Any:
-        """A choice that one way made, whose test must outlive that way."""
-        if not isinstance(value, Either):
-            return value
-        tests = (value.test, False) if place == 0 else (False, value.test)
-        sides = [self._carried_out(side, place) for side in (value.left, value.right)]
-        return Either(self._leaf(tests[0], tests[1], ""), *sides)
+    def _carried_out(self, value: Any) -> Any:
+        """What one way leaves, with a result of the ``if`` for each value in it of that way."""
+        if isinstance(value, Value):
+            inside = value in self.made[0] or value in self.made[1]
+            return self._leaf(value, value, value.name) if inside else value
+        if isinstance(value, Frame):
+            return self._carried_frame(value)
+        return mapped(value, self._carried_out)
+
+    def _carried_frame(self, frame: Frame) -> Frame:
+        """A frame that closures see. One that still has a text to run sees the results anyway."""
+        if frame not in self.frames and self._sees_inside(frame, set()):
+            self.frames[frame] = copy = replace(frame)
+            copy.outer = frame.outer and self._carried_frame(frame.outer)
+            copy.names = {name: self._carried_out(value) for name, value in frame.names.items()}
+        return self.frames.get(frame, frame)
+
+    def _sees_inside(self, value: Any, seen: set[Frame]) -> bool:
+        """Whether a value of one of the ways is anywhere in ``value``."""
+        if isinstance(value, Value):
+            return value in self.made[0] or value in self.made[1]
+        if isinstance(value, Frame):
+            if not value.ended or value in seen:
+                return False
+            seen.add(value)
+            value = (value.outer, *value.names.values())
+        return any(self._sees_inside(part, seen) for part in parts_of(value))
 
     def contents(self, kind: str, left: Any, right: Any, name: str) -> Any:
         """As ``merge`` for the contents of two lists, which may differ in length, or dicts."""
@@ -149,6 +181,9 @@ class Merger:
 
     def _leaf(self, left: Any, right: Any, name: str) -> Any:
         types = leaf_type(left), leaf_type(right)
+        # What the other way made is not there on this one.
+        left = next(self._nothing()) if left in self.made[1] else left
+        right = next(self._nothing()) if right in self.made[0] else right
         type_ = None if None in types else joined_type(*types)  # type: ignore[arg-type]
         if type_ is None:
             return self._apart(name, *map(str, types))
@@ -177,7 +212,7 @@ class Merger:
                 return self._apart(name, *map(self._kind, inner))
             if one is None or other is None:
                 return unset  # a list or dict with a second name: nothing tells whether it is set
-            return Maybe(like, unset, self._leaf(one, other, ""))
+            return Maybe(self._carried_out(like), unset, self._leaf(one, other, ""))
         sides = [rebuild(like, self._nothing()) if s is MISSING else s for s in inner]
         merged = self.merge(sides[0], sides[1], name)
         return merged if isinstance(merged, (Unset, Poisoned)) else Maybe(merged, unset)
@@ -197,21 +232,12 @@ class Merger:
         """``merged`` with the results of the ``if`` in place of its phis."""
         if isinstance(merged, _Phi):
             return results[merged.number]
-        if isinstance(merged, Maybe):
-            flag = self.settle(merged.flag, results)
-            return Maybe(self.settle(merged.value, results), merged.unset, flag)
-        if isinstance(merged, Either):
-            parts = (merged.test, merged.left, merged.right)
-            return Either(*(self.settle(part, results) for part in parts))
-        if isinstance(merged, Fresh):
-            return Fresh(merged.kind, self.settle(merged.contents, results))
-        if isinstance(merged, Perhaps):
-            return Perhaps(self.settle(merged.value, results))
-        if isinstance(merged, tuple):
-            return tuple(self.settle(item, results) for item in merged)
-        if isinstance(merged, dict):
-            return {key: self.settle(item, results) for key, item in merged.items()}
-        return merged
+        return mapped(merged, lambda part: self.settle(part, results))
+
+    def settle_frames(self, results: tuple[Value, ...]) -> None:
+        """As ``settle`` for what functions see of texts that came to their end."""
+        for frame in self.frames.values():
+            frame.names = self.settle(frame.names, results)
 
 
 class Branches(Writes):
@@ -263,7 +289,8 @@ class Branches(Writes):
         (left, left_ops, left_value), (right, right_ops, right_value) = sides
         where = f"the 'if' on line {self.builder.span.line}"
         held = self.holders(left, left_value), self.holders(right, right_value)
-        merger = Merger(self, where, held)
+        made = [{result for op in ops for result in op.results} for _, ops, _ in sides]
+        merger = Merger(self, where, held, (made[0], made[1]))
         outcome = self._merge_outcomes(merger, left_value, right_value)
         names: dict[str, Any] = {}
         heap: dict[Ref, Any] = {}
@@ -279,6 +306,7 @@ class Branches(Writes):
             elif held[ref in right.heap].count[ref]:
                 heap[ref] = merger.made_on_one_way(ref, name)
         results = self._add_if(test, merger, left_ops, right_ops)
+        merger.settle_frames(results)
 
         def settled(merged: Any) -> Any:
             return thawed(merger.settle(merged, results), self.allocate)

@@ -79,7 +79,7 @@ def carried_by(carry: Carried, key: Key, state: State) -> Any:
 def is_constant(value: Any) -> bool:
     """Whether every iteration sets just this."""
     if isinstance(value, Closure):
-        return not value.defaults
+        return not value.defaults and not value.frame.ended
     return isinstance(value, (str, type(None), type, Cell, ModuleType, FunctionType, OpDef))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from types import MethodType
 from typing import Any
 
@@ -24,6 +23,7 @@ from autodiff_compiler.frontend.values import (
     Partial,
     Ref,
     State,
+    mapped,
 )
 
 
@@ -31,26 +31,17 @@ def frozen(value: Any, state: State) -> Any:
     """``value`` with every list and dict in it replaced by its contents."""
     if isinstance(value, Ref):
         return Fresh(value.kind, frozen(state.heap.get(value), state))
-    if isinstance(value, Maybe):
-        return replace(value, value=frozen(value.value, state))
-    return _mapped(value, lambda item: frozen(item, state))
+    if isinstance(value, (Maybe, tuple, dict)):
+        return mapped(value, lambda item: frozen(item, state))
+    return value
 
 
 def thawed(value: Any, allocate: Callable[[str, Any], Ref]) -> Any:
     """``value`` with a new list or dict for each that was frozen."""
     if isinstance(value, Fresh):
         return allocate(value.kind, thawed(value.contents, allocate))
-    if isinstance(value, Maybe):
-        return replace(value, value=thawed(value.value, allocate))
-    return _mapped(value, lambda item: thawed(item, allocate))
-
-
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(value, tuple):
-        items = [change(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, dict):
-        return {key: change(item) for key, item in value.items()}
+    if isinstance(value, (Maybe, tuple, dict)):
+        return mapped(value, lambda item: thawed(item, allocate))
     return value
 
 

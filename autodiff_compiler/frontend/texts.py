@@ -183,7 +183,7 @@ class Texts(Wording):
             with self.under(self.handlers):
                 yield
         finally:
-            frame.names = self.state.names  # closures that outlive the call see them
+            frame.names, frame.ended = self.state.names, True  # closures may outlive the call
             self.frame, self.state.names = self.waiting.pop(), waiting.names
 
     def write_back(self, made: Outlined, news: Sequence[Value]) -> None:

@@ -7,8 +7,9 @@ is copied at every branch, so that mutation and aliasing keep Python's meaning.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, Problem
@@ -95,7 +96,7 @@ class Frame:
     """One text being lowered: its source, the function it is, and the frame around an inner one;
     the variables of a frame that waits for a call to end, and how many branches and loops were
     open when it began to; its tree; the variables that a loop being rolled may have set when its
-    body begins; and its handlers, by their ways."""
+    body begins; its handlers, by their ways; and whether its text has come to its end."""
 
     source: Any
     function: Any
@@ -105,6 +106,7 @@ class Frame:
     depth: int = 0
     awaited: frozenset[str] = frozenset()
     handlers: dict[Any, Any] = field(default_factory=dict)
+    ended: bool = False
 
     @property
     def text(self) -> Any:
@@ -183,11 +185,13 @@ class RuleText:
     lower: Callable[[Any, Sequence[Any]], Any]
 
 
+@dataclass(frozen=True, eq=False)
 class Iteration:
     """``enumerate``, ``zip`` or ``reversed`` before anyone iterates."""
 
-    def __init__(self, kind: str, sources: Sequence[Any], start: Any = 0):
-        self.kind, self.sources, self.start = kind, tuple(sources), start
+    kind: str
+    sources: tuple[Any, ...]
+    start: Any = 0
 
 
 @dataclass(frozen=True)
@@ -205,6 +209,41 @@ class RunTimeRange:
     start: AnyOperand
     stop: AnyOperand
     step: AnyOperand
+
+
+#: What else holds compile-time values, beside tuples and dicts.
+HOLDING = (
+    BoundToValue, Checkpointed, Closure, Either, Fresh, InPlace, Iteration, Maybe, Partial, Perhaps,
+    RunTimeRange,
+)  # fmt: skip
+
+
+def parts_of(value: Any) -> list[Any]:
+    """What a compile-time value consists of, one level deep."""
+    found: list[Any] = []
+
+    def look(part: Any) -> Any:
+        found.append(part)
+        return part
+
+    mapped(value, look)
+    return found
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """``value`` with each of its parts changed, one level deep; itself if none of them is."""
+    if isinstance(value, tuple):
+        items = tuple(map(change, value))
+        if all(map(operator.is_, items, value)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else items
+    if isinstance(value, dict):
+        entries = {key: change(item) for key, item in value.items()}
+        return entries if any(entries[key] is not value[key] for key in entries) else value
+    if isinstance(value, HOLDING):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return replace(value, **new) if (new := mapped(parts, change)) is not parts else value
+    return value
 
 
 class PoisonTouched(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,7 +67,7 @@ def smaller(
 
 def kind(error: Exception) -> tuple[str, str]:
     """What two errors have in common that say the same."""
-    return type(error).__name__, " ".join(str(error).split()[:2])
+    return type(error).__name__, re.sub(r"\d+", "_", " ".join(str(error).split()[:2]))
 
 
 class Late(BaseException):

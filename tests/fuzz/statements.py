@@ -66,9 +66,10 @@ class Statements(Expressions):
         self.scope |= {target: "v", test: "b"}
 
     def put_match(self, indent: int) -> None:
+        """What a pattern names, it binds also where the test after it fails: a name of its own."""
         target = self.target("v")
         self.put(indent, f"match {self.int()}:")
-        cases = ["0", "1 | 3", f"q if q > 1 and {self.test()}", "_"]
+        cases = ["0", "1 | 3", f"c if c > 1 and {self.test()}", "_"]
         for pattern in cases:
             self.put(indent + 1, f"case {pattern}:")
             self.put(indent + 2, f"{target} = {self.stored()}")
