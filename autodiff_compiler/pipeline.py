@@ -25,11 +25,12 @@ from autodiff_compiler.emit.wrap import filled, wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.digest import digest
+from autodiff_compiler.ir.memory import Place
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import GENERATOR, Type, carries_cotangent, size_of
+from autodiff_compiler.ir.types import GENERATOR, carries_cotangent
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.in_place import in_place
@@ -37,7 +38,7 @@ from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results
 from autodiff_compiler.passes.parts import parts
-from autodiff_compiler.passes.reuse import Reused, fitting, reuse
+from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.passes.tiles import tiles
@@ -119,7 +120,6 @@ def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
 def _printed(lowered: Lowered, request: Request) -> Printed:
     stages = _stages(lowered, request)
     emitted = emit(stages, request)
-    work, lent = _work(stages.reused)
     return Printed(
         source=emitted.source,
         forward=stages.finished[0].name,
@@ -127,8 +127,8 @@ def _printed(lowered: Lowered, request: Request) -> Printed:
         output=type_of(stages.primal.returns[0]),
         unconnected=_unconnected(stages, request) if request.connections else (),
         line_map=emitted.line_map,
-        work=tuple(work),
-        lent=tuple(lent),
+        work=stages.reused[-1].blocks,
+        lent=tuple(each.work for each in stages.reused),
     )
 
 
@@ -212,8 +212,8 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         _verify(half, "lowered: own")
     finished = named_apart(finished)
     reused = _reused(finished) if request.opt_level else [Reused(half) for half in finished]
-    for each in reused:
-        _verify(each.function, "lowered: reuse")
+    for each, before in zip(reused, [(), *(each.kept for each in reused)]):
+        _verify(each.function, "lowered: reuse", before)
     return Stages(lowered, primal, halves, tuple(finished), wrt, tuple(reused))
 
 
@@ -227,28 +227,11 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
             done[function] = reuse(tiles(parts(inner)), lends=False).function
         return done[function]
 
-    whole = (replace(root, body=map_functions(root.body, called)) for root in roots)
-    return [reuse(tiles(parts(root))) for root in whole]
-
-
-def _work(reused: Sequence[Reused]) -> tuple[list[int], list[tuple[tuple[int, Type], ...]]]:
-    """The bytes of each block to lend, and the arrays that each half is lent, with their blocks:
-    backward works in what forward worked in, where no residual is kept there."""
-    blocks: list[int] = []
-    lent = []
-    kept: frozenset[int] = frozenset()
-    for half in reused:
-        sizes: dict[int, int] = {}
-        for own, type_ in half.work:
-            sizes[own] = max(sizes.get(own, 0), size_of(type_))
-        free = sorted(set(range(len(blocks))) - kept)
-        chosen = {
-            own: fitting(blocks, free, size)
-            for own, size in sorted(sizes.items(), key=lambda item: -item[1])
-        }
-        lent.append(tuple((chosen[own], type_) for own, type_ in half.work))
-        kept |= {chosen[own] for own in half.kept}
-    return blocks, lent
+    found: list[Reused] = []
+    for root in roots:
+        whole = replace(root, body=map_functions(root.body, called))
+        found.append(reuse(tiles(parts(whole)), forward=found[-1] if found else None))
+    return found
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:
@@ -385,6 +368,6 @@ def stage_text(
     return "\n".join(print_functions(function).rstrip("\n") + "\n" for function in chosen)
 
 
-def _verify(function: Function, stage: str) -> None:
+def _verify(function: Function, stage: str, kept: Sequence[Place] = ()) -> None:
     if VERIFY:
-        verify(function, stage)
+        verify(function, stage, kept)

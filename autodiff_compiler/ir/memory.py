@@ -7,12 +7,16 @@ operand does, a container where any of its parts do, the result of a call anywhe
 
 ``check_writes`` is the proof: it walks the program as it runs, and no value is read after the
 memory it may lie in was given to another result. It does not ask how the writes were chosen.
+Forward and backward work in the same lent blocks: ``places`` tells in which of them each residual
+lies, and backward is held to that. An array that is written tile by tile spoils one of its size
+tile by tile, so that a loop may read there what it has not yet come to.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
@@ -39,19 +43,28 @@ def changes_array(op: Op) -> bool:
     return bool(op.attrs.get("in_place")) and isinstance(type_of(op.operands[0]), ArrayType)
 
 
-def cells(body: Region) -> dict[Value, Cells]:
-    """The cells in which each value defined in ``body``, or around it, may lie."""
+@dataclass(frozen=True)
+class Place:
+    """In which lent blocks a residual may lie; ``whole`` if it is an array as it was made there."""
+
+    blocks: frozenset[int]
+    whole: bool
+
+
+def cells(body: Region, known: Mapping[Value, Cells] | None = None) -> dict[Value, Cells]:
+    """The cells in which each value defined in ``body``, or around it, may lie; ``known`` are those
+    of some results."""
     found: dict[Value, Cells] = {}
     size = -1
     while size != sum(map(len, found.values())):  # loops carry memory round: until nothing is new
         size = sum(map(len, found.values()))
-        _Cells(found).region(body, [])
+        _Cells(found, known or {}).region(body, [])
     return found
 
 
 class _Cells:
-    def __init__(self, found: dict[Value, Cells]):
-        self.found = found
+    def __init__(self, found: dict[Value, Cells], known: Mapping[Value, Cells]):
+        self.found, self.known = found, known
 
     def of(self, operand: AnyOperand) -> Cells:
         return self.found.get(operand, NONE) if isinstance(operand, Value) else NONE
@@ -104,7 +117,8 @@ class _Cells:
         shared = self.all(shares(op))
         owns = writes_to(op) is None and not op.opdef.views
         for result in op.results:
-            self.add(result, shared | {result} if owns else shared)
+            lies = shared | {result} if owns else shared
+            self.add(result, self.known.get(result, lies))
 
 
 def shares(op: Op) -> list[AnyOperand]:
@@ -121,10 +135,34 @@ def shares(op: Op) -> list[AnyOperand]:
     return [] if computes or op.name == "lent" else list(op.operands)
 
 
-def check_writes(function: Function, demand: Callable[[bool, str], None]) -> None:
-    """Demands that every write into memory finds it owned, dead, and not returned to a user."""
+def check_writes(
+    function: Function, demand: Callable[[bool, str], None], kept: Sequence[Place] = ()
+) -> None:
+    """Demands that every write into memory finds it owned, dead, and not returned to a user.
+    ``kept`` are the places of what the residuals of a backward half hold."""
     if any(writes_to(op) is not None for op in function.body.walk()):
-        _Writes(function, demand).check()
+        _Writes(function, demand, kept).check()
+
+
+def places(forward: Function) -> tuple[Place, ...]:
+    """Where in lent memory each residual of a forward half lies."""
+    packed = [op for op in forward.body.ops if forward.residuals in op.results]
+    if not packed or packed[0].name != "make_tuple":
+        return ()
+    found = _Writes(forward)
+    found.check()
+    return tuple(found.place(operand) for operand in packed[0].operands)
+
+
+def whole_arrays(function: Function, kept: Sequence[Place] = ()) -> set[Value]:
+    """The values that are arrays as an operation made them, and no views."""
+    found = _Writes(function, kept=kept)
+    found.check()
+    return found.whole
+
+
+def _tolerate(_: bool, __: str) -> None:
+    """Demands nothing."""
 
 
 class _Writes:
@@ -132,8 +170,13 @@ class _Writes:
     branches of an ``if``. ``where`` are the pieces that a value may lie in now, ``stale`` the
     values that lie where another result was put since."""
 
-    def __init__(self, function: Function, demand: Callable[[bool, str], None]):
-        self.function, self.demand = function, demand
+    def __init__(
+        self,
+        function: Function,
+        demand: Callable[[bool, str], None] = _tolerate,
+        kept: Sequence[Place] = (),
+    ):
+        self.function, self.demand, self.kept = function, demand, kept
         self.pieces = itertools.count()
         self.where: dict[Value, frozenset[int]] = {}
         self.stale: set[Value] = set()
@@ -141,17 +184,34 @@ class _Writes:
         self.whole: set[Value] = set()
         #: The piece of each block that is lent: arrays of one block are in one another's way.
         self.lent: dict[int, frozenset[int]] = {}
+        #: And the piece that what forward kept there lies in: spoilt by a write to the block.
+        self.held: dict[int, frozenset[int]] = {}
+        #: How far a loop goes at a time, by its index; the start of what is a tile; where an array
+        #: is overwritten tile by tile, at which start; and if its tile there is already.
+        self.steps: dict[Value, int] = {}
+        self.tile_of: dict[Value, Value] = {}
+        self.partly: dict[Value, Value] = {}
+        self.spent: set[Value] = set()
 
     def check(self) -> None:
         body = self.function.body
         for param in body.params:
             self.define(param, self.new())
         self.foreign = self.all(body.params)
+        if self.kept:
+            for block in frozenset().union(*(place.blocks for place in self.kept)):
+                self.lent[block], self.held[block] = self.new(), self.new()
+            self.where[body.params[0]] |= frozenset().union(*self.held.values())
         self.region(body)
         for value in body.yields:
             if isinstance(value, Value) and value is not self.function.residuals:
                 kept = self.where[value] & frozenset().union(*self.lent.values())
                 self.demand(not kept, f"{value} is returned in memory that is only lent")
+
+    def place(self, residual: AnyOperand) -> Place:
+        pieces = self.all([residual])
+        blocks = frozenset(block for block, lies in self.lent.items() if lies & pieces)
+        return Place(blocks, residual in self.whole)
 
     def new(self) -> frozenset[int]:
         return frozenset([next(self.pieces)])
@@ -163,6 +223,9 @@ class _Writes:
     def define(self, value: Value, pieces: frozenset[int], whole: bool = False) -> None:
         self.where[value] = pieces
         self.stale.discard(value)
+        self.partly.pop(value, None)
+        self.tile_of.pop(value, None)
+        self.spent.discard(value)
         (self.whole.add if whole else self.whole.discard)(value)
 
     def are_whole(self, operands: Iterable[AnyOperand]) -> bool:
@@ -184,20 +247,38 @@ class _Writes:
         target = writes_to(op)
         # What is written to, or was in part, is not read by that.
         writes = op.name in ("into", "filled")
-        self.read(op.operands[:-1] if writes else op.operands)
+        start = self.start(op)
+        if start is not None and isinstance(op.operands[0], Value):
+            self.read_tile(op.operands[0], start)
+        else:
+            self.read(op.operands[:-1] if writes else op.operands)
         pieces = self.all(shares(op))
-        if target is not None:
+        if target is not None and (len(op.operands) > 1 or changes_array(op)):
             self.write(op, target)
         for result in op.results:
             own = target is None and not op.opdef.views
             if changes_array(op) or op.name == "filled":
                 whole = self.are_whole(op.operands[-1:] if target is None else [target])
             else:
-                whole = op.name == "into" or own and not pieces and "callee" not in op.attrs
+                whole = target in self.whole if target is not None else own and not pieces
+                whole = whole and "callee" not in op.attrs
             self.define(result, pieces | self.new() if own else pieces, whole)
         if op.name == "lent":
             pieces = self.lent.setdefault(op.attrs["block"], self.where[op.result])
             self.define(op.result, pieces, True)
+        elif op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
+            place = self.kept[op.attrs["key"]]
+            held = (self.held[block] for block in place.blocks)
+            self.define(op.result, self.foreign.union(*held), place.whole)
+        elif start is not None:
+            self.tile_of[op.result] = start
+
+    def start(self, op: Op) -> Value | None:
+        """Where the tile begins that ``op`` takes, if no two iterations take the same rows."""
+        if op.name != "part" or not isinstance(op.operands[1], Value):
+            return None
+        fits = op.attrs["rows"] <= self.steps.get(op.operands[1], 0)
+        return op.operands[1] if fits else None
 
     def branches(self, op: Op) -> None:
         """One of them runs, after which what any of them spoils is spoilt."""
@@ -232,11 +313,15 @@ class _Writes:
         for result, pieces, is_whole in zip(loop.carried, ever, whole):
             self.define(result, pieces, is_whole)
         self.define(loop.count, frozenset())
+        self.stale.update(value for value, at in self.partly.items() if at is loop.index)
 
     def enter(self, loop: Loop) -> None:
         for lead in (loop.position, loop.index):
             if lead is not None:
                 self.define(lead, frozenset())
+        if loop.index is not None and isinstance(loop.bounds[2], int):
+            self.steps[loop.index] = loop.bounds[2]
+            self.spent = {value for value in self.spent if self.partly[value] is not loop.index}
         for param, source in zip(loop.read_params, loop.reads):
             self.read([source])
             self.define(param, self.all([source]))
@@ -244,8 +329,13 @@ class _Writes:
     def read(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
             if isinstance(operand, Value):
-                fresh = operand not in self.stale
+                fresh = operand not in self.stale and operand not in self.partly
                 self.demand(fresh, f"{operand} is read after it was overwritten")
+
+    def read_tile(self, array: Value, start: Value) -> None:
+        fresh = self.partly.get(array, start) is start
+        fresh = fresh and array not in self.stale and array not in self.spent
+        self.demand(fresh, f"a tile of {array} is read after it was overwritten")
 
     def write(self, op: Op, target: Value) -> None:
         pieces = self.where[target]
@@ -256,4 +346,23 @@ class _Writes:
         if changes_array(op):
             self.demand(target in self.whole, f"{target}, which is written to, may be a view")
         self.demand(target.type == op.result.type, f"{op.result} does not fit over {target}")
-        self.stale.update(value for value, lies in self.where.items() if lies & pieces)
+        start = self.tile_of.get(target)
+        held = (self.held[block] for block, lies in self.lent.items()
+                if block in self.held and lies & pieces)  # fmt: skip
+        pieces = pieces.union(*held)
+        for value, lies in self.where.items():
+            if lies & pieces:
+                # Arrays of one size that begin at one place: their tiles do so, too.
+                fits = start is not None and value in self.whole and _is_tile(op, value)
+                if start is not None and fits and self.partly.setdefault(value, start) is start:
+                    self.spent.add(value)
+                else:
+                    self.stale.add(value)
+
+
+def _is_tile(op: Op, array: Value) -> bool:
+    """Whether the rows that ``op`` makes are like those of ``array``."""
+    one, other = op.result.type, array.type
+    if not isinstance(one, ArrayType) or not isinstance(other, ArrayType):
+        return False
+    return one.dtype == other.dtype and (one.shape or ())[1:] == (other.shape or ())[1:]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from autodiff_compiler.errors import CompilerBug, DTypeError
 from autodiff_compiler.ir.build import read_type
-from autodiff_compiler.ir.memory import check_writes
+from autodiff_compiler.ir.memory import Place, check_writes
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, batched, join
 from autodiff_compiler.span import NOWHERE
@@ -37,14 +37,16 @@ STAGES = {
 }
 
 
-def verify(function: Function, stage: str) -> None:
+def verify(function: Function, stage: str, kept: Sequence[Place] = ()) -> None:
     """Raises CompilerBug where ``function``, or one that it calls, breaks a law.
 
     ``stage`` is a name in ``STAGES``; what follows a colon (``"typed: dce"``) is only told.
+    ``kept`` are the places in lent memory of what the residuals of a backward half hold.
     """
     rules = STAGES[stage.partition(":")[0]]
-    for each in (*function.callees(), function):
+    for each in function.callees():
         _Verifier(each, stage, rules).check()
+    _Verifier(function, stage, rules).check(kept)
 
 
 class _Verifier:
@@ -54,9 +56,9 @@ class _Verifier:
         self.defined: set[Value] = set()
         self.visible: set[Value] = set()
 
-    def check(self) -> None:
+    def check(self, kept: Sequence[Place] = ()) -> None:
         self.region(self.function.body)
-        check_writes(self.function, self.demand)
+        check_writes(self.function, self.demand, kept)
 
     def demand(self, holds: bool, law: str) -> None:
         if not holds:

@@ -4,7 +4,9 @@ New memory costs more than arithmetic: the machine hands it out page by page, ea
 a large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into
 the memory of any array that is dead, else into one of the work arrays that a caller may lend
 (``work``, which is None for each where nobody lends any). What a caller receives is never in lent
-memory, except for residuals, which live until backward has run. The law is ``ir/memory.py``'s.
+memory, except for residuals, which live until backward has run; it works where those were that it
+reads no more. A loop over tiles puts what it makes where it takes tiles for the last time. The law
+is ``ir/memory.py``'s.
 
 This is the last pass: nothing is differentiated after it. It looks at results of known size, from
 ``LARGE`` bytes on, and from ``MEDIUM`` where an operand has a variable of its own: those are kept
@@ -36,19 +38,20 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.ir.memory import Cells, cells
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.memory import Cells, Place, cells, places, whole_arrays
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
-from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, TupleType, Type, size_of
+from autodiff_compiler.ir.types import FLOAT, INT, NONE, ArrayType, TupleType, Type, size_of
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import into, lent
 from autodiff_compiler.passes.sweep import with_body
+from autodiff_compiler.passes.tiles import arrays_taken
 from autodiff_compiler.passes.ufuncs import Earlier, Operand, Step, calls_of
 from autodiff_compiler.span import NOWHERE
 
@@ -63,33 +66,46 @@ WEAK: dict[Type, type] = {INT: int, FLOAT: float}
 
 @dataclass(frozen=True)
 class Reused:
-    """``work`` are the arrays to lend, each with the block of memory that it begins; ``kept`` the
-    blocks that hold residuals at the end."""
+    """``work`` are the arrays to lend, each with the block of memory that it begins; ``blocks`` the
+    bytes of all blocks so far; ``kept`` says in which of them the residuals lie."""
 
     function: Function
     work: tuple[tuple[int, Type], ...] = ()
-    kept: frozenset[int] = frozenset()
+    blocks: tuple[int, ...] = ()
+    kept: tuple[Place, ...] = ()
 
 
-def reuse(function: Function, lends: bool = True) -> Reused:
-    """``function`` with large results in memory that is there; a called one is lent nothing."""
-    body = function.body
+def reuse(function: Function, lends: bool = True, forward: Reused | None = None) -> Reused:
+    """``function`` with large results in memory that is there; a called one is lent nothing, a
+    backward half the blocks of its ``forward``."""
+    body, before = function.body, forward or Reused(function)
     least = min(LARGE, MEDIUM)
     if not any(size_of(value.type) >= least for op in body.walk() for value in op.results):
-        return Reused(function)
-    memory = _Memory(cells(body), lends)
+        return Reused(function, blocks=before.blocks)
+    held = {block: Value(NONE, "kept") for place in before.kept for block in place.blocks}
+    lying = {
+        op.result: frozenset(held[block] for block in before.kept[op.attrs["key"]].blocks)
+        for op in body.ops if held and op.name == "item" and op.operands[0] is body.params[0]
+    }  # fmt: skip
+    lying = {value: lies for value, lies in lying.items() if lies}
+    memory = _Memory(cells(body, lying), whole_arrays(function, before.kept), lends)
+    memory.begin(before.blocks, held)
     kept = [function.residuals] if lends and isinstance(function.residuals, Value) else []
     plan = _Plan(memory, body, kept)
+    for cell in held.values():
+        if cell not in plan.escaping:
+            plan.ends_at(plan.last.get(cell, -1), cell)
     body = plan.rewritten()
     work = tuple((block, type_) for block, type_ in memory.buffers)
     if body is function.body:
-        return Reused(function)
+        return Reused(function, blocks=before.blocks)
     if work:
         given = Value(TupleType(tuple(type_ for _, type_ in work)), "work")
         opened = [Op(lent, (given,), {"key": key, "block": block}, (value,), NOWHERE, "primal")
                   for key, ((block, _), value) in enumerate(memory.buffers.items())]  # fmt: skip
         body = Region((*body.params, given), (*opened, *body.ops), body.yields)
-    return Reused(with_body(function, body), work, frozenset(memory.slots.values()))
+    function = with_body(function, body)
+    return Reused(function, work, tuple(memory.blocks), places(function) if kept else ())
 
 
 @dataclass(frozen=True)
@@ -105,8 +121,8 @@ class _Piece:
 class _Memory:
     """What is known of memory wherever control is: the lent arrays, and what is in them."""
 
-    def __init__(self, lies: Mapping[Value, Cells], lends: bool):
-        self.lies, self.lends = lies, lends
+    def __init__(self, lies: Mapping[Value, Cells], whole: Set[Value], lends: bool):
+        self.lies, self.whole, self.lends = lies, whole, lends
         #: The lent arrays, by the block that they begin and their type; and the blocks' bytes.
         self.buffers: dict[tuple[int, Type], Value] = {}
         self.blocks: list[int] = []
@@ -114,6 +130,11 @@ class _Memory:
         #: The block that a cell is in, and the value of each type that was put there last.
         self.slots: dict[Value, int] = {}
         self.holders: dict[tuple[int, Type], Value] = {}
+
+    def begin(self, blocks: Sequence[int], held: Mapping[int, Value]) -> None:
+        """There are these blocks, and what is ``held`` in some."""
+        self.blocks, self.slots = list(blocks), {cell: block for block, cell in held.items()}
+        self.free = [block for block in range(len(blocks)) if block not in held]
 
     def cells(self, value: AnyOperand) -> Cells:
         return self.lies.get(value, frozenset()) if isinstance(value, Value) else frozenset()
@@ -123,7 +144,10 @@ class _Memory:
 
     def take(self, result: Value) -> Value:
         """A lent array for ``result``, in a block that is free or in one more."""
-        block = fitting(self.blocks, self.free, size_of(result.type))
+        return self.put(result, fitting(self.blocks, self.free, size_of(result.type)))
+
+    def put(self, result: Value, block: int) -> Value:
+        """The array of a block that ``result`` goes into."""
         place = block, result.type
         buffer = self.buffers.setdefault(place, Value(result.type, "buffer"))
         target = self.holders.get(place, buffer)
@@ -197,6 +221,10 @@ class _Plan:
             return self.region
         return Region(self.region.params, tuple(ops), self.region.yields)
 
+    def ends_at(self, place: int, cell: Value) -> None:
+        """Notes that ``cell`` is read at ``place`` for the last time."""
+        heapq.heappush(self.ends, (place, next(self.count), cell))
+
     def release(self, place: int) -> None:
         """Frees the lent arrays of what was made here and is not read from ``place`` on."""
         while self.ends and self.ends[0][0] < place:
@@ -226,14 +254,15 @@ class _Plan:
             later = {v for after in pieces[number + 1 :] for v in after.arguments}
             user = None if large else op
             target = self.in_place(piece, place, later, escapes, user)
+            if op.name == "empty":
+                target = self.in_tiles(op.result, place, escapes)
             if target is None and lends and not escapes:
                 target = self.memory.take(piece.result)
             if target is None:
                 return (op,)
             if piece.result is not op.result:
                 self.last[piece.result] = place  # a temporary
-            end = self.last.get(piece.result, place)
-            heapq.heappush(self.ends, (end, next(self.count), piece.result))
+            self.ends_at(self.last.get(piece.result, place), piece.result)
             if op.name == "empty" and target not in self.memory.buffers.values():
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
             targets.append(target)
@@ -253,6 +282,26 @@ class _Plan:
             return True
         apart = (maker.span.file, maker.span.line) != (user.span.file, user.span.line)
         return apart or maker in self.settled
+
+    def in_tiles(self, made: Value, place: int, escapes: bool) -> Value | None:
+        """Memory for what a loop fills: of an array of which it takes the same tiles, and nobody
+        anything later."""
+        after = enumerate(self.region.ops[place + 1 :], place + 1)
+        found = next(((at, op) for at, op in after if made in op.operands), None)
+        if found is None or found[1].name != "for" or escapes:
+            return None
+        at, loop = found[0], Loop(found[1])
+        for array in arrays_taken(loop, loop.inits.index(made), self.memory.lies):
+            (cell, *others) = self.memory.cells(array)
+            fits = array.type == made.type and array in self.memory.whole and not others
+            if not fits or self.last.get(cell) != at or cell in self.escaping:
+                continue
+            block = self.memory.slots.pop(cell, None)
+            if block is not None:
+                return self.memory.put(made, block)
+            if cell is array and cell in self.made:
+                return array
+        return None
 
     def in_place(
         self, piece: _Piece, place: int, later: set[Any], escapes: bool, user: Op | None

@@ -40,11 +40,11 @@ carry (%b.1: f32[1000000] = %b_whole, %s.1: f32[] = %filled) {
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import writes_to
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.memory import NONE, Cells, writes_to
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
 from autodiff_compiler.operators.elementwise import add
@@ -221,6 +221,25 @@ class _Loop:
             return self.builder.make(into, (*given, target), {"text": calls[0].text})
         made = self.builder.make(op.opdef, operands, op.attrs)
         return self.builder.make(into, (made, target), {"text": "np.maximum({0}, {0}, out={1})"})
+
+
+def arrays_taken(loop: Loop, carry: int, lies: Mapping[Value, Cells]) -> list[Value]:
+    """The arrays of which ``loop`` takes the very tile that it fills of an array it carries, and
+    that before, and nothing else of the memory that they are in."""
+    ops, param = loop.body.ops, loop.carry_params[carry]
+    tiles = {op.result: op for op in ops if op.name == "part"}
+    own = next((op for op in tiles.values() if op.operands[0] is param), None)
+    if own is None or own.operands[1] is not loop.index:
+        return []
+    filled_at = next(at for at, op in enumerate(ops) if own.result in op.operands)
+    same = {op for op in tiles.values() if op.operands[1] is loop.index and op.attrs == own.attrs}
+    spared = {value for op in ops if op not in same for value in uses_of(op)} - {*tiles}
+    spared.update(value for op in ops[filled_at + 1 :] for value in uses_of(op))
+    spared.update(value for value in loop.op.operands if isinstance(value, Value))
+    cells = NONE.union(*(lies.get(value, NONE) for value in spared))
+    arrays = (op.operands[0] for op in tiles.values() if op in same)
+    return [array for array in arrays if isinstance(array, Value) and array is not param
+            and lies.get(array, NONE) and lies[array].isdisjoint(cells)]  # fmt: skip
 
 
 def _is_fixed(op: Op) -> bool:

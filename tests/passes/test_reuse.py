@@ -4,6 +4,8 @@ that lent arrays are in one call at a time and in nobody's hands."""
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.api import RUNTIME
 from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.ir.memory import Place
 from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.passes import reuse
@@ -98,6 +101,72 @@ def test_the_verifier_notices(lines, law):
     text = function(f"%x: {BIG}, %work: ({BIG},)", BIG, *lines).replace("{B}", BIG)
     with pytest.raises(CompilerBug, match=law):
         verify(parse_function(text.replace("{{", "{").replace("}}", "}")), "lowered")
+
+
+TILES = (
+    "%a: {B} = sin %x", "%e: {B} = into %a {{text='{{0}}'}}",
+    "%y: {B}, %n: int = for %p, %i in (0, 20000, {step}) carry (%c: {B} = %e) {{",
+    "%old: f32[5000] = part %a, %i {{rows=5000}}", "%new: f32[5000] = part %c, %i {{rows=5000}}",
+    "%v: f32[5000] = into %old, %new {{text='np.exp({{0}}, out={{1}})'}}",
+    "%d: {B} = filled %v, %c", "{late}", "yield carry %d", "}}", "{after}", "return {back}",
+)  # fmt: skip
+
+
+def in_tiles(step: int = 5000, late: str = "", after: str = "", back: str = "%y") -> str:
+    lines = [line.format(B=BIG, step=step, late=late, after=after, back=back) for line in TILES]
+    return function(f"%x: {BIG}", BIG, *filter(None, lines))
+
+
+def test_a_loop_over_tiles_writes_where_it_has_read() -> None:
+    verify(parse_function(in_tiles()), "lowered")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"step": 2500},
+        {"late": "%u: f32[5000] = exp %old"},
+        {"late": "%u: f32[5000] = part %a, %i {rows=5000}"},
+        {"late": f"%u: {BIG} = exp %a"},
+        {"after": f"%u: {BIG} = exp %a"},
+        {"back": "%a"},
+    ],
+    ids=["overlapping", "its tile", "its tile again", "all of it", "afterwards", "returned"],
+)
+def test_the_verifier_notices_what_tiles_spoil(wrong: dict[str, Any]) -> None:
+    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+        verify(parse_function(in_tiles(**wrong)), "lowered")
+
+
+def halves() -> tuple[reuse.Reused, reuse.Reused]:
+    """A forward half that keeps ``sin(x)``, and a backward half that reads it first."""
+    forward = parse_function(function(
+        f"%x: {BIG}", f"({BIG},)", f"%u: {BIG} = sin %x", f"%r: ({BIG},) = make_tuple %u",
+        "return %r"))  # fmt: skip
+    backward = parse_function(function(
+        f"%r: ({BIG},)", BIG, f"%u: {BIG} = item %r {{key=0}}", f"%v: {BIG} = exp %u",
+        f"%w: {BIG} = sin %v", f"%y: {BIG} = mul %w, %v", "return %y"))  # fmt: skip
+    first = reuse.reuse(replace(forward, role="forward"))
+    return first, reuse.reuse(backward, forward=first)
+
+
+def test_backward_works_where_residuals_were() -> None:
+    forward, backward = halves()
+    assert forward.kept == (Place(frozenset([0]), True),)
+    # exp(u) has a block of its own, as u is being read; after that u is dead.
+    assert forward.blocks == (80000,) and backward.blocks == (80000, 80000)
+    assert [block for block, _ in backward.work] == [1, 0]
+    verify(backward.function, "lowered", forward.kept)
+
+
+def test_the_verifier_notices_a_residual_that_is_spoilt() -> None:
+    forward, backward = halves()
+    text = print_function(backward.function)
+    late = text.replace("into %v, %buffer.1", "into %u, %buffer.1")
+    late = late.replace("mul %w, %v", "mul %w, %u")
+    with pytest.raises(CompilerBug, match="%u.* read after it was overwritten"):
+        verify(parse_function(late), "lowered", forward.kept)
+    verify(parse_function(late), "lowered", [Place(frozenset([2]), True)])
 
 
 def test_an_early_stage_holds_no_write():
