@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.rewrite import map_functions
@@ -19,18 +20,23 @@ from autodiff_compiler.ir.text import print_functions
 
 def named_apart(roots: Sequence[Function]) -> list[Function]:
     """The functions with names that are theirs alone; functions of equal text become one."""
-    taken: dict[str, str] = {}
+    taken: dict[str, Function] = {}
     done: dict[int, Function] = {}
+
+    @cache
+    def text(function: Function) -> str:
+        return print_functions(replace(function, name="f"))
 
     def renamed(function: Function) -> Function:
         if id(function) not in done:
-            body = map_functions(function.body, renamed)
-            text = print_functions(replace(function, name="f", body=body))
+            apart = replace(function, body=map_functions(function.body, renamed))
             name, number = function.name, 1
-            while taken.setdefault(name, text) != text:
+            while (other := taken.setdefault(name, apart)) is not apart:
+                if text(other) == text(apart):
+                    break
                 number += 1
                 name = f"{function.name}_{number}"
-            done[id(function)] = replace(function, name=name, body=body)
+            done[id(function)] = replace(apart, name=name)
         return done[id(function)]
 
     return [renamed(root) for root in roots]

@@ -39,6 +39,7 @@ from autodiff_compiler.ir.memory import writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
+from autodiff_compiler.trees import nodes_in
 
 DEEPEST = 3
 WIDEST = 72
@@ -64,7 +65,7 @@ class Waiting:
     def is_inert(self) -> bool:
         """Whether it computes nothing, so that its place does not matter."""
         return self.op.name in DISPLAYS and all(
-            isinstance(node, INERT) for node in ast.walk(self.tree)
+            isinstance(node, INERT) for node in nodes_in(self.tree)
         )
 
     def statement(self, target: Value) -> Statement:

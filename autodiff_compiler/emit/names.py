@@ -26,6 +26,7 @@ from autodiff_compiler.emit.statements import (
     walk,
 )
 from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.trees import nodes_in
 
 #: The order in which assignments are made to vanish.
 KINDS = ("yield", "init", "branch")
@@ -107,7 +108,7 @@ def choose(
     reserved: Iterable[str],
 ) -> dict[Value, str]:
     """The name of every value: parameters first, then the user's names, then made-up ones."""
-    taken = {"_", *reserved, *texts(block)}
+    taken = {"_", *reserved}
     order = _ordered(function, block, variables)
     names: dict[Variable, str] = {}
     lead = {variables[param] for param in function.params}
@@ -179,20 +180,22 @@ def texts(block: Block) -> set[str]:
 
 
 def _texts(tree: ast.AST) -> set[str]:
-    nodes = list(ast.walk(tree))
+    nodes = list(nodes_in(tree))
     found = {n.id for n in nodes if isinstance(n, ast.Name) and not is_value(n)}
     for node in nodes:
         if isinstance(node, COMPREHENSIONS) and not _inner_values(node):
             for generator in node.generators:
-                found -= {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+                found -= {n.id for n in nodes_in(generator.target) if isinstance(n, ast.Name)}
     return found
 
 
 def _inner_values(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
     """Whether a value is read anywhere but in the iterable that is computed outside."""
-    first = {id(inner) for inner in ast.walk(node.generators[0].iter)}
-    return any(isinstance(n, ast.Name) and is_value(n) and id(n) not in first
-               for n in ast.walk(node))  # fmt: skip
+    return _count_values(node) > _count_values(node.generators[0].iter)
+
+
+def _count_values(tree: ast.AST) -> int:
+    return sum(isinstance(node, ast.Name) and is_value(node) for node in nodes_in(tree))
 
 
 __all__: Sequence[str] = ("Variable", "choose", "share", "unshared")

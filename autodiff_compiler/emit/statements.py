@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from autodiff_compiler.analysis.liveness import Cycle, Flow, Fork, Leave, Step
+from autodiff_compiler.emit.templates import remade
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import UNDEFINED
 from autodiff_compiler.span import NOWHERE, Span
+from autodiff_compiler.trees import nodes_in
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -142,7 +144,7 @@ def _loads(node: ast.Name) -> bool:
 def _found(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) -> Iterator[Value]:
     for tree in trees:
         augmented = isinstance(tree, ast.AugAssign)
-        for node in ast.walk(tree):
+        for node in nodes_in(tree):
             if isinstance(node, ast.Name) and is_value(node) and wanted(node, augmented):
                 yield node.id  # type: ignore[misc]
 
@@ -152,7 +154,7 @@ def localised(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
     bound = {
         node.id
         for tree in trees
-        for node in ast.walk(tree)
+        for node in nodes_in(tree)
         if isinstance(node, ast.Name) and not _loads(node) and not isinstance(node.id, Value)
     }
     own = {name: Value(UNDEFINED, name) for name in sorted(bound)}
@@ -160,17 +162,8 @@ def localised(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
 
 
 def renamed(tree: Node, name: Callable[[Any], Any]) -> Node:
-    """A copy of ``tree`` with other names: ``name`` maps text and values."""
-    fields: dict[str, Any] = {}
-    for key, part in ast.iter_fields(tree):
-        if isinstance(part, ast.AST):
-            part = renamed(part, name)
-        elif isinstance(part, list):
-            part = [renamed(item, name) if isinstance(item, ast.AST) else item for item in part]
-        fields[key] = part
-    if isinstance(tree, ast.Name):
-        fields["id"] = name(fields["id"])
-    return type(tree)(**fields)
+    """``tree`` with other names: ``name`` maps text and values."""
+    return remade(tree, lambda node: ast.Name(name(node.id), node.ctx))
 
 
 def walk(block: Sequence[Statement]) -> Iterator[Statement]:

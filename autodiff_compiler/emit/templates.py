@@ -7,16 +7,19 @@ never as strings, so precedence cannot go wrong.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from operator import is_
 from string import Formatter
 from typing import TypeVar
+
+from autodiff_compiler.trees import nodes_in
 
 Node = TypeVar("Node", bound=ast.AST)
 
 
 def fill(template: str, slots: Mapping[str, ast.expr]) -> ast.expr:
-    """The tree of an expression template with ``slots`` put in; every use of a slot is a copy.
+    """The tree of an expression template with ``slots`` put in.
 
     >>> one_more = ast.parse("a + 1", mode="eval").body
     >>> ast.unparse(fill("np.sum({x}, axis={axis}) * {x}", dict(x=one_more, axis=ast.Constant(0))))
@@ -54,7 +57,7 @@ def _parsed(template: str) -> tuple[ast.Module, frozenset[str]]:
             names.add(name)
             parts.append(_placeholder(name))
     tree = ast.parse("".join(parts))
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)}
     if not {_placeholder(name) for name in names} <= found:
         raise ValueError(f"a slot of the template {template!r} is no expression of its own")
     return tree, frozenset(names)
@@ -73,18 +76,29 @@ def _by_placeholder(
     return {_placeholder(name): slots[name] for name in names}
 
 
+def remade(tree: Node, change: Callable[[ast.Name], ast.AST]) -> Node:
+    """``tree`` with each name in it replaced by what ``change`` gives. Parts without a name that
+    changes are shared, so a tree is never changed where it stands."""
+    if isinstance(tree, ast.Name):
+        return change(tree)  # type: ignore[return-value]
+    parts, same = [], True
+    for field in tree._fields:
+        old = new = getattr(tree, field, None)
+        if isinstance(old, ast.AST):
+            new = remade(old, change) if old._fields else old
+        elif isinstance(old, list):
+            made = [remade(item, change) if isinstance(item, ast.AST) else item for item in old]
+            new = old if all(map(is_, made, old)) else made
+        same = same and new is old
+        parts.append(new)
+    return tree if same else type(tree)(*parts)
+
+
 def _rebuilt(tree: Node, slots: Mapping[str, ast.expr]) -> Node:
-    """A copy of ``tree`` with the names in ``slots`` replaced by copies of their trees."""
-    if isinstance(tree, ast.Name) and tree.id in slots:
-        filled = _rebuilt(slots[tree.id], {})
-        if isinstance(filled, ast.Name):
-            filled.ctx = tree.ctx
-        return filled  # type: ignore[return-value]
-    fields = {}
-    for name, value in ast.iter_fields(tree):
-        if isinstance(value, ast.AST):
-            value = _rebuilt(value, slots)
-        elif isinstance(value, list):
-            value = [_rebuilt(item, slots) if isinstance(item, ast.AST) else item for item in value]
-        fields[name] = value
-    return type(tree)(**fields)
+    """``tree`` with the names in ``slots`` replaced by their trees."""
+
+    def put(name: ast.Name) -> ast.expr:
+        filled = slots.get(name.id, name)
+        return ast.Name(filled.id, name.ctx) if isinstance(filled, ast.Name) else filled
+
+    return remade(tree, put)

@@ -78,15 +78,15 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
     '''
     globals_ = {function.name for function in functions}
     bodies = [_name(function, globals_) for function in functions]
+    used = set().union(*(words for _, _, words in bodies))
     document = Document()
-    printed = {function.name: names for function, (_, names) in zip(functions, bodies)}
+    printed = {function.name: names for function, (_, names, _) in zip(functions, bodies)}
     lines = header(printed)
     if lines:
         quotes = '"""'
         for line in (quotes + lines[0], *lines[1:], *([] if len(lines) == 1 else [quotes])):
             document.text(line if len(lines) > 1 else line + quotes)
         document.blank()
-    used = set().union(*(texts(block) for block, _ in bodies))
     if "ml_dtypes" in used:
         document.add("import ml_dtypes")
     document.add("import numpy as np")
@@ -96,7 +96,7 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
         document.add(first)
         for line in rest:
             document.text(line)
-    for function, (block, names) in zip(functions, bodies):
+    for function, (block, names, _) in zip(functions, bodies):
         document.blank(2)
         if function.title != functions[-1].title and function.span != NOWHERE:
             # The docstring speaks of the last function; line numbers here are of another text.
@@ -105,8 +105,8 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
     return Emitted(document.render(), document.origins(), printed)
 
 
-def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, str]]:
-    """The statements of ``function`` and the names of its values.
+def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, str], set[str]]:
+    """The statements of ``function``, the names of its values, and those that stand as text.
 
     Where a value could not share the variable it is handed to, it is written inside the assignment
     that hands it on, and sharing is tried anew.
@@ -119,9 +119,10 @@ def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, st
         composer = Composer(function, into_moves)
         block = composer.compose()
         variables = share(function, block, composer.alias)
-    names = choose(function, block, variables, {*reserved, "np", "ml_dtypes"})
+    words = texts(block)
+    names = choose(function, block, variables, {*reserved, *words, "np", "ml_dtypes"})
     also = {value: names[token] for value, token in composer.alias.items() if token in names}
-    return block, {**also, **names}
+    return block, {**also, **names}, words
 
 
 class _Writer:

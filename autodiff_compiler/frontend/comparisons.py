@@ -15,6 +15,7 @@ from autodiff_compiler.frontend.values import NUMBERS, Perhaps, Ref, same
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import STR, ArrayType
 from autodiff_compiler.operators import compare
+from autodiff_compiler.trees import nodes_in
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
@@ -151,7 +152,7 @@ class Comparisons(Arithmetic):
 
 def _acts(node: Any) -> bool:
     """Whether evaluating an expression may do more than compute."""
-    return any(isinstance(part, (gast.Call, gast.NamedExpr)) for part in gast.walk(node))
+    return any(isinstance(part, (gast.Call, gast.NamedExpr)) for part in nodes_in(node))
 
 
 def _not(truth: Any) -> Any:

@@ -24,6 +24,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.frontend import make
+from autodiff_compiler.trees import nodes_in
 
 _EXITS = (gast.Return, gast.Break, gast.Continue, gast.Raise)
 
@@ -55,7 +56,7 @@ def _inside(node: Any) -> Any:
 
 def without_with(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with straight ``with``s made calls; changes it."""
-    return _Contexts({part.id for part in gast.walk(tree) if isinstance(part, gast.Name)}).visit(
+    return _Contexts({part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}).visit(
         tree
     )
 

@@ -49,7 +49,6 @@ made from ``x += y`` has the attribute ``augmented``, because ``+=`` extends a l
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
@@ -74,6 +73,7 @@ from autodiff_compiler.frontend.matching import without_match
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.testing import tests_inside
 from autodiff_compiler.frontend.trying import Again, Caught, Tried, shown, with_ways
+from autodiff_compiler.trees import copied, nodes_in
 
 Block: TypeAlias = list[gast.stmt]
 
@@ -81,7 +81,7 @@ Block: TypeAlias = list[gast.stmt]
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """The function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
-    plain = without_nonlocal(without_with(without_match(opened(tests_inside(copy.deepcopy(tree))))))
+    plain = without_nonlocal(without_with(without_match(opened(tests_inside(copied(tree))))))
     return _function(with_ways(plain))
 
 
@@ -380,7 +380,7 @@ def _completed(block: Block, at: gast.AST) -> Block:
 
 def _names(tree: gast.AST) -> set[str]:
     """Every name in ``tree``, whatever it names."""
-    parts = list(gast.walk(tree))
+    parts = list(nodes_in(tree))
     fields = ("id", "name", "asname")
     return {name for part in parts for field in fields if (name := getattr(part, field, None))}
 

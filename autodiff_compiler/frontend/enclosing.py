@@ -28,6 +28,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.frontend import make
+from autodiff_compiler.trees import nodes_in
 
 NAME = "shared"
 _SCOPES = (gast.FunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp,
@@ -85,7 +86,7 @@ def _own(function: Any) -> Iterator[Any]:
 
 
 def _parameters(function: Any) -> list[str]:
-    return [part.id for part in gast.walk(function.args)
+    return [part.id for part in nodes_in(function.args)
             if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Param)]  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def _wanted(function: Any) -> set[str]:
 
 
 def _names(tree: Any) -> set[str]:
-    return {part.id for part in gast.walk(tree) if isinstance(part, gast.Name)}
+    return {part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}
 
 
 class _Replace(gast.NodeTransformer):

@@ -68,7 +68,7 @@ class Expressions(Stepping):
         span = self.source.span(node)
         with self.builder.at(span):
             try:
-                value = self.once(node, lambda: method(node))
+                value = self.once(node, lambda: method(node)) if self.handlers else method(node)
                 if isinstance(value, Perhaps) and not getattr(node, "raw", False):
                     return self.present(value, getattr(node, "id", ""))
                 return value

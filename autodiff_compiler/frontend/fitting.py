@@ -33,6 +33,7 @@ from autodiff_compiler.ir.types import (
 from autodiff_compiler.operators import containers, structure
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.span import Span
+from autodiff_compiler.trees import nodes_in
 
 
 class Fitting(Objects):
@@ -149,7 +150,7 @@ def end_of(text: Any, first: bool = False) -> Span:
         tree = source.tree
     if first or isinstance(tree, gast.Lambda):
         return source.span(tree)
-    returns = [part for part in gast.walk(tree) if isinstance(part, gast.Return)]
+    returns = [part for part in nodes_in(tree) if isinstance(part, gast.Return)]
     return source.span(max(returns, key=lambda part: part.lineno) if returns else tree)
 
 

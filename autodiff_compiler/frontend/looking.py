@@ -26,6 +26,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.frontend import make
+from autodiff_compiler.trees import nodes_in
 
 NAME = "insert_grad_of"
 
@@ -39,7 +40,7 @@ def is_look(node: Any) -> bool:
         return False
     named = getattr(call.func, "attr", getattr(call.func, "id", "")) == NAME
     leaves = (gast.Return, gast.Break, gast.Continue)
-    stays = not any(isinstance(part, leaves) for stmt in node.body for part in gast.walk(stmt))
+    stays = not any(isinstance(part, leaves) for stmt in node.body for part in nodes_in(stmt))
     return named and isinstance(call.args[0], gast.Name) and stays
 
 

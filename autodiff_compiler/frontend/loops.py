@@ -35,6 +35,7 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import containers, indexing, numbers, tapes
+from autodiff_compiler.trees import nodes_in
 
 TRIALS = 24
 #: A comprehension of no more items is written out.
@@ -81,7 +82,7 @@ class Loops(Rollable):
     def _grown(self, node: Any) -> dict[Key, Carried]:
         """The lists whose length the body changes, as far as its text tells."""
         found: dict[Key, Carried] = {}
-        for part in gast.walk(node):
+        for part in nodes_in(node):
             name = ""
             if isinstance(part, gast.Attribute) and part.attr in GROWING:
                 name = getattr(part.value, "id", "")
@@ -388,7 +389,7 @@ class Loops(Rollable):
     @staticmethod
     def _stored(node: Any) -> list[str]:
         names: dict[str, None] = {}
-        for part in gast.walk(node):
+        for part in nodes_in(node):
             if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store):
                 names[part.id] = None
         return list(names)

@@ -95,6 +95,8 @@ def written(
             if certain and one in known:
                 return known[one]
             told = low.world.memory
+            if one not in memory and one not in told.table:
+                return one
             if memory.isdisjoint(told.of(one)):
                 return one
             if any(frozenset((one, other)) in told.apart for other in known):

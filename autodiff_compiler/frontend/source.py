@@ -21,6 +21,7 @@ import gast
 
 from autodiff_compiler.errors import SourceNotFound
 from autodiff_compiler.span import Span
+from autodiff_compiler.trees import nodes_in
 
 LAMBDA = "<lambda>"
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -72,7 +73,7 @@ class Source:
 
     def _placed(self, node: gast.AST) -> gast.AST:
         """The first node at or below ``node`` that has a position (operators have none)."""
-        for part in gast.walk(node):
+        for part in nodes_in(node):
             if getattr(part, "lineno", None) and getattr(part, "end_lineno", None):
                 return part
         return self.tree
@@ -165,7 +166,7 @@ def _is_current(text: str, node: ast.AST, code: CodeType) -> bool:
     A file may be edited while a program runs. Test frameworks compile asserts in their own way, so
     a function with asserts is taken on trust.
     """
-    if any(isinstance(part, ast.Assert) for part in ast.walk(node)):
+    if any(isinstance(part, ast.Assert) for part in nodes_in(node)):
         return True
     place = (code.co_name, code.co_firstlineno)
     return any(
@@ -226,7 +227,7 @@ def _same_code(
     so that its code object is known by its first line. (A lambda compiled by itself would not do:
     names of enclosing functions would look like globals.)
     """
-    beyond = 1 + max(getattr(node, "end_lineno", 0) or 0 for node in ast.walk(module))
+    beyond = 1 + max(getattr(node, "end_lineno", 0) or 0 for node in nodes_in(module))
     moved = copy.deepcopy(module)
     wanted = {id(node) for node, _ in found}
     order = [node for node, _ in _functions(module)]
@@ -292,7 +293,7 @@ def _mangle(tree: gast.FunctionDef, owner: str) -> None:
     prefix = "_" + owner.lstrip("_")
     if prefix == "_":
         return
-    for node in gast.walk(tree):
+    for node in nodes_in(tree):
         for field in ("id", "attr", "arg"):
             name = getattr(node, field, None)
             if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):

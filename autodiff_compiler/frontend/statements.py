@@ -20,6 +20,7 @@ from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unre
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.span import Span
+from autodiff_compiler.trees import nodes_in
 
 
 class Statements(Storing):
@@ -78,7 +79,7 @@ class Statements(Storing):
             return Raised()
         except PoisonTouched:
             assert self.world.problems or told
-        for part in gast.walk(node):
+        for part in nodes_in(node):
             held = self.state.names.get(getattr(part, "id", ""))
             if isinstance(part, gast.Name) and (
                 isinstance(part.ctx, gast.Store) or isinstance(held, Ref)

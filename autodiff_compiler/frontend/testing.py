@@ -22,6 +22,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.frontend import make
+from autodiff_compiler.trees import nodes_in
 
 
 def tests_inside(tree: gast.FunctionDef) -> gast.FunctionDef:
@@ -32,7 +33,7 @@ def tests_inside(tree: gast.FunctionDef) -> gast.FunctionDef:
 class _Tests(gast.NodeTransformer):
     def visit_While(self, node: Any) -> Any:
         self.generic_visit(node)
-        sets = any(isinstance(part, gast.NamedExpr) for part in gast.walk(node.test))
+        sets = any(isinstance(part, gast.NamedExpr) for part in nodes_in(node.test))
         if sets and not node.orelse:
             over = make.placed(node.test, gast.UnaryOp(gast.Not(), node.test))
             leave = make.placed(node.test, gast.Break())

@@ -15,6 +15,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.frontend import make
+from autodiff_compiler.trees import nodes_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ def unreadable(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
         return
     name = handler.name.id if isinstance(handler.name, gast.Name) else handler.name
     fine: set[int] = set()
-    for part in (part for stmt in handler.body for part in gast.walk(stmt)):
+    for part in (part for stmt in handler.body for part in nodes_in(stmt)):
         shown: list[Any] = []
         if isinstance(part, gast.Raise):
             shown = [part.exc, part.cause]
@@ -156,7 +157,7 @@ class _Ways:
             stmt.ways = []
         for handler in stmt.handlers:
             name = getattr(handler.name, "id", handler.name) or ""
-            parts = [part for each in handler.body for part in gast.walk(each)]
+            parts = [part for each in handler.body for part in nodes_in(each)]
             again = any(isinstance(part, gast.Raise) and (part.exc is None or _is(part.exc, name))
                         for part in parts)  # fmt: skip
             way = Way(handler.type, bool(name), again)

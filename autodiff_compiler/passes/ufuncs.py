@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.ir.nodes import Op, Value
+from autodiff_compiler.trees import nodes_in
 
 SIGNS: dict[type[ast.AST], str] = {
     ast.Add: "add",
@@ -173,9 +174,9 @@ class _Reader:
     def other(self, tree: ast.Call) -> None:
         """A function that is no ufunc, called on operands, with ``out`` for a parameter."""
         name = _numpy_name(tree) or _method_name(tree)
-        named = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        named = {n.id for n in nodes_in(tree) if isinstance(n, ast.Name)}
         operands = sorted(named - {"np", "ml_dtypes"})
-        if name is None or any(isinstance(n, ast.Call) and n is not tree for n in ast.walk(tree)):
+        if name is None or any(isinstance(n, ast.Call) and n is not tree for n in nodes_in(tree)):
             raise Unfit(name)
         if not all(PLACE.fullmatch(operand) for operand in operands):
             raise Unfit(name)  # a function of the text's own, or the name of a comprehension

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -61,7 +62,13 @@ def first_broken(
     assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
 ) -> Assumption | None:
     """The first assumption that does not hold, to tell why something is compiled anew."""
-    return next((a for a in assumptions if not compile_guard([a])(fn, slots)), None)
+    rows = tuple(assumptions)
+    broken = bisect_left(range(len(rows)), True, key=lambda n: not _hold(rows[: n + 1], fn, slots))
+    return rows[broken] if broken < len(rows) else None
+
+
+def _hold(assumptions: Sequence[Assumption], fn: Any, slots: Sequence[Any]) -> bool:
+    return compile_guard(assumptions)(fn, slots)
 
 
 class _Writer:

@@ -187,12 +187,14 @@ def test_slots_are_grouped_by_where_they_stand() -> None:
         assert print_expression(fill(template, slots)) == text
 
 
-def test_every_use_of_a_slot_is_a_copy() -> None:
-    slot = read("a[0]")
-    twice = fill("{x} * {x}", {"x": slot})
-    twice.left.value.id = "changed"
-    assert print_expression(twice) == "changed[0] * a[0]"
-    assert print_expression(fill("{x} * {x}", {"x": slot})) == "a[0] * a[0]"
+def test_filling_changes_neither_the_template_nor_what_is_put_in() -> None:
+    slot = read("a")
+    for _ in range(2):
+        (statement,) = fill_statements("{x} = {out} * {x}", {"x": slot}, "z")
+        assert print_statement(statement) == "a = z * a"
+        assert isinstance(statement.targets[0].ctx, ast.Store)
+        assert isinstance(statement.value.right.ctx, ast.Load)
+        assert isinstance(slot.ctx, ast.Load)
 
 
 def test_statement_templates_bind_out() -> None:

@@ -1,0 +1,43 @@
+"""Syntax trees gone through and copied, as ``ast`` and ``copy`` do it, in a fraction of the time.
+
+Half the compiler asks trees for the names in them; what stands in a node's ``__dict__`` is read
+here without a generator for each node.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def nodes_in(tree: ast.AST) -> Iterator[Any]:
+    """``tree`` and all nodes below it, level by level.
+
+    >>> [type(node).__name__ for node in nodes_in(ast.parse("-x", mode="eval").body)]
+    ['UnaryOp', 'USub', 'Name', 'Load']
+    """
+    found = [tree]
+    for node in found:
+        for field in node._fields:
+            part = getattr(node, field, None)
+            if isinstance(part, ast.AST):
+                found.append(part)
+            elif isinstance(part, list):
+                found += [item for item in part if isinstance(item, ast.AST)]
+        yield node
+
+
+def copied(tree: Node) -> Node:
+    """``tree`` with nodes and lists of its own; whatever else is noted on nodes is shared."""
+    new = type(tree).__new__(type(tree))
+    noted = vars(new)
+    for key, part in vars(tree).items():
+        if isinstance(part, ast.AST):
+            part = copied(part)
+        elif isinstance(part, list):
+            part = [copied(item) if isinstance(item, ast.AST) else item for item in part]
+        noted[key] = part
+    return new
