@@ -7,9 +7,13 @@ the generated function) or *static* (a string, None, a bool, any other object: p
 
 from __future__ import annotations
 
+import copy
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from autodiff_compiler.ir.types import (
     ArrayType,
@@ -20,6 +24,9 @@ from autodiff_compiler.ir.types import (
     Type,
     parse_type,
 )
+
+#: What may hold other things later.
+CONTAINERS = (list, dict, set, deque)
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,15 @@ class Assumption:
     path: str
     test: str
     value: Any
+
+
+def frozen(value: Any) -> Any:
+    """A copy that later changes of a container do not reach."""
+    if type(value) in (tuple, list):
+        return type(value)(map(frozen, value))
+    if type(value) is dict:
+        return {key: frozen(item) for key, item in value.items()}
+    return copy.copy(value) if isinstance(value, (*CONTAINERS, np.ndarray)) else value
 
 
 @dataclass(frozen=True)

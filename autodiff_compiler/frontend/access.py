@@ -271,6 +271,7 @@ class Access(Subscripts):
                 return self.static(self.call(method, (), {}), "text")
             inside = self.shown(self.contents(value))
             return list(inside) if value.kind == "list" else inside
+        self.world.assume_held(value)
         if isinstance(value, dict):
             return {key: self.shown(item) for key, item in value.items()}
         if type(value) is tuple:

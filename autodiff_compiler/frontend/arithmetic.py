@@ -13,7 +13,7 @@ from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import INT, ArrayType
+from autodiff_compiler.ir.types import INT, ArrayType, ScalarType
 from autodiff_compiler.operators import compare
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -114,9 +114,23 @@ class Arithmetic(Expressions):
         return isinstance(thing, (int, Value)) and whole and single
 
     def eval_UnaryOp(self, node: Any) -> Any:
-        value = self.evaluate(node.operand)
-        sign = type(node.op).__name__
+        return self.unary(type(node.op).__name__, self.evaluate(node.operand))
+
+    def unary(self, sign: str, value: Any) -> Any:
+        """``sign value`` for a compile-time value."""
         if sign == "Not":
             truth = self.truth(value)
             return not truth if isinstance(truth, bool) else compare.logical_not(truth)
-        return UNARY[sign](value)
+        method = self.special(value, f"__{UNARY[sign].__name__}__")
+        if method is not None:
+            return self.call(method, (), {})
+        if sign == "Invert" and isinstance(value, Value):
+            whole = self.world.numpy and (value.dtype_name or "").startswith("int")
+            if whole or isinstance(value.type, ScalarType):
+                return self.binary("Sub", -1, value)  # the operator is a tensor's logical not
+        try:
+            return UNARY[sign](value)
+        except CompileError:
+            raise
+        except TypeError as error:
+            raise self.translate(error, "this operation fails").meaning(error) from None

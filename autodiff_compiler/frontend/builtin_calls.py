@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import operator
+import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
 from autodiff_compiler.frontend.iterators import ITERATORS, made
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.values import (
+    BoundToValue,
+    Closure,
+    Either,
+    HeapMethod,
+    InPlace,
     Iteration,
     Partial,
     Ref,
@@ -30,6 +36,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
+    BOOL,
     SHAPE,
     STR,
     ArrayType,
@@ -39,6 +46,13 @@ from autodiff_compiler.ir.types import (
     TupleType,
 )
 from autodiff_compiler.operators import compare, containers, effects, elementwise, numbers
+
+#: What stands for a Python object while compiling, and the class of that.
+STANDING = {
+    Closure: types.FunctionType, Partial: functools.partial, RunTimeRange: range,
+    Iteration: object, BoundToValue: types.MethodType, InPlace: types.MethodType,
+    HeapMethod: types.BuiltinMethodType,
+}  # fmt: skip
 
 
 def _range(low: Access, *bounds: Any) -> Any:
@@ -56,6 +70,8 @@ def _len(low: Access, value: Any) -> Any:
         return low.call(method, (), {})
     if isinstance(value, Ref):
         value = low.state.heap[value]
+    elif isinstance(value, RunTimeRange):
+        value = low.sequence(value)
     elif not isinstance(value, Value):
         low.world.assume_length(value)
     if isinstance(value, Value):
@@ -90,22 +106,33 @@ def _kinds_of(low: Access, value: Value) -> tuple[type, ...]:
 
 def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
+    while any(isinstance(kind, (tuple, types.UnionType)) for kind in classes):
+        parts = (kind if isinstance(kind, tuple) else get_args(kind) for kind in classes)
+        classes = tuple(one for kind, inner in zip(classes, parts) for one in inner or (kind,))
     if not all(isinstance(kind, type) for kind in classes):
         raise low.fail(DTypeError, "isinstance() takes a class, or a tuple of classes",
                        "name the class itself, such as Tensor")  # fmt: skip
     if isinstance(value, Value):
         return any(issubclass(known, kind) for known in _kinds_of(low, value) for kind in classes)
-    if isinstance(value, Ref):
+    if isinstance(value, (Ref, *STANDING)):
         return any(issubclass(_type(low, value), kind) for kind in classes)
+    if isinstance(value, frozenset) and low.world.path(value) is None:
+        found = {issubclass(kind, classes) for kind in (set, frozenset)}
+        if len(found) == 2:
+            raise low.fail(
+                DTypeError,
+                "compiled text makes no difference between a set and a frozenset",
+                "ask for both: isinstance(…, (set, frozenset))",
+            )
     return isinstance(value, classes)
 
 
 def _barrier(kind: str) -> Callable[..., Any]:
     plain = {"int": int, "float": float, "bool": bool}[kind]
 
-    def convert(low: Access, value: Any = 0) -> Any:
+    def convert(low: Access, value: Any = 0, *base: Any) -> Any:
         if not isinstance(value, Value):
-            return plain(value)
+            return plain(value, *base)
         low.one_element(value, f"{kind}()")
         if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
             return ARRAY_METHODS["item"](value)
@@ -157,9 +184,15 @@ def _sum(low: Access, items: Any, start: Any = 0) -> Any:
             return found
     total = start
     for position, item in enumerate(low.sequence(items)):
-        first = position == 0 and total == 0 and isinstance(total, int)
+        # A bool becomes a number by it.
+        first = position == 0 and total == 0 and isinstance(total, int) and not _is_bool(item)
         total = item if first else low.binary("Add", total, item)
     return total
+
+
+def _is_bool(item: Any) -> bool:
+    return isinstance(item, bool) or isinstance(item, Value) and (
+        item.type == BOOL or item.dtype_name == "bool")  # fmt: skip
 
 
 def _pow(low: Access, base: Any, exponent: Any) -> Any:
@@ -207,9 +240,14 @@ def _hasattr(low: Access, owner: Any, name: str) -> bool:
 def _dict(low: Access, *args: Any, **items: Any) -> Ref:
     made: dict[Any, Any] = {}
     if args:
-        source = low.contents(args[0])
-        made.update(source if isinstance(source, dict) else low.sequence(args[0]))
+        made.update(_pairs(low, args[0]))
     return low.allocate("dict", {**made, **items})
+
+
+def _pairs(low: Access, source: Any) -> Any:
+    """What a dict is made of: a dict, or the pairs in a sequence."""
+    held = source if isinstance(source, (Iteration, Value)) else low.contents(source)
+    return held if isinstance(held, dict) else map(low.sequence, low.sequence(source))
 
 
 def _list(low: Access, items: Any = ()) -> Ref:
@@ -249,7 +287,9 @@ def _type(low: Access, value: Any) -> Any:
     if isinstance(value, Ref):
         kinds = {"list": list, "dict": dict, "iterator": type(iter(()))}
         return kinds.get(value.kind) or low.state.heap[value]["__class__"]
-    return type(value)
+    if isinstance(value, Iteration):
+        return {"enumerate": enumerate, "zip": zip, "reversed": reversed}[value.kind]
+    return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
 
 
 def _binary(sign: str) -> Callable[..., Any]:
@@ -303,6 +343,14 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     zip: lambda low, *items: Iteration("zip", items),
     reversed: lambda low, items: Iteration("reversed", (items,)),
     type: _type,
+    callable: lambda low, thing: (
+        low.special(thing, "__call__") is not None
+        or callable(thing)
+        or (
+            isinstance(thing, (Either, *STANDING))
+            and not isinstance(thing, (Iteration, RunTimeRange))
+        )
+    ),
     map: _map,
     sorted: _sorted,
     setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
@@ -316,7 +364,9 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     round: _round,
     **{function: _binary(sign) for sign, function in BINARY.items()},
     **{function: _comparison(sign) for sign, function in STATIC_COMPARE.items()},
-    operator.neg: lambda low, value: -value,
+    operator.neg: lambda low, value: low.unary("USub", value),
+    operator.invert: lambda low, value: low.unary("Invert", value),
+    operator.not_: lambda low, value: low.unary("Not", value),
     **ITERATORS,
 }
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.errors import CompileError, DTypeError
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
-from autodiff_compiler.frontend.values import NUMBERS, Perhaps, Ref, same
-from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import STR, ArrayType
+from autodiff_compiler.frontend.values import NUMBERS, Iteration, Perhaps, Ref, RunTimeRange, same
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.types import BOOL, STR, ArrayType, ScalarType
 from autodiff_compiler.operators import compare
 from autodiff_compiler.trees import nodes_in
 
@@ -47,7 +47,7 @@ class Comparisons(Arithmetic):
         def rest() -> Any:
             return self._chain(right, signs[1:], nodes[1:])
 
-        if isinstance(found, Value) and not any(map(_acts, nodes[1:])):
+        if isinstance(found, Value) and not any(map(_calls_or_binds, nodes[1:])):
             others = rest()
             if isinstance(others, Value):
                 return compare.logical_and(found, others)
@@ -67,12 +67,21 @@ class Comparisons(Arithmetic):
                 found = nothing.is_none(left)
                 return found if sign == "Is" else compare.logical_not(found)
         if sign in ("Is", "IsNot"):
-            return same(left, right) == (sign == "Is")
+            found = self._identical(left, right)
+            return found if sign == "Is" else _not(found)
         if isinstance(left, Ref) and left.kind == "object" and sign in COMPARE:
             return self._compare_object(sign, left, right)
+        self.world.assume_held(left)
         if sign in ("In", "NotIn"):
-            found = self._among(left, self.contents(right))
+            method = self.special(right, "__contains__")
+            found = (
+                self._among(left, self._members(right)) if method is None
+                else self.truth(self.call(method, (left,), {}))
+            )  # fmt: skip
             return found if sign == "In" else _not(found)
+        self.world.assume_held(right)
+        if sign[0] in "LG" and _kind(left) == _kind(right) and _kind(left) in ("list", "tuple"):
+            return self._in_order(sign, self.contents(left), self.contents(right))
         if sign in ("Eq", "NotEq") and all(map(_kind, (left, right))):
             equal = self.equal(left, right)
             return equal if sign == "Eq" else _not(equal)
@@ -99,6 +108,52 @@ class Comparisons(Arithmetic):
             raise
         except Exception as error:
             raise self.translate(error, "this comparison fails") from None
+
+    def _identical(self, left: Any, right: Any) -> Any:
+        """``left is right``, of what cannot be None."""
+        if same(left, right):
+            return True
+        kinds = [isinstance(side, Value) for side in (left, right)]
+        if any(kinds) and all(map(_is_number, (left, right))):
+            if all(type_of(side) == BOOL for side in (left, right)):
+                return compare.equal(left, right)
+            raise self.fail(
+                UnsupportedSyntax,
+                "whether two numbers of the same value are one object is left to Python",
+                "compare them with == or !=",
+            )
+        if all(kinds) and self.world.memory.meet(left, right):
+            raise self.fail(
+                UnsupportedSyntax,
+                "only a run can tell whether these are one and the same tensor",
+                "keep a bool that tells it",
+            )
+        return False
+
+    def _in_order(self, sign: str, left: Sequence[Any], right: Sequence[Any], at: int = 0) -> Any:
+        """``left < right`` of two lists or tuples: the first items that differ decide."""
+        if at in (len(left), len(right)):
+            return STATIC_COMPARE[sign](len(left), len(right))
+        alike = self.equal(left[at], right[at])
+
+        def decide() -> Any:
+            return self.compare(sign, left[at], right[at])
+
+        def go_on() -> Any:
+            return self._in_order(sign, left, right, at + 1)
+
+        if isinstance(alike, Value):
+            return self.choose(alike, go_on, decide)
+        return go_on() if alike else decide()
+
+    def _members(self, items: Any) -> Any:
+        """What ``in`` looks through."""
+        if isinstance(items, dict):
+            self.world.assume_keys(items)
+            return items
+        listed = isinstance(items, Ref) and items.kind in ("list", "dict")
+        return self.contents(items) if listed or not isinstance(
+            items, (Ref, Value, Iteration, RunTimeRange)) else self.sequence(items)  # fmt: skip
 
     def _among(self, left: Any, items: Any) -> Any:
         """Whether ``left`` is one of the items, or equal to one."""
@@ -150,9 +205,14 @@ class Comparisons(Arithmetic):
         return outcome
 
 
-def _acts(node: Any) -> bool:
+def _calls_or_binds(node: Any) -> bool:
     """Whether evaluating an expression may do more than compute."""
     return any(isinstance(part, (gast.Call, gast.NamedExpr)) for part in nodes_in(node))
+
+
+def _is_number(side: Any) -> bool:
+    kind = side.type if isinstance(side, Value) else None
+    return isinstance(side, NUMBERS) or isinstance(kind, ScalarType)
 
 
 def _not(truth: Any) -> Any:

@@ -130,10 +130,11 @@ class Expressions(Stepping):
         if is_array(thing):
             cell = self.world.cell_of(self.state.heap, thing)
             return self.lift(thing) if cell is None else self.state.heap[cell]
-        if isinstance(thing, (tuple, list)) and _holds_array(thing):
+        if isinstance(thing, (tuple, list, dict)) and _holds_array(thing):
+            self.world.assume_held(thing)
+            if isinstance(thing, dict):
+                return {key: self.lifted(item) for key, item in thing.items()}
             return type(thing)(self.lifted(item) for item in thing)
-        if isinstance(thing, dict) and _holds_array(thing):
-            return {key: self.lifted(item) for key, item in thing.items()}
         return thing
 
     # ---- names and literals
@@ -213,6 +214,7 @@ class Expressions(Stepping):
                     return self.truth(self.call(method, (), {}))
             value = self.state.heap[value]
         if not isinstance(value, Value):
+            self.world.assume_truth(value)
             return bool(value)
         type_ = value.type
         self.one_element(value, "the condition", "reduce it first, with .all() or .any()")
@@ -282,6 +284,7 @@ class Expressions(Stepping):
 
     def contents(self, value: Any) -> Any:
         """The items of a container known now: a tuple, or a dict."""
+        self.world.assume_held(value)
         if isinstance(value, Ref):
             if value.kind == "object":
                 name = self.state.heap[value]["__class__"].__name__

@@ -94,6 +94,7 @@ class Outside(Keeping):
             if arg.kind in ("list", "iterator"):
                 return [self.plain(item) for item in contents]
             return {key: self.plain(item) for key, item in contents.items()}
+        self.world.assume_held(arg)
         if type(arg) is tuple:
             return tuple(self.plain(item) for item in arg)
         return self.lifted(arg)

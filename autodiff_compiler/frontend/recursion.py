@@ -239,7 +239,7 @@ class Recursing(Calls):
             value = recursion.run(recursion.whole(parts))
         self.builder.ops.extend(ops)
         written = not all(same(self.state.heap.get(cell), held) for cell, held in around.items())
-        if written or any(map(_acts, ops)):
+        if written or any(map(_is_done_once, ops)):
             raise self.fail(
                 UnsupportedSyntax,
                 "a text that calls itself, with an end that only a run knows, prints, draws or "
@@ -299,11 +299,11 @@ def _varying(given: Any, repeated: Any) -> tuple[int, ...]:
     return tuple(place for place, pair in enumerate(pairs) if not _alike(*pair))
 
 
-def _acts(op: Op) -> bool:
+def _is_done_once(op: Op) -> bool:
     """Whether an operation does what must be done once: to raise again what was not raised is
     nothing."""
     inner = [each for region in op.regions for each in region.ops]
     functions: tuple[Function, ...] = op.functions
     inner += [each for function in functions for each in function.body.ops]
     again = op.opdef in (effects.fail, effects.check)
-    return op.opdef.effect and not again or any(map(_acts, inner))
+    return op.opdef.effect and not again or any(map(_is_done_once, inner))

@@ -12,6 +12,7 @@ import builtins
 import functools
 import itertools
 import types
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.ops.transform import Transformed
-from autodiff_compiler.plan import Assumption, AttributeInput, Write
+from autodiff_compiler.plan import CONTAINERS, Assumption, AttributeInput, Write, frozen
 from autodiff_compiler.span import Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
 
@@ -145,6 +146,33 @@ class World:
         if path is not None and not isinstance(thing, tuple):
             self.assumptions[path, "length"] = Assumption(path, "length", len(thing))
 
+    def assume_truth(self, thing: Any) -> None:
+        """Records whether an outside object that may change is true."""
+        path, kind = self.path(thing), type(thing)
+        if path is not None and (hasattr(kind, "__len__") or hasattr(kind, "__bool__")):
+            self.assume(f"bool({path})", bool(thing))
+
+    def assume_keys(self, thing: Mapping[Any, Any]) -> None:
+        """Records which keys an outside dict has, in order."""
+        path = self.path(thing)
+        if path is not None:
+            self.assumptions[path, "keys"] = Assumption(f"list({path})", "equal", list(thing))
+
+    def assume_held(self, thing: Any) -> None:
+        """Records what an outside container holds, at any depth: it was read as a whole."""
+        path = self.path(thing)
+        if isinstance(thing, (set, deque)) or isinstance(thing, CONTAINERS) and _is_plain(thing):
+            if path is not None:
+                self.assumptions[path, "equal"] = Assumption(path, "equal", frozen(thing))
+        elif isinstance(thing, dict):
+            self.assume_keys(thing)
+            for key in thing:
+                self.assume_held(self.item(thing, key))
+        elif isinstance(thing, (list, tuple)):
+            self.assume_length(thing)
+            for place in range(len(thing)):
+                self.assume_held(self.item(thing, place))
+
     def assume_absent(self, owner: Any, name: str) -> None:
         """Records that an outside object has no attribute ``name``."""
         path = self.path(owner)
@@ -169,9 +197,13 @@ class World:
                 )  # fmt: skip
             raise UnknownAttribute(cause, cure, span).meaning(error) from None
         if path is not None and not _is_fixed(owner):
+            # A bound method is a new object at every look; its function is not.
             if isinstance(value, types.MethodType) and value.__self__ is owner:
-                # A bound method is a new object at every look; its function is not.
                 self.assume(f"{path}.{name}.__func__", value.__func__)
+            elif isinstance(value, types.BuiltinMethodType) and not isinstance(
+                owner, types.ModuleType
+            ):
+                self.assume_held(owner)
             else:
                 self.assume(f"{path}.{name}", value)
         return value
@@ -180,10 +212,15 @@ class World:
         """``owner[key]`` for an outside container; the key is plain."""
         value = owner[key]
         path = self.path(owner)
-        if path is not None and not isinstance(key, slice):
+        if path is not None and isinstance(owner, dict) and not _is_plain((key,)):
+            self.assume_keys(owner)  # by its place, for its text need not be an expression
+            self.assume(f"list({path}.values())[{list(owner).index(key)}]", value)
+        elif path is not None and not isinstance(key, slice):
             self.assume(f"{path}[{key!r}]", value)
         elif path is not None:
             self.assume_length(owner)
+            for place in range(*key.indices(len(owner))):
+                self.assume(f"{path}[{place}]", owner[place])
         return value
 
     def free_name(self, function: Any, name: str, span: Span) -> Any:
@@ -242,6 +279,14 @@ class World:
             name = f"{function.name}_{number}" if number else function.name
             self._functions[text] = replace(function, name=name)
         return self._functions[text]
+
+
+def _is_plain(thing: Any) -> bool:
+    """Whether a container holds nothing but plain things, at any depth."""
+    if isinstance(thing, dict):
+        return all(map(_is_plain, (*thing, *thing.values())))
+    return all(map(_is_plain, thing)) if isinstance(thing, (list, tuple)) else isinstance(
+        thing, PLAIN)  # fmt: skip
 
 
 def _is_fixed(owner: Any) -> bool:

@@ -12,7 +12,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError, UnknownName
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.comparisons import Comparisons
-from autodiff_compiler.frontend.values import Ref
+from autodiff_compiler.frontend.values import Ref, RunTimeRange
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import compare, containers, effects, indexing, numbers
@@ -43,6 +43,8 @@ class Subscripts(Comparisons):
         if method is not None:
             return self.call(method, (key,), {})
         container = self.state.heap[owner] if isinstance(owner, Ref) else owner
+        if isinstance(container, RunTimeRange):
+            container = self.sequence(container)
         if self._wants_long(container, key):
             long = lists.as_long(self, map(self.lifted, container))
             if long is not None:

@@ -110,7 +110,7 @@ def unreadable(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
             yield part
 
 
-def _acts(node: gast.AST) -> bool:
+def _is_seen(node: gast.AST) -> bool:
     """Whether this may be seen outside: it prints, or sets an attribute."""
     stores = isinstance(node, gast.Attribute) and isinstance(node.ctx, gast.Store)
     return stores or isinstance(node, gast.Expr)
@@ -151,8 +151,8 @@ class _Ways:
     def attempt(self, stmt: Any, caught: Any) -> None:
         """Gives a ``try`` its ways, in the order of its handlers."""
         if stmt.finalbody:
-            acts = any(_acts(part) for each in stmt.finalbody for part in _inside(each))
-            stmt.ways = [Way(None, again=True, watched=acts)]
+            seen = any(_is_seen(part) for each in stmt.finalbody for part in _inside(each))
+            stmt.ways = [Way(None, again=True, watched=seen)]
         else:
             stmt.ways = []
         for handler in stmt.handlers:

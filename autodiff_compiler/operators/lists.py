@@ -8,6 +8,7 @@ where the shape of an item is not known: a loop would have to keep a list for ea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
@@ -15,6 +16,8 @@ from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import Loop, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import (
+    BOOL,
+    INT,
     NONE,
     UNDEFINED,
     ArrayType,
@@ -168,11 +171,17 @@ list_fold: OpDef = OpDef(
     linear_in=("v",),
 )  # fmt: skip
 
+
+def _counted(type_: Type) -> Type:
+    """The type of a sum that begins with a whole zero."""
+    if isinstance(type_, ArrayType) and type_.dtype == "bool":
+        return replace(type_, dtype="int64")
+    return INT if type_ == BOOL else type_
+
+
 list_sum: OpDef = OpDef(
-    "list_sum", "The sum of items of one shape; of bools their or.", ("x",),
-    lambda types: "np.any({x}, axis=0)"
-    if getattr(item_of(types[0]), "dtype", None) == "bool" else "sum({x})",
-    lambda types: item_of(types[0]), adjoint={"x": lambda ct, x: list_spread(ct, x)},
+    "list_sum", "The sum of items of one shape; of bools their number.", ("x",), "sum({x})",
+    lambda types: _counted(item_of(types[0])), adjoint={"x": lambda ct, x: list_spread(ct, x)},
     label="{x}_sum",
     linear_in=("x",),
 )  # fmt: skip

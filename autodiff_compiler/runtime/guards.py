@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType
+from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen
 
 Guard = Callable[[Any, Sequence[Any]], bool]
 
@@ -128,8 +128,8 @@ class _Writer:
             kind = self.constant(type(value))
             self.refuse_if(f"v.__class__ is not {kind} or v != {self.constant(value)}")
         elif test == "equal":
-            frozen = self.constant(_frozen(value))
-            self.refuse_if(f"not {self.constant(_alike)}({path}, {frozen})")
+            held = self.constant(frozen(value))
+            self.refuse_if(f"not {self.constant(_alike)}({path}, {held})")
         else:
             raise ValueError(f"{test!r} is no test of an assumption")
 
@@ -189,15 +189,6 @@ def _links(tree: ast.AST) -> Iterator[ast.expr]:
 
 def _is_array(source: Any) -> bool:
     return isinstance(source, (np.ndarray, np.generic))
-
-
-def _frozen(value: Any) -> Any:
-    """A copy that later changes of a container do not reach."""
-    if type(value) in (tuple, list):
-        return type(value)(map(_frozen, value))
-    if type(value) is dict:
-        return {key: _frozen(item) for key, item in value.items()}
-    return value.copy() if isinstance(value, (np.ndarray, set)) else value
 
 
 def _alike(left: Any, right: Any) -> bool:

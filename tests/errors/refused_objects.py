@@ -296,3 +296,37 @@ def reads_what_a_class_does_not_have(x):
 @refused(X)
 def takes_half_an_item_of_a_list(x):
     return [x, x * 2][ops.sum(x) * 0.5]
+
+
+# ---- what only a run, or Python alone, can tell
+
+
+@refused(X)
+def tensor_that_may_be_another(x):
+    y = x
+    for _ in range(3):
+        if y is x:
+            y = y * x
+        y = y * 2
+    return y
+
+
+@refused(X)
+def number_that_is_another(x):
+    return x * 2 if int(x[0]) is int(x[1]) else x
+
+
+@refused(X)
+def kind_of_a_set(x):
+    return x * 2 if isinstance({1, 2}, set) else x
+
+
+@refused(X)
+def negative_list(x):
+    return x * -[1.0]
+
+
+@refused(X)
+def length_of_a_run_time_range(x):
+    n = range(int(x[0]) + 3)
+    return x * len(n) * n[0]
