@@ -21,6 +21,7 @@ from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import NAMELESS, variables
+from autodiff_compiler.frontend.packing import pack
 from autodiff_compiler.frontend.resolve import World, is_array
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.stepping import Stepping
@@ -36,7 +37,6 @@ from autodiff_compiler.frontend.values import (
     Unreached,
     Unset,
     leaves,
-    pack,
 )
 from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ListType

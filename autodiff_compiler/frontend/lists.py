@@ -12,7 +12,8 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.meeting import as_type, list_type
-from autodiff_compiler.frontend.values import Listed, Ref, Unreached, leaves, make_container
+from autodiff_compiler.frontend.packing import make_container
+from autodiff_compiler.frontend.values import Listed, Ref, Unreached, leaves
 from autodiff_compiler.ir.nodes import Region, Value
 from autodiff_compiler.ir.types import INT, UNDEFINED, ArrayType, ListType, TupleType, Type, join
 from autodiff_compiler.operators import compare, containers, effects, lists, numbers

@@ -13,6 +13,7 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.lowering import Lowering
+from autodiff_compiler.frontend.packing import pack
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.texts import Outlined
@@ -20,7 +21,6 @@ from autodiff_compiler.frontend.values import (
     NeedStatic,
     PoisonTouched,
     Ref,
-    pack,
 )
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import (

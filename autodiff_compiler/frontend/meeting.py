@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.frontend import nothing
+from autodiff_compiler.frontend.packing import make_container
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Fresh,
     Listed,
     Perhaps,
-    make_container,
     same_skeleton,
 )
 from autodiff_compiler.ir.build import current

@@ -8,14 +8,12 @@ is copied at every branch, so that mutation and aliasing keep Python's meaning.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, Problem
-from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value
-from autodiff_compiler.operators.containers import make_dict, make_tuple
 from autodiff_compiler.span import Caller, Span
 
 NUMBERS = (bool, int, float, complex)
@@ -364,43 +362,3 @@ def same_skeleton(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return list(left) == list(right) and all(same_skeleton(left[k], right[k]) for k in left)
     return same(left, right)
-
-
-def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
-    """One operand that holds a compile-time value, made with the active builder.
-
-    Raises DTypeError for what generated source cannot hold (a function, a Cell).
-    """
-    if isinstance(value, Ref):
-        value = heap[value]
-    if isinstance(value, dict) and "__class__" in value:
-        raise DTypeError(
-            f"an object '{value['__class__'].__name__}' cannot be a value of the generated source",
-            "return and pass its attributes, in a tuple or dict",
-        )
-    if isinstance(value, Value) or value is None or isinstance(value, (*NUMBERS, str)):
-        return value
-    if isinstance(value, (tuple, list)):
-        return make_container([pack(item, heap) for item in value])
-    if isinstance(value, dict):
-        items = [pack(item, heap) for item in value.values()]
-        return make_container(items, tuple(value))
-    if isinstance(value, Unset):
-        raise DTypeError(value.cause, value.cure)
-    if isinstance(value, Poisoned):
-        raise PoisonTouched
-    if isinstance(value, Perhaps):
-        raise DTypeError(
-            "this is None on one way and a value on the other, which no one type holds",
-            "test it with 'is None', and give both ways a value",
-        )
-    raise DTypeError(
-        f"a {type(value).__name__} cannot be a value of the generated source",
-        "return and pass tensors, numbers, strings, None, and tuples, lists or dicts of these",
-    )
-
-
-def make_container(items: list[AnyOperand], keys: tuple[Any, ...] | None = None) -> Value:
-    """A tuple, or with ``keys`` a dict, also where all items are literals."""
-    opdef, attrs = (make_tuple, {}) if keys is None else (make_dict, {"keys": keys})
-    return current().make(opdef, items, attrs)
