@@ -37,8 +37,8 @@ FLOORS = (
         "desugar numpy_calls complaints values packing nothing meeting heap memory views naming "
         "iterators resolve lists stepping expressions arithmetic comparisons subscripts access "
         "wording texts objects fitting rules hooks precision batches derivatives keeping "
-        "builtin_calls heap_methods outside calls recursion writes branches carried sameness rolling loops "
-        "raising storing statements lowering lower",
+        "builtin_calls heap_methods outside calls recursion writes branches carried sameness "
+        "rolling loops raising storing statements lowering lower",
         "analysis:",
     ),
     (
