@@ -62,6 +62,8 @@ _PASSES = ("fold", "rejoin", "stops", "algebra", "hoist", "ahead", "totals", "cs
 #: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
 #: calls are written out where they stand, so that the passes see through them.
 LEVELS = {0: ("dce",), 1: _PASSES, 3: _PASSES}
+#: And what joins them when nothing will be differentiated any more.
+LAST = {0: (), 1: ("placed",), 3: ("placed",)}
 #: What runs before anything is differentiated, unless it is not wanted.
 STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}
 
@@ -201,7 +203,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         halves = split(primal, wrt, request.sens == "given", values, (output,), clean=clean)
     for half in halves:
         _verify(half, "differentiated: split")
-    finished = [run(half, ("unrule", *passes)) for half in halves]
+    finished = [run(half, ("unrule", *passes, *LAST[request.opt_level])) for half in halves]
     finished[-1] = own_results(finished[-1])
     if request.opt_level:
         for change in (stacks, in_place, overwrite):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Shape, Type
-from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.declare import broadcast_shapes, shape_of_type
 from autodiff_compiler.operators.families import bilinear
 from autodiff_compiler.operators.structure import (
     cast_like,
@@ -54,10 +55,25 @@ def _matmul_type(types: Sequence[Type]) -> Type:
     return ArrayType(dtype, (*batch, *rows, *columns))
 
 
+def _rows(x: Value) -> Value:
+    """The rows of all matrices in ``x``, one below the other."""
+    *rows, columns = shape_of_type(x.type) or ()
+    return reshape(x, shape=(math.prod(rows), columns))  # type: ignore[arg-type]
+
+
+def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
+    """Whether all matrices in ``a``, of known sizes, meet one matrix ``b``: then the products with
+    the rows of all of them are one product, which is quicker and needs no sum over matrices."""
+    known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
+    return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore
+
+
 def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
     """``ct @ b.T``; a vector counts as a matrix of one row (left) or one column (right)."""
     if a.ndim == 2 and b.ndim == 2:
         return matmul(ct, swap_last_axes(b))
+    if _is_one_matrix(ct, a, b):
+        return reshape_like(matmul(_rows(ct), swap_last_axes(b)), a)
     if a.ndim == 1 and b.ndim == 1:
         return ct * b
     if b.ndim == 1:
@@ -76,6 +92,8 @@ def _matmul_right(ct: Value, a: Value, b: Value) -> Any:
     """``a.T @ ct``; the mirror of the left factor's rule."""
     if a.ndim == 2 and b.ndim == 2:
         return matmul(swap_last_axes(a), ct)
+    if _is_one_matrix(ct, a, b):
+        return matmul(swap_last_axes(_rows(a)), _rows(ct))
     if a.ndim == 1 and b.ndim == 1:
         return ct * a
     if a.ndim == 1:

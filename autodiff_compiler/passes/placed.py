@@ -1,0 +1,149 @@
+"""Parts that are put among zeros: written where nothing is yet, and in the order wanted after.
+
+The cotangents of the parts of an array meet in zeros, each added in its place. A place that no
+other part reaches holds zeros still: there the part is simply written. And where the whole is
+transposed after, as when ``q, k, v`` were parts of a transposed product, the parts are put into
+zeros of that order at once, so that nothing has to be copied into it.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.passes.dce import dce
+>>> before = parse_function('''
+... func @f(%a: f32[3], %b: f32[3]) -> (f32[3,2]) {
+...   %z: f32[2,3] = scatter %a {index=(0,), shape=(2, 3)}
+...   %s: f32[2,3] = add_at %z, %b {index=(1,)}
+...   %t: f32[3,2] = transpose %s {perm=(1, 0)}
+...   return %t
+... }
+... ''')
+>>> print(print_function(dce(placed(before))), end='')
+func @f(%a: f32[3], %b: f32[3]) -> (f32[3,2]) {
+  %z: f32[3,2] = scatter %a {index=(('slice', None, None, None), 0), shape=(3, 2)}
+  %t: f32[3,2] = set_item %z, %b {index=(('slice', None, None, None), 1)}
+  return %t
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.declare import shape_of_type
+from autodiff_compiler.operators.indexing import FULL, Index, add_at, scatter, set_item
+from autodiff_compiler.passes.rows import Row, View, apply_rows
+
+PLACING = ("add_at", "set_item")
+
+
+def _boxed(op: Op) -> list[range] | None:
+    """The positions that ``op`` writes to, axis by axis, where its index alone tells them."""
+    type_, index = op.result.type, op.attrs["index"]
+    operands = 1 if op.name == "scatter" else 2
+    if len(op.operands) != operands or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    shape: Sequence[int] = type_.shape  # type: ignore[assignment]
+    box: list[range] = []
+    for item, size in zip(_padded(index, len(shape)), shape):
+        if type(item) is int:
+            item = ("slice", item % size, item % size + 1, None) if size else item
+        if not isinstance(item, tuple) or item[0] != "slice":
+            return None
+        if any(isinstance(bound, tuple) for bound in item[1:]):
+            return None
+        box.append(range(*slice(*item[1:]).indices(size)))
+    return box if len(index) <= len(shape) else None
+
+
+def _padded(index: Index, rank: int) -> Index:
+    return (*index, *[FULL] * (rank - len(index)))
+
+
+def _apart(one: Sequence[range], other: Sequence[range]) -> bool:
+    """Whether two boxes surely have no position in common: along some axis one ends before the
+    other begins, or they take turns."""
+    return any(
+        not a or not b
+        or max(a[0], a[-1]) < min(b[0], b[-1])
+        or max(b[0], b[-1]) < min(a[0], a[-1])
+        or (a.start - b.start) % math.gcd(a.step, b.step) != 0
+        for a, b in zip(one, other)
+    )  # fmt: skip
+
+
+def _chain(view: View, whole: AnyOperand) -> list[Op]:
+    """The operations that put parts among zeros to make ``whole``, the last one first; none where
+    anything else is in it."""
+    found: list[Op] = []
+    while True:
+        maker = view.makers.get(whole) if isinstance(whole, Value) else None
+        if maker is None or maker.name not in (*PLACING, "scatter") or _boxed(maker) is None:
+            return []
+        found.append(maker)
+        if maker.name == "scatter":
+            return found
+        whole = maker.operands[0]
+
+
+def _written(view: View) -> Any:
+    """What is added where zeros are is written there."""
+    whole, part = view.operands[:2]
+    box, chain = _boxed(view.op), _chain(view, whole)
+    same = getattr(type_of(part), "dtype", None) == getattr(type_of(whole), "dtype", ...)
+    if box is None or not chain or not same:
+        return None
+    if not all(_apart(box, _boxed(other) or ()) for other in chain):
+        return None
+    return set_item(whole, part, index=view.op.attrs["index"])
+
+
+def _transposed(view: View) -> Any:
+    """Zeros with parts in them, in another order of axes, with the parts in that order."""
+    whole, rank = view.operands[0], len(shape_of_type(view.op.result.type) or ())
+    chain = _chain(view, whole)
+    if not chain or any(view.uses.get(op.result) != 1 for op in chain):
+        return None
+    perm = tuple(axis % rank for axis in view.op.attrs.get("perm", ()))
+    perm = perm or (*range(rank - 2), rank - 1, rank - 2)
+    moved = [_moved(op, perm) for op in chain]
+    if None in moved:
+        return None
+    made: Any = None
+    for op, part in zip(reversed(chain), reversed(moved)):
+        index = tuple(_padded(op.attrs["index"], rank)[axis] for axis in perm)
+        if op.name == "scatter":
+            shape = tuple(op.attrs["shape"][axis] for axis in perm)
+            made = scatter(part, index=index, shape=shape)
+        else:
+            made = (add_at if op.name == "add_at" else set_item)(made, part, index=index)
+        made.name, made.given = op.result.name, op.result.given
+    return made
+
+
+def _moved(op: Op, perm: Sequence[int]) -> Any:
+    """The part that ``op`` puts into the whole, its axes in the order of ``perm``."""
+    part = op.operands[0 if op.name == "scatter" else 1]
+    index = _padded(op.attrs["index"], len(perm))
+    axes = [axis for axis, item in enumerate(index) if type(item) is not int]
+    order = tuple(axes.index(axis) for axis in perm if axis in axes)
+    if not isinstance(part, Value) or getattr(part, "ndim", None) != len(axes):
+        return None  # it is stretched
+    return part if order == (*range(len(order)),) else OPERATORS["transpose"](part, perm=order)
+
+
+ROWS = (
+    Row("added where zeros are", "add_at", _written),
+    Row("transposed", "transpose", _transposed),
+    Row("swapped", "swap_last_axes", _transposed),
+)
+
+
+def placed(function: Function) -> Function:
+    """``function`` with parts written where nothing else is, in the order wanted."""
+    if "scatter" not in function.op_names:
+        return function
+    return apply_rows(function, ROWS, lambda row, op: None)

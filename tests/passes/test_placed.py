@@ -1,0 +1,95 @@
+"""Parts among zeros: the same array, with less added, and in the order that is wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.dce import dce
+from autodiff_compiler.passes.placed import placed
+from tests import interpreter
+
+ALL = "('slice', None, None, None)"
+
+
+def chain(places: list[tuple[str, str]], shape: str, *after: str, back: str = "%s") -> Function:
+    """Zeros with parameters ``p0, p1, ...`` of the given types added at the given indices."""
+    params = ", ".join(f"%p{k}: {type_}" for k, (type_, _) in enumerate(places))
+    lines, whole = [], f"f32[{shape}]"
+    for k, (_, index) in enumerate(places):
+        last = "%s" if k == len(places) - 1 else f"%s{k}"
+        op = f"scatter %p0 {{index={index}, shape=({shape})}}" if k == 0 else (
+            f"add_at %s{k - 1}, %p{k} {{index={index}}}")  # fmt: skip
+        lines.append(f"  {last}: {whole} = {op}")
+    type_ = whole if back == "%s" else after[0].split(": ")[1].split(" = ")[0]
+    text = [f"func @f({params}) -> ({type_}) {{", *lines, *after, f"  return {back}", "}", ""]
+    return parse_function("\n".join(text))
+
+
+def changed(function: Function) -> list[str]:
+    """The names of the operations after the pass, which gives the same values."""
+    found = dce(placed(function))
+    verify(found, "typed")
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(p.type.shape).astype(np.float32) for p in function.params]
+    for want, have in zip(interpreter.run(function, arrays), interpreter.run(found, arrays)):
+        np.testing.assert_array_equal(have, want)
+    return [op.name for op in found.body.ops]
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [("f32[4]", "(0,)"), ("f32[4]", "(-1,)"), ("f32[4]", "(1,)")],
+        [("f32[2,4]", "(('slice', 1, None, None),)"), ("f32[4]", "(0,)")],
+        [("f32[2,4]", "(('slice', 0, None, 2),)"), ("f32[1,4]", "(('slice', 1, None, 2),)")],
+        [("f32[3,2]", f"({ALL}, ('slice', None, 2, None))"), ("f32[3]", f"({ALL}, 3)")],
+    ],
+    ids=["rows", "a slice and a row", "by turns", "along another axis"],
+)
+def test_what_is_alone_in_its_place_is_written(places) -> None:
+    assert "add_at" not in changed(chain(places, "3, 4"))
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [("f32[4]", "(0,)"), ("f32[4]", "(-3,)")],
+        [("f32[2,4]", "(('slice', 1, None, None),)"), ("f32[2,4]", "(('slice', None, 2, None),)")],
+        [("f32[2,4]", "(('slice', 0, None, 2),)"), ("f32[2,4]", "(('slice', 2, None, -2),)")],
+        [("f32[4]", "(0,)"), ("f32[3]", f"({ALL}, 3)")],
+    ],
+    ids=["one row twice", "slices that overlap", "backwards", "crossing"],
+)
+def test_what_meets_another_is_added(places) -> None:
+    assert "add_at" in changed(chain(places, "3, 4"))
+
+
+def test_what_reaches_an_earlier_part_is_added_though_the_last_is_apart() -> None:
+    row = "f32[4]"
+    names = changed(chain([(row, "(0,)"), (row, "(1,)"), (row, "(0,)")], "3, 4"))
+    assert names == ["scatter", "set_item", "add_at"]
+
+
+def test_a_transposed_whole_is_made_in_that_order() -> None:
+    part = "f32[2,4]"
+    function = chain(
+        [(part, "(0,)"), (part, "(2,)"), (part, "(1,)")], "3, 2, 4",
+        "  %t: f32[4,3,2] = transpose %s {perm=(2, 0, 1)}", back="%t",
+    )  # fmt: skip
+    names = changed(function)
+    assert sorted(names) == ["scatter", "set_item", "set_item", *["transpose"] * 3]
+    assert names[-1] == "set_item"
+
+
+def test_what_others_read_in_the_old_order_stays() -> None:
+    function = chain(
+        [("f32[4]", "(0,)"), ("f32[4]", "(1,)")], "2, 4",
+        "  %t: f32[4,2] = swap_last_axes %s", "  %u: f32[2,2] = matmul %s, %t", back="%t",
+    )  # fmt: skip
+    text = function.body.ops
+    assert [op.name for op in dce(placed(function)).body.ops][-1] == text[2].name
