@@ -31,7 +31,7 @@ class HookHandle:
     def remove(self) -> None:
         """Takes the hook away; once is enough."""
         kept = tuple(hook for hook in self._holder._hooks if hook is not self._hook)
-        self._holder.__dict__["_hooks"] = kept
+        self._holder._hooks = kept
 
 
 def register(holder: Any, kind: str, function: Any, method: str) -> HookHandle:
@@ -41,5 +41,5 @@ def register(holder: Any, kind: str, function: Any, method: str) -> HookHandle:
             f"For '{method}', the hook should be a function, but got {type(function).__name__}."
         )
     hook = Hook(kind, function)
-    holder.__dict__["_hooks"] = (*holder._hooks, hook)
+    holder._hooks = (*holder._hooks, hook)
     return HookHandle(holder, hook)

@@ -33,12 +33,14 @@ class Tensor(Operand):
     MindSpore's, and change nothing here.
     """
 
+    # Slots, since every result of compiled code is one more Tensor: in memory it is little beside
+    # a small array. ``_init`` is an initializer that has not run yet, and not there after that.
+    __slots__ = ("__weakref__", "_data", "_hooks", "_init")
     apply_rank = 1
     _data: np.ndarray
-    #: An initializer that has not run yet.
-    init: Callable[[np.ndarray], Any] | None = None
     #: What runs on the gradient of this Tensor.
-    _hooks: tuple[Hook, ...] = ()
+    _hooks: tuple[Hook, ...]
+    _init: Callable[[np.ndarray], Any]
 
     def __init__(
         self,
@@ -49,10 +51,11 @@ class Tensor(Operand):
         const_arg: bool = False,
         device: str | None = None,
     ):
+        self._hooks = ()
         if input_data is None and shape is not None:
             self._data = to_array(np.zeros(shape, np.float32), dtype)
             if init is not None:
-                self.init = init
+                self._init = init
         else:
             self._data = to_array(input_data, dtype)
 
@@ -131,6 +134,11 @@ class Tensor(Operand):
         return wrap(np.conj(self._data.T).copy())
 
     @property
+    def init(self) -> Callable[[np.ndarray], Any] | None:
+        """The initializer that is still to run."""
+        return getattr(self, "_init", None)
+
+    @property
     def has_init(self) -> bool:
         """Whether an initializer is still to run."""
         return self.init is not None
@@ -139,7 +147,7 @@ class Tensor(Operand):
         """Runs the initializer that the Tensor was made with."""
         if self.init is not None:
             self.init(self._data)
-            self.init = None
+            del self._init
         return self
 
     def register_hook(self, hook_fn: Callable[[Any], Any]) -> HookHandle:
@@ -307,7 +315,7 @@ def wrap(value: Any) -> Any:
     """
     if isinstance(value, (np.ndarray, np.generic)):
         made = Tensor.__new__(Tensor)
-        made._data = np.asarray(value)
+        made._data, made._hooks = np.asarray(value), ()
         return made
     if type(value) in (tuple, list):
         return type(value)(map(wrap, value))

@@ -6,7 +6,7 @@ are functions of ``ops`` as they are; those whose signature differs have a text 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from autodiff_compiler.common.dtype import (
@@ -44,7 +44,7 @@ from autodiff_compiler.ops._shapes import (
 from autodiff_compiler.ops.array_methods import ARRAY_METHODS, named
 from autodiff_compiler.ops.function_methods import FUNCTION_METHODS
 from autodiff_compiler.ops.matrix_methods import MATRIX_METHODS
-from autodiff_compiler.vocabulary.missing import no_such
+from autodiff_compiler.vocabulary.missing import left_out, no_such
 
 
 def sum(
@@ -260,11 +260,25 @@ for _name, _method in METHODS.items():
         setattr(Tensor, _name, _method)
 
 
-def _no_attribute(self: Tensor, name: str) -> Any:
-    """What ``x.name`` says where there is no such attribute."""
-    if name[:1] == "_":
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-    raise no_such("Tensor", name, dir(Tensor))
+class _LeftOut:
+    """Stands in ``Tensor`` for a name of MindSpore's that is left out here; whoever looks it up is
+    told. (A ``__getattr__`` would make every look at a Tensor slow, and Python knows itself what a
+    misspelt name comes nearest to.)"""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, tensor: Tensor | None, owner: type) -> Any:
+        raise no_such("Tensor", self.name, _names(dir(owner)))
 
 
-Tensor.__getattr__ = _no_attribute  # type: ignore[attr-defined]
+def _names(known: Iterable[str]) -> list[str]:
+    """Those of ``known`` that are not left out."""
+    return [name for name in known if not isinstance(vars(Tensor).get(name), _LeftOut)]
+
+
+for _name in left_out("Tensor"):
+    if not hasattr(Tensor, _name):
+        setattr(Tensor, _name, _LeftOut(_name))
+
+Tensor.__dir__ = lambda self: _names(object.__dir__(self))  # type: ignore[method-assign]

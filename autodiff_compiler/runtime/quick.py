@@ -193,7 +193,8 @@ class _Writer:
     def _tensor(name: str, array: bool) -> list[str]:
         """A tensor in the place of what surely is an array, or may be a number of NumPy's."""
         sure = [] if array else [f"if {name}.__class__ is not ndarray: {name} = asarray({name})"]
-        return [*sure, f"array, {name} = {name}, new(Tensor)", f"{name}._data = array"]
+        made = f"made._data, made._hooks, {name} = {name}, (), made"
+        return [*sure, "made = new(Tensor)", made]
 
 
 __all__ = ["Quick", "compile_quick"]

@@ -201,7 +201,7 @@ class Unit:
         for item in found:
             if type(item) is np.ndarray and self.wraps:
                 tensor = _new(Tensor)
-                tensor._data = item
+                tensor._data, tensor._hooks = item, ()
                 made.append(tensor)
             else:
                 if type(item) in (tuple, list, dict):

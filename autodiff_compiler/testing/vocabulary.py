@@ -59,7 +59,8 @@ class Entry:
 def bound(surface: str, name: str) -> Any:
     """What a name of a surface is bound to, None where there is no such name."""
     if surface == "method":
-        return METHODS.get(name) or PROPERTIES.get(name) or vars(Tensor).get(name)
+        found = METHODS.get(name) or PROPERTIES.get(name) or vars(Tensor).get(name)
+        return found if hasattr(Tensor, name) else None
     return vars(nn if surface == "layer" else ops).get(name)
 
 
@@ -114,7 +115,7 @@ def _public() -> Iterator[tuple[str, str]]:
         if callable(thing) and name[0] != "_" and _is_ours(thing):
             yield ("primitive" if isinstance(thing, type) else "function"), name
     for name in dict.fromkeys([*METHODS, *PROPERTIES, *vars(Tensor)]):
-        if name[0] != "_" and name not in INTERNAL:
+        if name[0] != "_" and name not in INTERNAL and bound("method", name) is not None:
             yield "method", name
     for name, thing in vars(nn).items():
         if isinstance(thing, type) and issubclass(thing, Cell):

@@ -34,11 +34,13 @@ def names(surface: str, tier: int) -> tuple[str, ...]:
     )
 
 
-def is_left_out(owner: str, name: str) -> bool:
-    """Whether MindSpore has ``owner.name``."""
-    return any(
-        name in names(surface, 1) or name in names(surface, 2) or name in OTHERS[surface].split()
+@cache
+def left_out(owner: str) -> frozenset[str]:
+    """The names that ``owner`` has in MindSpore; of those that are here, nobody asks."""
+    return frozenset(
+        name
         for surface in OWNERS[owner]
+        for name in (*names(surface, 1), *names(surface, 2), *OTHERS[surface].split())
     )
 
 
@@ -59,7 +61,7 @@ def _plain(name: str) -> str:
 def no_such(owner: str, name: str, known: Iterable[str]) -> UnknownAttribute:
     """The error for ``owner.name``, where ``known`` are the names that ``owner`` has."""
     known = list(known)
-    if not is_left_out(owner, name):
+    if name not in left_out(owner):
         like = nearest(name, known)
         cure = f"did you mean '{like}'?" if like else ALL
         return UnknownAttribute(f"{_owner(owner)} has no {_kind(owner)}'{name}'", cure)

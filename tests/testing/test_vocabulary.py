@@ -89,7 +89,6 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         (lambda: ops.operations.STFT, "MindSpore's ops.STFT is left out here"),
         (lambda: ops.functional.matmull, "did you mean 'matmul'?"),
         (lambda: nn.Dens, "did you mean 'Dense'?"),
-        (lambda: Tensor(1.0).resahpe, "did you mean 'reshape'?"),
         (lambda: Tensor(1.0).cauchy, "MindSpore's Tensor.cauchy is left out here"),
     ],
 )
@@ -97,6 +96,15 @@ def test_a_name_that_is_not_there(look: Callable[[], Any], told: str) -> None:
     with pytest.raises(UnknownAttribute) as error:
         look()
     assert told in str(error.value)
+
+
+def test_the_names_of_a_tensor() -> None:
+    assert {"reshape", "init", "cauchy"} & set(dir(Tensor(1.0))) == {"reshape", "init"}
+    assert not hasattr(Tensor, "cauchy")
+    with pytest.raises(AttributeError) as error:
+        Tensor(1.0).resahpe  # noqa: B018
+    # Of these Python makes its own "Did you mean: 'reshape'?".
+    assert error.value.name == "resahpe" and isinstance(error.value.obj, Tensor)
 
 
 def test_a_name_that_is_not_there_while_compiling() -> None:
