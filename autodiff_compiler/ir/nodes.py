@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, Union
 
@@ -118,7 +118,7 @@ class Region:
                 yield from region.walk()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Op:
     """One operation. ``about`` is 'primal', 'adjoint' or 'tangent': its part in the derivative."""
 
@@ -129,10 +129,24 @@ class Op:
     span: Span
     about: str = "primal"
     regions: tuple[Region, ...] = ()
+    name: str = field(init=False, repr=False)
 
-    @property
-    def name(self) -> str:
-        return self.opdef.name
+    def __init__(
+        self,
+        opdef: OpDef,
+        operands: tuple[AnyOperand, ...],
+        attrs: Mapping[str, Any],
+        results: tuple[Value, ...],
+        span: Span,
+        about: str = "primal",
+        regions: tuple[Region, ...] = (),
+    ):
+        # Operations are what a compilation makes most: one write for all fields, and the name,
+        # which is read more than anything else, at hand.
+        vars(self).update(
+            opdef=opdef, operands=operands, attrs=attrs, results=results, span=span, about=about,
+            regions=regions, name=opdef.name,
+        )  # fmt: skip
 
     @property
     def result(self) -> Value:
@@ -186,18 +200,22 @@ class Function:
         """The names of all operations, those of nested regions too."""
         return frozenset([op.name for op in self.body.walk()])
 
+    @cached_property
+    def called(self) -> tuple[Function, ...]:
+        """The functions that its operations name: those that it calls, and rules."""
+        return tuple(dict.fromkeys([each for op in self.body.walk() for each in op.functions]))
+
     def callees(self) -> list[Function]:
         """Every function reachable by calls and rules, callees before callers, each once."""
         found: dict[int, Function] = {}
         active: set[int] = set()
 
         def visit(function: Function) -> None:
-            for op in function.body.walk():
-                for callee in op.functions:
-                    if id(callee) not in found and id(callee) not in active:
-                        active.add(id(callee))
-                        visit(callee)
-                        found[id(callee)] = callee
+            for callee in function.called:
+                if id(callee) not in found and id(callee) not in active:
+                    active.add(id(callee))
+                    visit(callee)
+                    found[id(callee)] = callee
 
         visit(self)
         return list(found.values())

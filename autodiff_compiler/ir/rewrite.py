@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from operator import is_
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 
@@ -141,10 +142,9 @@ def substitute_operands(
     operands: tuple[AnyOperand, ...], mapping: Mapping[Value, AnyOperand]
 ) -> tuple[AnyOperand, ...]:
     """``operands`` with values replaced; the same tuple where nothing changed."""
-    mapped = tuple(
-        [mapping.get(operand, operand) if isinstance(operand, Value) else operand
-         for operand in operands]
-    )  # fmt: skip
+    if mapping.keys().isdisjoint(operands):
+        return operands
+    mapped = tuple([mapping.get(operand, operand) for operand in operands])  # type: ignore[arg-type]
     return operands if _same(mapped, operands) else mapped
 
 
@@ -190,8 +190,4 @@ def _fresh_all(values: tuple[Value, ...], mapping: dict[Value, AnyOperand]) -> t
 
 
 def _same(left: tuple, right: tuple) -> bool:
-    return all(map(_identical, left, right))
-
-
-def _identical(left: object, right: object) -> bool:
-    return left is right
+    return all(map(is_, left, right))

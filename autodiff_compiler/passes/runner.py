@@ -6,6 +6,7 @@ Functions that are called are optimised first, each once, and their callers then
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from weakref import WeakKeyDictionary
 
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.rewrite import map_functions
@@ -40,6 +41,10 @@ PASSES: Mapping[str, Pass] = {
     "dce": dce,
 }
 
+#: The passes that found nothing to do in a function. It never changes, so they need not look again:
+#: most functions come back several times, called by one that did change.
+_IDLE: WeakKeyDictionary[Function, set[str]] = WeakKeyDictionary()
+
 
 def run(
     function: Function,
@@ -58,24 +63,25 @@ def everywhere(function: Function, change: Pass) -> Function:
     """``function`` and all that it calls, changed once."""
     done: dict[Function, Function] = {}
     for each in (*function.callees(), function):
-        done[each] = change(with_body(each, map_functions(each.body, lambda callee: done[callee])))
+        now = each
+        if any(done[callee] is not callee for callee in each.called):
+            now = with_body(each, map_functions(each.body, lambda callee: done[callee]))
+        done[each] = change(now)
     return done[function]
 
 
 def _settle(
     function: Function, names: Sequence[str], limit: int, stats: MutableMapping[str, int] | None
 ) -> Function:
-    idle = 0  # how many passes in a row, all different, found nothing to do
     for name in [*names] * limit:
+        idle = _IDLE.setdefault(function, set())
+        if name in idle:
+            continue
         before = function
         function = PASSES[name](before)
         if function is before:
-            idle += 1
-            if idle == len(names):
-                break
-            continue
-        idle = 0
-        if stats is not None:
+            idle.add(name)
+        elif stats is not None:
             stats[name] = stats.get(name, 0) + size(before) - size(function)
     return function
 
