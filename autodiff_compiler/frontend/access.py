@@ -173,6 +173,10 @@ class Access(Subscripts):
         """An attribute of an object that this text made."""
         raise NotImplementedError
 
+    def getter(self, owner: Any, name: str) -> Any:
+        """The text of a property of an outside object."""
+        raise NotImplementedError
+
     def store_attribute(self, owner: Any, name: str, value: Any) -> None:
         """``owner.name = value``."""
         raise NotImplementedError
@@ -199,6 +203,9 @@ class Access(Subscripts):
         cell = self.world.cell_of(self.state.heap, owner, name)
         if cell is not None and self.state.heap[cell] is not MISSING:
             return self.certainly(self.state.heap[cell])
+        getter = self.getter(owner, name)
+        if getter is not None:
+            return self.call(getter, (), {})
         return self.lifted(self.world.attribute(owner, name, self.builder.span))
 
     def _value_attribute(self, owner: Value, name: str) -> Any:

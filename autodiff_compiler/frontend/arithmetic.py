@@ -50,6 +50,11 @@ class Arithmetic(Expressions):
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """``left sign right`` for compile-time values."""
+        name = BINARY[sign].__name__.strip("_")
+        for thing, other, side in ((left, right, ""), (right, left, "r")):
+            method = self.special(thing, f"__{side}{name}__")
+            if method is not None:
+                return self.call(method, (other,), {})
         if isinstance(left, Ref) or isinstance(right, Ref):
             return self._heap_binary(sign, left, right)
         with self.dividing(sign, left, right):
@@ -67,11 +72,6 @@ class Arithmetic(Expressions):
         raise NotImplementedError
 
     def _heap_binary(self, sign: str, left: Any, right: Any) -> Any:
-        name = BINARY[sign].__name__.strip("_")
-        for thing, other, side in ((left, right, ""), (right, left, "r")):
-            method = self.special(thing, f"__{side}{name}__")
-            if method is not None:
-                return self.call(method, (other,), {})
         one, two = map(self._joinable, (left, right))
         if sign == "BitOr" and isinstance(one, dict) and isinstance(two, dict):
             return self.allocate("dict", {**one, **two})

@@ -27,9 +27,9 @@ from autodiff_compiler.frontend.heap_methods import heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
-from autodiff_compiler.frontend.objects import PACKAGE, is_users
+from autodiff_compiler.frontend.objects import PACKAGE, is_theirs, is_users, is_written
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.resolve import MISSING, PLAIN
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import (
     Above,
@@ -171,12 +171,16 @@ class Calls(Outside):
                 for setting in vars(callee):  # read by the macro, so that they are guarded
                     self.world.attribute(callee, setting, self.builder.span)
             return self.macro(callee, args, kwargs)
+        if self._is_librarys(callee, (*args, *kwargs.values())):
+            return self.call_now(callee, args, kwargs)
         counterpart = self.counterpart(callee, args, kwargs)
         if counterpart is not None:
             return self.macro(counterpart, args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not is_numpy(callee):
             return self.call_text(callee, args, kwargs)
-        if isinstance(inspect.getattr_static(type(callee), "__call__", None), types.FunctionType):
+        method = inspect.getattr_static(type(callee), "__call__", None)
+        known_class = isinstance(callee, type) and not is_written(method)  # such as an enum
+        if isinstance(method, types.FunctionType) and not known_class:
             return self.call(self.attribute(callee, "__call__"), args, kwargs)
         return self.call_now(callee, args, kwargs)
 
@@ -214,6 +218,18 @@ class Calls(Outside):
     def changed(self, owner: Value, new: Value) -> Value:
         """A tensor becomes ``new`` under every name that holds it."""
         raise NotImplementedError
+
+    def _is_librarys(self, callee: Any, given: Sequence[Any]) -> bool:
+        """Whether this is a function of Python's library that is given plain things only."""
+        written = isinstance(callee, types.FunctionType) and not is_theirs(callee)
+        return written and all(map(self._is_plain, given))
+
+    def _is_plain(self, thing: Any) -> bool:
+        if isinstance(thing, Ref) and thing.kind == "list":
+            thing = self.state.heap[thing]
+        if type(thing) in (tuple, list):
+            return all(map(self._is_plain, thing))
+        return isinstance(thing, PLAIN)
 
     # ---- texts
 

@@ -69,7 +69,8 @@ class Comparisons(Arithmetic):
         if sign in ("Is", "IsNot"):
             found = self._identical(left, right)
             return found if sign == "Is" else _not(found)
-        if isinstance(left, Ref) and left.kind == "object" and sign in COMPARE:
+        made_here = isinstance(left, Ref) and left.kind == "object"
+        if sign in COMPARE and (made_here or self._compares(sign, left)):
             return self._compare_object(sign, left, right)
         self.world.assume_held(left)
         if sign in ("In", "NotIn"):
@@ -169,9 +170,13 @@ class Comparisons(Arithmetic):
                 outcome = found if outcome is False else compare.logical_or(outcome, found)
         return outcome
 
-    def _compare_object(self, sign: str, left: Ref, right: Any) -> Any:
-        """A comparison of an object that this text made: by its class, or by identity."""
-        method = self.special(left, f"__{STATIC_COMPARE[sign].__name__}__")
+    def _compares(self, sign: str, thing: Any) -> Any:
+        """The method of a user's object that such a comparison calls, or None."""
+        return self.special(thing, f"__{STATIC_COMPARE[sign].__name__}__")
+
+    def _compare_object(self, sign: str, left: Any, right: Any) -> Any:
+        """A comparison of an object of the user's: by its class, or by identity."""
+        method = self._compares(sign, left)
         if method is not None:
             return self.call(method, (right,), {})
         if sign == "NotEq":

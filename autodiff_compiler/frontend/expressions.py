@@ -207,12 +207,11 @@ class Expressions(Stepping):
 
     def truth(self, value: Any) -> Any:
         """``bool(value)``: a bool known now, or a value that is one at run time."""
-        if isinstance(value, Ref):
-            for name in ("__bool__", "__len__"):
-                method = self.special(value, name)
-                if method is not None:
-                    return self.truth(self.call(method, (), {}))
-            value = self.state.heap[value]
+        for name in ("__bool__", "__len__"):
+            method = self.special(value, name)
+            if method is not None:
+                return self.truth(self.call(method, (), {}))
+        value = self.state.heap[value] if isinstance(value, Ref) else value
         if not isinstance(value, Value):
             self.world.assume_truth(value)
             return bool(value)
@@ -259,7 +258,7 @@ class Expressions(Stepping):
         )
 
     def special(self, thing: Any, name: str) -> Any:
-        """A method such as ``__add__`` that the class of an object made here has, or None."""
+        """A method such as ``__add__`` that the class of an object has, or None."""
         raise NotImplementedError
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -307,6 +306,8 @@ class Expressions(Stepping):
         the number it depends on made known, or refused."""
         if isinstance(value, Value):
             raise NeedStatic(value, self.builder.span, purpose)
+        for part in value if type(value) is tuple else ():
+            self.static(part, purpose)
         return value
 
     def packed(self, value: Any) -> Any:

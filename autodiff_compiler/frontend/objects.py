@@ -115,23 +115,68 @@ class Objects(Texts):
         self.state.heap[ref] = {**self.state.heap[ref], name: value}
 
     def special(self, thing: Any, name: str) -> Callable[..., Any] | None:
-        """A method such as ``__add__`` that the class of an object made here has."""
-        if not isinstance(thing, Ref) or thing.kind != KIND:
+        """A method such as ``__add__`` that the class of an object has: of one that was made here,
+        or of an object of the user's from outside."""
+        if isinstance(thing, Ref):
+            if thing.kind != KIND:
+                return None
+            found = inspect.getattr_static(self.state.heap[thing]["__class__"], name, None)
+            written = isinstance(found, types.FunctionType) and not _is_generated(found)
+            return types.MethodType(found, thing) if written else None
+        found = inspect.getattr_static(type(thing), name, None)
+        return self._of_outside(thing, found, name)
+
+    def getter(self, owner: Any, name: str) -> Callable[..., Any] | None:
+        """The text of the property that an object from outside has under a name: it may compute
+        with Parameters."""
+        found = inspect.getattr_static(type(owner), name, None)
+        if isinstance(found, property):
+            return self._of_outside(owner, found.fget, f"{name}.fget", found)
+        if isinstance(found, functools.cached_property) and name not in vars(owner):
+            return self._of_outside(owner, found.func, f"{name}.func", found)
+        return None
+
+    def setter(self, owner: Any, name: str) -> Callable[..., Any] | None:
+        """As ``getter``, for the text that sets it."""
+        found = inspect.getattr_static(type(owner), name, None)
+        if not isinstance(found, property):
             return None
-        found = inspect.getattr_static(self.state.heap[thing]["__class__"], name, None)
-        written = isinstance(found, types.FunctionType) and not _is_generated(found)
-        return types.MethodType(found, thing) if written else None
+        return self._of_outside(owner, found.fset, f"{name}.fset", found)
+
+    def _of_outside(self, owner: Any, function: Any, place: str, held: Any = None) -> Any:
+        """A function of the class of an outside object as a method, if it is a text of the user's.
+        ``held`` is what holds it there; from now on the class is assumed to."""
+        if not is_written(function):
+            return None
+        path = self.world.path(owner)
+        if path is not None:
+            self.world.assume(f"type({path})", type(owner))
+            self.world.assume(f"type({path}).{place.partition('.')[0]}", held or function)
+            self.world.know(function, f"type({path}).{place}")
+        return types.MethodType(function, owner)
 
 
 def is_users(callee: Any) -> bool:
     """Whether ``callee`` is a class whose objects are made by texts: a plain one of the user's."""
     if not isinstance(callee, type) or issubclass(callee, (Cell, BaseException)):
         return False
-    if callee.__module__.partition(".")[0] in {PACKAGE, "numpy", *sys.stdlib_module_names}:
-        return callee.__module__ == "__main__"
+    if not is_theirs(callee):
+        return False
     made = inspect.getattr_static(callee, "__init__")
     plain = callee.__new__ is object.__new__ and type(callee).__call__ is type.__call__
     return plain and (made is object.__init__ or isinstance(made, types.FunctionType))
+
+
+def is_theirs(thing: Any) -> bool:
+    """Whether a class or function is neither of this package nor of NumPy or Python's library."""
+    known = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
+    return (thing.__module__ or "").partition(".")[0] not in known
+
+
+def is_written(function: Any) -> bool:
+    """Whether this is a function with a text of the user's."""
+    written = isinstance(function, types.FunctionType) and not _is_generated(function)
+    return written and is_theirs(function)
 
 
 def _is_generated(function: Any) -> bool:

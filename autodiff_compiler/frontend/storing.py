@@ -29,6 +29,10 @@ class Storing(Raising):
 
     def store(self, owner: Any, key: Any, value: Any) -> None:
         """``owner[key] = value``."""
+        method = self.special(owner, "__setitem__")
+        if method is not None:
+            self.call(method, (key, value), {})
+            return
         if isinstance(owner, Ref) and self._store_in_long(owner, key, value):
             return
         if isinstance(owner, Ref):
@@ -36,7 +40,7 @@ class Storing(Raising):
                 ends = (key.start, key.stop, key.step)
                 key = slice(*(self.static(end, "a bound") for end in ends))
             key = self.static(key, "an index into a list or dict")
-            contents = self.state.heap[owner]
+            contents = self.contents(owner)
             changed = dict(contents) if isinstance(contents, dict) else list(contents)
             if isinstance(key, slice):
                 value = self.sequence(value)

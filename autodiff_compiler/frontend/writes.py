@@ -52,6 +52,10 @@ class Writes(Recursing):
                 f"the attribute '{name}' of a {self.described(owner)} cannot be set",
                 "keep it in a variable, and return it",
             )
+        setter = self.setter(owner, name)
+        if setter is not None:
+            self.call(setter, (value,), {})
+            return
         held = getattr(owner, name, None)
         if isinstance(held, Parameter):
             self.store_parameter(held, value)
