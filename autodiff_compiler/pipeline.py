@@ -33,11 +33,12 @@ from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import GENERATOR, carries_cotangent
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
+from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results
-from autodiff_compiler.passes.parts import parts
+from autodiff_compiler.passes.parts import early_parts, parts
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.stacks import stacks
@@ -58,7 +59,9 @@ VERIFY = False
 
 STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source", "memory")
 
-_PASSES = ("fold", "rejoin", "stops", "algebra", "hoist", "ahead", "totals", "cse", "dce")
+_PASSES = (
+    "fold", "rejoin", "stops", "algebra", "products", "hoist", "ahead", "totals", "cse", "dce",
+)  # fmt: skip
 #: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
 #: calls are written out where they stand, so that the passes see through them.
 LEVELS = {0: ("dce",), 1: _PASSES, 3: _PASSES}
@@ -171,6 +174,8 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     if request.stabilise:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
+    if request.opt_level:
+        typed = everywhere(typed, early_parts)
     tidied = expand_gradients(typed, lambda each: clean(_written_out(each)))
     expanded = _placed(tidied, typed)
     primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
@@ -206,7 +211,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     finished = [run(half, ("unrule", *passes, *LAST[request.opt_level])) for half in halves]
     finished[-1] = own_results(finished[-1])
     if request.opt_level:
-        for change in (stacks, in_place, overwrite):
+        for change in (dots, stacks, in_place, overwrite):
             finished = [everywhere(half, change) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])

@@ -95,6 +95,8 @@ class OpDef:
     parts       a rule from operands and attributes to the same result in other records, or None:
                 what stands for it in the last stage where the result is large, so that each part
                 can be told where to put what it makes.
+    early       True where large ones are taken apart before anything is differentiated: the parts
+                have the better derivative.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
@@ -113,6 +115,7 @@ class OpDef:
     linear_in: tuple[str, ...] = ()
     batch: str | Callable[..., Any] = ""
     parts: Callable[..., Any] | None = None
+    early: bool = False
     kind: str = "general"
     label: str = ""
     views: tuple[str, ...] = ()

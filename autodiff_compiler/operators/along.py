@@ -9,7 +9,7 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_floating
 from autodiff_compiler.operators.declare import linear, method_text, normal_axes, shape_of_type
-from autodiff_compiler.operators.elementwise import exp, log
+from autodiff_compiler.operators.elementwise import exp, log, stop_gradient
 from autodiff_compiler.operators.indexing import zeros_text
 from autodiff_compiler.operators.joining import flip
 from autodiff_compiler.operators.structure import (
@@ -75,11 +75,17 @@ def _put_back(ct: Value, x: Value, i: Value, axis: int) -> Value:
 
 def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
     zeros, sizes = zeros_text(types, shape, 2), shape_of_type(types[1])
-    place = _place(types[1], shape, axis)
     if sizes is not None and len(sizes) > 1 and sizes[axis] == 1:  # no position is named twice
+        place = _place(types[1], shape, axis)
         if place is None:
             return f"{zeros}\nnp.put_along_axis({{out}}, {{i}}, {{v}}, {axis})"
         return f"{zeros}\n{{out}}[{place}] = {{v}}"
+    return f"{zeros}\n{_added_text(types[1], shape, axis)}"
+
+
+def _added_text(i: Type, shape: Shape, axis: int) -> str:
+    """The text that adds v to ``{out}``, of this shape, where i points."""
+    place, sizes = _place(i, shape, axis), shape_of_type(i)
     if place is None:
         grid = "np.indices({i}.shape, sparse=True)"
         before = f"*{grid}[:{axis}], " if axis else ""
@@ -87,7 +93,7 @@ def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
         after = "" if last else f", *{grid}[{axis + 1}:]"
         place = f"{before}{{i}}{after}"
     index = place if sizes is not None and len(sizes) == 1 else f"({place})"
-    return f"{zeros}\nnp.add.at({{out}}, {index}, {{v}})"
+    return f"np.add.at({{out}}, {index}, {{v}})"
 
 
 put_along = linear(
@@ -96,6 +102,36 @@ put_along = linear(
     result=lambda types, *, axis, shape: ArrayType(types[0].dtype, shape),
     adjoint={"v": lambda ct, i, axis: take_along(ct, i, axis=axis), "i": lambda: None},
     label="{v}_put",
+)  # fmt: skip
+
+
+def points_once(acc: Type, i: Type, axis: int) -> bool:
+    """Whether i names one place along an axis of ``acc``, and NumPy has a short text for it."""
+    sizes, place = shape_of_type(i), _place(i, shape_of_type(acc), axis)
+    return place is not None and sizes is not None and sizes[axis] == 1
+
+
+def _add_along_numpy(types: Sequence[Type], *, axis: int, in_place: bool = False) -> str:
+    head, shape = "" if in_place else "{out} = {acc}.copy()\n", shape_of_type(types[0])
+    if points_once(types[0], types[2], axis):
+        return f"{head}{{out}}[{_place(types[2], shape, axis)}] += {{v}}"
+    return head + _added_text(types[2], shape, axis)
+
+
+add_along = OpDef(
+    "add_along", "acc with v added where i points along an axis.",
+    ("acc", "v", "i"), _add_along_numpy, lambda types, *, axis, in_place=False: types[0],
+    adjoint={
+        "acc": lambda ct: ct,
+        "v": lambda ct, i, axis: take_along(ct, i, axis=axis),
+        "i": lambda: None,
+    },
+    tangent={
+        "acc": lambda dot: dot,
+        "v": lambda dot, acc, i, axis: _put_back(dot, acc, i, axis),
+    },
+    linear_in=("acc", "v"),
+    label="{acc}",
 )  # fmt: skip
 
 
@@ -146,7 +182,8 @@ def _softmax_parts(x: Any, axis: int) -> Any:
 def _log_softmax_parts(x: Any, axis: int) -> Any:
     if x.dtype_name not in ("float32", "float64"):
         return None
-    shifted = x - OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False)
+    largest = OPERATORS["max"](x, axes=(axis,), keepdims=True, first=False)
+    shifted = x - stop_gradient(largest)
     return shifted - log(sum_(exp(shifted), axes=(axis,), keepdims=True))
 
 
@@ -173,7 +210,7 @@ log_softmax = OpDef(
     tangent={
         "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
     },
-    label="log_softmax_{x}", parts=_log_softmax_parts,
+    label="log_softmax_{x}", parts=_log_softmax_parts, early=True,
     batch="axes",
 )  # fmt: skip
 

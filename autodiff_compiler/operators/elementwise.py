@@ -305,12 +305,32 @@ atanh = real_function(
     "atanh", "Inverse hyperbolic tangent.", "np.arctanh({x})",
     lambda ct, x: ct / ((1.0 - x) * (1.0 + x)),
 )  # fmt: skip
+
+
+def _certain(dtype: str | None) -> float | None:
+    """From where on exp(x) + 1 is exp(x), which is still finite."""
+    return None if dtype is None else 11.0 if dtype == "float16" else 40.0
+
+
+def _sigmoid_numpy(types: Sequence[Type]) -> str:
+    limit = _certain(types[0].dtype if isinstance(types[0], ArrayType) else "float64")
+    if limit is None:
+        return "np.exp(np.minimum({x}, 0.0)) / (1.0 + np.exp(-np.abs({x})))"
+    return f"{{out}} = np.exp(np.minimum({{x}}, {limit}))\n{{out}} = {{out}} / (1.0 + {{out}})"
+
+
+def _sigmoid_parts(x: Any) -> Any:
+    if x.dtype_name not in FLOATS:
+        return None
+    power = exp(minimum(x, _certain(x.dtype_name)))
+    return power / (1.0 + power)
+
+
 sigmoid = real_function(
     "sigmoid",
-    "1 / (1 + exp(-x)), written so that nothing overflows.",
-    "np.exp(np.minimum({x}, 0.0)) / (1.0 + np.exp(-np.abs({x})))",
-    lambda out: out * (1.0 - out),
-)
+    "exp(x) / (1 + exp(x)), where x is cut to where that is 1, so that nothing overflows.",
+    _sigmoid_numpy, lambda out: out * (1.0 - out), _sigmoid_parts,
+)  # fmt: skip
 softplus = real_function(
     "softplus",
     "log(1 + exp(x)), stable.",

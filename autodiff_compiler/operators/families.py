@@ -102,7 +102,7 @@ def elementwise(
         shape = broadcast_shapes([shape_of_type(type_) for type_ in types])
         if _arrays(types):
             return ArrayType(dtype(types), shape)
-        if isinstance(numpy, str) and "np." in numpy:
+        if "np." in (numpy if isinstance(numpy, str) else numpy(types, **attrs)):
             return ArrayType(_number_dtype(types, dtype), ())
         return _scalar_result(types, dtype)
 
@@ -123,12 +123,17 @@ def elementwise(
 
 
 def real_function(
-    name: str, doc: str, numpy: str | Callable[..., str], rule: Callable[..., Any]
+    name: str,
+    doc: str,
+    numpy: str | Callable[..., str],
+    rule: Callable[..., Any],
+    parts: Callable[..., Any] | None = None,
 ) -> OpDef:
     """A function of one floating operand; integers and bools are taken in float32."""
     return elementwise(
-        name, doc, numpy=numpy, dtype=floating, label=f"{name}_{{x}}", partials={"x": rule}
-    )
+        name, doc, numpy=numpy, dtype=floating, label=f"{name}_{{x}}", partials={"x": rule},
+        parts=parts,
+    )  # fmt: skip
 
 
 def no_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:

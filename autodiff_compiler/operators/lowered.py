@@ -14,6 +14,7 @@ from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.structure import reduced_shape
 
 into = OpDef(
     "into",
@@ -109,4 +110,32 @@ filled = OpDef(
     kind="lowered",
     label="{x}",
     views=("x",),
+)
+
+
+def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) -> str:
+    shape = types[0].shape  # type: ignore[attr-defined]
+    rank, over = len(shape), tuple(axes)
+    if over == (rank - 1,) and rank > 1:
+        return f"np.vecdot({{a}}, {{b}}{', keepdims=True' if keepdims else ''})"
+    if len(over) == rank and not keepdims:
+        return "np.vdot({a}, {b})"
+    letters = "ijklmnop"[:rank]
+    left = "".join(letter for axis, letter in enumerate(letters) if axis not in over)
+    total = f'np.einsum("{letters},{letters}->{left}", {{a}}, {{b}})'
+    kept = tuple(1 if axis in over else dim for axis, dim in enumerate(shape))
+    return f"{total}.reshape({kept})" if keepdims else total
+
+
+dot = OpDef(
+    "dot",
+    "sum(a * b) over axes, of real arrays of one known shape (along the last axis alone, b may be "
+    "stretched to that of a): without the product in memory.",
+    ("a", "b"),
+    _dot_numpy,
+    lambda types, *, axes, keepdims: ArrayType(
+        types[0].dtype, reduced_shape(types[0].shape, axes, keepdims)
+    ),
+    kind="lowered",
+    label="{a}_dot_{b}",
 )

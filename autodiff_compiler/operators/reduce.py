@@ -22,7 +22,7 @@ from autodiff_compiler.operators.along import (
     put_along,
     take_along,
 )
-from autodiff_compiler.operators.compare import equal
+from autodiff_compiler.operators.compare import equal, isfinite
 from autodiff_compiler.operators.declare import (
     linear,
     method_text,
@@ -32,6 +32,7 @@ from autodiff_compiler.operators.declare import (
 )
 from autodiff_compiler.operators.elementwise import (
     exp,
+    log,
     maximum,
     not_zero,
     stop_gradient,
@@ -279,6 +280,16 @@ def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str
     return f"{{out}} = np.max({{x}}{kept})\n{shift}\n{{out}} = {total}"
 
 
+def _logsumexp_parts(x: Any, axes: Any, keepdims: bool) -> Any:
+    if x.dtype_name not in ("float32", "float64"):
+        return None  # halves are computed with in single precision
+    kept = keepdims or axes is not None
+    largest = stop_gradient(max(x, axes=axes, keepdims=kept, first=False))
+    largest = where(isfinite(largest), largest, 0.0)
+    found = log(sum_(exp(x - largest), axes=axes, keepdims=kept)) + largest
+    return squeeze(found, axes=axes) if kept and not keepdims else found
+
+
 def _shares(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
     """exp(x) / sum(exp(x)): ``out`` shifts, and the sum takes away what its rounding does."""
     parts = exp(x - restore_axes(stop_gradient(out), x, axes, keepdims))
@@ -299,7 +310,7 @@ logsumexp = OpDef(
             dot * _shares(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
-    label="logsumexp_{x}",
+    label="logsumexp_{x}", parts=_logsumexp_parts, early=True,
     batch="axes",
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ from typing import Any
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
-from autodiff_compiler.operators.indexing import operands_of
+from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
 
 #: Integers up to this size are exact in each dtype of floats.
@@ -176,16 +176,15 @@ def _unstretched(view: View) -> Any:
     return None
 
 
-def _added_at(view: View) -> Any:
-    """What is added to zeros with a part set is added to that part."""
-    left, right = view.operands
-    for acc, part in ((left, right), (right, left)):
-        maker = view.made_by(part, "scatter")
-        if maker is not None and isinstance(acc, Value) and view.uses.get(part, 0) == 1:
-            index = maker.attrs["index"]
-            v, *rest = maker.operands
-            return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
-    return None
+def _stretched_after(view: View) -> Any:
+    """What is done to a stretched array with numbers alone is done before it is stretched."""
+    arrays = [operand for operand in view.operands if isinstance(operand, Value)]
+    maker = view.made_by(arrays[0], "broadcast_to") if len(arrays) == 1 else None
+    if maker is None:
+        return None
+    narrow, *sizes = maker.operands
+    operands = [narrow if isinstance(o, Value) else o for o in view.operands]
+    return OPERATORS["broadcast_to"](view.op.opdef(*operands), *sizes, **maker.attrs)
 
 
 def _reshape_of_reshape(view: View) -> Any:
@@ -223,15 +222,6 @@ def _sum_of_full(view: View) -> Any:
 def _sum_over_ones(view: View) -> Any:
     """The operand, where only axes of length one are summed over and kept."""
     return _unchanged(view) if view.op.attrs["keepdims"] else None
-
-
-def _sum_of_put(view: View) -> Any:
-    """What was put along an axis among zeros has the same sum as before."""
-    maker, axes = view.made_by(view.operands[0], "put_along"), view.op.attrs["axes"]
-    rank = getattr(view.op.operands[0], "ndim", None)
-    if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
-        return None
-    return view.op.opdef(maker.operands[0], **view.op.attrs)
 
 
 def _sum_of_negative(view: View) -> Any:
@@ -359,7 +349,6 @@ ROWS = (
     Row("reshape of reshape", "reshape", _reshape_of_reshape),
     Row("stretched to its own shape", "broadcast_to", _unchanged),
     Row("stretched full", "broadcast_to", _moved_full),
-    Row("x + scattered", "add", _added_at),
     Row("transposed by the identity", "transpose", _identity_permutation),
     Row("transposed full", "transpose", _moved_full),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),
@@ -379,10 +368,11 @@ ROWS = (
         Row(f"stretched in {name}", name, _unstretched)
         for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")
     ),
+    *(Row(f"stretched after {name}", name, _stretched_after) for name in ("neg", "mul", "div")),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
-    Row("sum of put", "sum", _sum_of_put),
     Row("sum of -x", "sum", _sum_of_negative),
+    *PICKS,
 )
 
 

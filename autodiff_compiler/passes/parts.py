@@ -2,7 +2,8 @@
 
 As one text such an operation makes arrays that nothing else knows of. In parts, each of them can be
 told where to put its result (``reuse``). A record says itself what its parts are; small results
-keep the short text.
+keep the short text. Some are taken apart early, before anything is differentiated, as their
+derivative is quicker in parts: that of a log-softmax then reads the exponentials that are there.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -38,12 +39,26 @@ from autodiff_compiler.passes.sweep import sweep, with_body
 
 def parts(function: Function) -> Function:
     """``function`` with large operations in their parts."""
-    return with_body(function, sweep(function.body, {}, _visit))
+
+    def visit(op: Op) -> Sequence[Op]:
+        known = op.opdef.parts is not None
+        return _apart(op) if known and size_of(op.result.type) >= reuse.LARGE else (op,)
+
+    return with_body(function, sweep(function.body, {}, visit))
 
 
-def _visit(op: Op) -> Sequence[Op]:
-    if op.opdef.parts is None or size_of(op.result.type) < reuse.LARGE:
-        return (op,)
+def early_parts(function: Function) -> Function:
+    """``function`` with those in their parts that are to be so before it is differentiated."""
+
+    def visit(op: Op) -> Sequence[Op]:
+        large = op.opdef.early and max(map(size_of, op.types)) >= reuse.LARGE
+        return _apart(op) if large else (op,)
+
+    return with_body(function, sweep(function.body, {}, visit))
+
+
+def _apart(op: Op) -> Sequence[Op]:
+    assert op.opdef.parts is not None
     builder = Builder()
     with builder, builder.at(op.span, op.about):
         found = call_rule(op.opdef.parts, facts_of(op.opdef, op.operands, op.attrs))

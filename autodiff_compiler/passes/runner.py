@@ -17,6 +17,7 @@ from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
 from autodiff_compiler.passes.hoist import hoist
 from autodiff_compiler.passes.placed import placed
+from autodiff_compiler.passes.products import products
 from autodiff_compiler.passes.rejoin import rejoin
 from autodiff_compiler.passes.stabilise import stabilise
 from autodiff_compiler.passes.stops import stops
@@ -33,6 +34,7 @@ PASSES: Mapping[str, Pass] = {
     "rejoin": rejoin,
     "stops": stops,
     "algebra": algebra,
+    "products": products,
     "placed": placed,
     "hoist": hoist,
     "ahead": ahead,

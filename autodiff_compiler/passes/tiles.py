@@ -49,15 +49,16 @@ from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
 from autodiff_compiler.operators.elementwise import add
 from autodiff_compiler.operators.lowered import empty, filled, into, masked, part
-from autodiff_compiler.operators.structure import full, sum_
+from autodiff_compiler.operators.structure import full
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
 #: The bytes of a tile: a dozen of them fit the cache of a core. Of arrays of so many tiles they are
 #: twice as large: fewer turns then weigh more.
 TILE, MANY = 2**17, 8
-#: What may be done with the last axes of a tile alone.
-REDUCTIONS = ("sum", "max", "min", "mean")
+#: What adds up tile by tile, and what may be done with the last axes of a tile alone.
+TOTALS = ("sum", "dot")
+REDUCTIONS = (*TOTALS, "max", "min", "mean")
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the
 #: arrays that it makes whole.
 TILES, ROW = 3, 3
@@ -109,7 +110,9 @@ class _Walk:
     def joins(self, op: Op) -> bool:
         """Whether ``op`` can be done tile by tile, with those of the row so far."""
         if _is_total(op):
-            return op.operands[0] in self.made and _size(op) == _size(self.row[0])
+            if self.made.isdisjoint(op.operands) or _size(op) != _size(self.row[0]):
+                return False
+            return all(_is_whole(operand, _shape(op.operands[0]) or ()) for operand in op.operands)
         shape = _worked_on(op)
         if not shape or _shape(op.result) is None:
             return False
@@ -200,7 +203,9 @@ class _Loop:
     def step(self, op: Op) -> None:
         """One operation of the row, on tiles."""
         if _is_total(op):
-            total = sum_(self.parts[op.operands[0]], **op.attrs)  # type: ignore[index]
+            shape = _shape(op.operands[0]) or ()
+            factors = [self.part(operand, shape) for operand in op.operands]
+            total = self.builder.make(op.opdef, factors, op.attrs)
             self.after[op] = add(self.carried[op], total)
             return
         shape = _worked_on(op) or ()
@@ -251,7 +256,7 @@ def _is_fixed(op: Op) -> bool:
 
 def _is_total(op: Op) -> bool:
     """Whether ``op`` is a sum, to nothing large, of what is in all tiles."""
-    if op.name != "sum" or not (op.attrs["axes"] is None or 0 in op.attrs["axes"]):
+    if op.name not in TOTALS or not (op.attrs["axes"] is None or 0 in op.attrs["axes"]):
         return False
     shape = _shape(op.result)
     return shape is not None and math.prod(shape) * 4 <= TILE

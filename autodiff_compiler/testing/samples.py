@@ -177,6 +177,8 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "put_along": (case(X, ints(2, 3, below=2), axis=0, shape=(2, 3)),
                   case(CUBE, ints(2, 3, 4, below=3), axis=2, shape=(2, 3, 3)),
                   case(ROW, ints(3, below=3), axis=0, shape=(5,))),
+    "add_along": (case(X, real(2, 1), ints(2, 1, below=3), axis=1),
+                  case(CUBE, real(2, 3, 4), ints(2, 3, 4, below=3), axis=1)),
     # lists
     "list_item": (case(TILES, 1), case(TILES, -1)),
     "list_length": (case(TILES),),

@@ -199,7 +199,7 @@ def test_gradients_of_two_operands(function: Callable[..., Any]) -> None:
 FAR = np.concatenate([np.linspace(-30, 30, 601), [1e-9, -1e-5, 1e-3, np.inf, -np.inf]])
 
 
-@pytest.mark.parametrize(("dtype", "error"), [(np.float64, 1e-15), (np.float32, 6e-8)])
+@pytest.mark.parametrize(("dtype", "error"), [(np.float64, 1e-15), (np.float32, 1.2e-7)])
 def test_the_error_function_to_the_last_digits(dtype: Any, error: float) -> None:
     x = FAR.astype(dtype)
     erf = ops.erf(Tensor(x)).asnumpy()
@@ -210,7 +210,7 @@ def test_the_error_function_to_the_last_digits(dtype: Any, error: float) -> None
     exactly = np.array([math.erfc(float(number)) for number in x])
     assert np.abs(erfc - exactly).max() <= 2 * error
     tail = (x > 0) & (x < 9)
-    assert np.abs(erfc[tail] / exactly[tail] - 1).max() <= 100 * error
+    assert np.abs(erfc[tail] / exactly[tail] - 1).max() <= 20 * error
     assert ops.erf(Tensor(np.zeros(1, dtype))).asnumpy() == 0
     small = np.array([1e-6, -3e-4], np.float32)
     assert ops.erf(Tensor(small)).asnumpy() == pytest.approx(2 / np.sqrt(np.pi) * small, rel=1e-6)

@@ -135,6 +135,16 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         f"f32[2,2] = window_max %b {PAIRS}"), (
         "f32[2,4] = transpose %x {perm=(1, 0)}", f"f32[2,2] = window_max %a {PAIRS}",
         "f32[2,2] = relu %b")),
+    "x + put along": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,99]", (
+        "f32[2,99] = put_along %v, %i {axis=1, shape=(2, 99)}", "f32[2,99] = add %a, %x"),
+        ("f32[2,99] = add_along %x, %v, %i {axis=1}",)),
+    "taken of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
+        "f32[2,99] = div %v, %x", "f32[2,1] = take_along %a, %i {axis=-1}"), (
+        "f32[2,1] = take_along %x, %i {axis=-1}", "f32[2,1] = div %v, %a")),
+    **{f"stretched after {name}": ("%x: f32[3]", M, (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = {name} {operands.format('a')}"), (
+        f"f32[3] = {name} {operands.format('x')}", f"{M} = broadcast_to %a {{shape=(2, 3)}}"))
+        for name, operands in (("neg", "%{}"), ("mul", "0.3, %{}"), ("div", "%{}, 7"))},
     "x * 0": (A, M, (f"{M} = mul %x, 0.0",), (f"{M} = {ZEROS}",)),
     "x + 0.0": (A, M, (f"{M} = add 0.0, %x",), ()),
 }  # fmt: skip

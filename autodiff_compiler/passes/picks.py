@@ -1,0 +1,95 @@
+"""Rows for what is picked from arrays and put into them: ``algebra`` applies them.
+
+A sum with an array that is zero but for some places is an addition at these places. Of arithmetic
+of which a few places are read, no more than these is computed.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.passes.algebra import algebra
+>>> from autodiff_compiler.passes.dce import dce
+>>> before = parse_function('''
+... func @f(%x: f32[8,9], %s: f32[8,1], %i: i64[8,1]) -> (f32[8,1]) {
+...   %a: f32[8,9] = sub %x, %s
+...   %y!: f32[8,1] = take_along %a, %i {axis=1}
+...   return %y
+... }
+... ''')
+>>> print(print_function(dce(algebra(before))), end='')
+func @f(%x: f32[8,9], %s: f32[8,1], %i: i64[8,1]) -> (f32[8,1]) {
+  %x_taken: f32[8,1] = take_along %x, %i {axis=1}
+  %y!: f32[8,1] = sub %x_taken, %s
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.operators.along import points_once
+from autodiff_compiler.operators.indexing import operands_of
+from autodiff_compiler.passes.rows import Row, View
+
+
+def _added_at(view: View) -> Any:
+    """What is added to zeros with a part set is added to that part."""
+    left, right = view.operands
+    for acc, part in ((left, right), (right, left)):
+        maker = view.made_by(part, "scatter")
+        if maker is not None and isinstance(acc, Value) and view.uses.get(part, 0) == 1:
+            index = maker.attrs["index"]
+            v, *rest = maker.operands
+            return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
+    return None
+
+
+def _added_along(view: View) -> Any:
+    """What is added to zeros with a few places set is added to those places."""
+    left, right = view.operands
+    for acc, placed in ((left, right), (right, left)):
+        maker = view.made_by(placed, "put_along")
+        if maker is not None and isinstance(acc, Value) and view.uses.get(placed, 0) == 1:
+            v, i, *_ = maker.operands
+            axis = maker.attrs["axis"]
+            if acc.type == view.op.result.type and points_once(acc.type, type_of(i), axis):
+                return OPERATORS["add_along"](acc, v, i, axis=axis)
+    return None
+
+
+def _taken_first(view: View) -> Any:
+    """Of arithmetic of which a few places are read, no more than these is computed."""
+    (x, i), axis = view.operands, view.op.attrs["axis"]
+    maker = view.makers.get(x)
+    if maker is None or maker.opdef.kind != "elementwise" or view.uses.get(x) != 1:
+        return None
+    if not isinstance(i, Value) or not points_once(x.type, i.type, axis):
+        return None
+    one = tuple(1 if place == axis % x.ndim else dim for place, dim in enumerate(x.type.shape))
+    operands = []
+    for operand in maker.operands:
+        shape = getattr(type_of(operand), "shape", ())
+        if shape == x.type.shape:
+            operand = OPERATORS["take_along"](operand, i, axis=axis)
+        elif shape not in ((), one):
+            return None
+        operands.append(operand)
+    return maker.opdef(*operands, **maker.attrs)
+
+
+def _sum_of_put(view: View) -> Any:
+    """What was put along an axis among zeros has the same sum as before."""
+    maker, axes = view.made_by(view.operands[0], "put_along"), view.op.attrs["axes"]
+    rank = getattr(view.op.operands[0], "ndim", None)
+    if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
+        return None
+    return view.op.opdef(maker.operands[0], **view.op.attrs)
+
+
+PICKS = (
+    Row("x + scattered", "add", _added_at),
+    Row("x + put along", "add", _added_along),
+    Row("taken of arithmetic", "take_along", _taken_first),
+    Row("sum of put", "sum", _sum_of_put),
+)

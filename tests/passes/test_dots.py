@@ -1,0 +1,111 @@
+"""Sums of products in one go: the values of the sum, and only where the product is large."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.dots import RUN, dots
+from autodiff_compiler.passes.tiles import tiles
+from tests.interpreter import run
+
+
+def program(
+    shape: str, reduction: str, attrs: str, result: str, *, y: str = "", dtype: str = "f32"
+) -> Function:
+    return parse_function(
+        f"""
+        func @f(%x: {dtype}[{shape}], %y: {dtype}[{y or shape}]) -> ({dtype}[{result}]) {{
+          %p: {dtype}[{shape}] = mul %y, %x
+          %s: {dtype}[{result}] = {reduction} %p {{{attrs}}}
+          return %s
+        }}
+        """
+    )
+
+
+CASES = {
+    "all": (program("9,80", "sum", "axes=None, keepdims=False", ""), "np.vdot"),
+    "every axis": (program("9,80", "sum", "axes=(0, 1), keepdims=False", ""), "np.vdot"),
+    "all, kept": (program("9,80", "sum", "axes=(0, 1), keepdims=True", "1,1"), "np.einsum"),
+    "rows": (program("9,80", "sum", "axes=(1,), keepdims=True", "9,1"), "np.vecdot"),
+    "a row": (program("9,80", "sum", "axes=(1,), keepdims=False", "9", y="80"), "np.vecdot"),
+    "columns": (program("9,80", "sum", "axes=(0,), keepdims=False", "80"), "np.einsum"),
+    "planes": (program("4,5,6,7", "sum", "axes=(0, 2, 3), keepdims=True", "1,5,1,1"), "np.einsum"),
+    "the mean": (program("9,80", "mean", "axes=(0,), keepdims=False", "80"), "np.einsum"),
+    "doubles": (program("9,80", "mean", "axes=None, keepdims=False", "", dtype="f64"), "np.vdot"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_call_gives_the_sum(name: str) -> None:
+    before, call = CASES[name]
+    after = dots(before)
+    verify(after, "lowered: dots")
+    (made,) = [op for op in after.body.ops if op.name == "dot"]
+    assert made.opdef.template(made.types, made.attrs).startswith(call)
+    assert "mul" not in {op.name for op in after.body.ops}
+    random = np.random.default_rng(0)
+    given = [
+        random.standard_normal(param.type.shape).astype(param.dtype_name) for param in before.params
+    ]
+    (old,), (new,) = run(before, given), run(after, given)
+    assert np.shape(old) == np.shape(new) and np.asarray(old).dtype == np.asarray(new).dtype
+    np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        program("3,4", "sum", "axes=None, keepdims=False", ""),
+        program("9,80", "sum", "axes=(0,), keepdims=False", "80", y="80"),
+        program("9,80", "sum", "axes=(1,), keepdims=False", "9", y="9,1"),
+        program("9,800", "sum", "axes=None, keepdims=False", "", dtype="f16"),
+        program("9,80", "sum", "axes=None, keepdims=False", "", dtype="c64"),
+        program(f"2,2,{RUN}", "sum", "axes=(1, 2), keepdims=False", "2"),
+        program("?,80", "sum", "axes=None, keepdims=False", ""),
+    ],
+)
+def test_others_stay(function: Function) -> None:
+    assert dots(function) is function
+
+
+def test_a_product_that_is_read_again_stays() -> None:
+    function = parse_function(
+        """
+        func @f(%x: f32[9,80]) -> (f32[], f32[9,80]) {
+          %p: f32[9,80] = mul %x, %x
+          %s: f32[] = sum %p {axes=None, keepdims=False}
+          return %s, %p
+        }
+        """
+    )
+    assert dots(function) is function
+
+
+def test_dots_add_up_in_tiles() -> None:
+    function = parse_function(
+        """
+        func @f(%x: f32[1000,200], %y: f32[1000,200]) -> (f32[], f32[200], f32[1000]) {
+          %a: f32[1000,200] = sin %x
+          %b: f32[1000,200] = exp %a
+          %c: f32[1000,200] = mul %b, %y
+          %s: f32[] = dot %a, %y {axes=(0, 1), keepdims=False}
+          %t: f32[200] = dot %b, %c {axes=(0,), keepdims=False}
+          %r: f32[1000] = dot %c, %x {axes=(1,), keepdims=False}
+          return %s, %t, %r
+        }
+        """
+    )
+    tiled = tiles(function)
+    verify(tiled, "lowered: tiles")
+    (loop,) = [op for op in tiled.body.ops if op.name == "for"]
+    assert [op.name for op in loop.regions[0].walk()].count("dot") + 1 == 3
+    random = np.random.default_rng(0)
+    given = list(random.standard_normal((2, 1000, 200)).astype("float32"))
+    for old, new in zip(run(function, given), run(tiled, given)):
+        np.testing.assert_allclose(new, old, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,109 @@
+# ruff: noqa: E501  (IR text has lines of its own length)
+"""Products of derivatives: fewer operations on whole arrays, and the same values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler import Tensor, ops
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.dce import dce
+from autodiff_compiler.passes.products import products
+from tests.interpreter import run
+
+X, Y, G, S = "%x: f32[8,6,5]", "%y: f32[8,6,5]", "%g: f32[6,1]", "%s: f32[8,1,1]"
+W = "f32[8,6,5]"
+
+
+def function(params: str, result: str, *lines: str) -> Function:
+    ops = [f"  %v{k}: {line}  # adjoint" for k, line in enumerate(lines)]
+    head = f"func @f({params}) -> ({result}) {{"
+    return parse_function("\n".join([head, *ops, f"  return %v{len(ops) - 1}", "}", ""]))
+
+
+def inputs(of: Function) -> list[np.ndarray]:
+    random = np.random.default_rng(0)
+    return [random.uniform(0.5, 2.0, param.type.shape).astype("float32") for param in of.params]
+
+
+def large(of: Function) -> list[str]:
+    """The operations that make a whole array, in order."""
+    return [op.name for op in of.body.ops if getattr(op.result.type, "shape", ()) == (8, 6, 5)]
+
+
+CASES = {
+    "numbers": ((X, W, f"{W} = mul 2.0, %x", f"{W} = div %v0, 512"), ["mul"]),
+    "a scalar": ((f"{X}, %c: f32[]", W, f"{W} = mul 2.0, %x", f"{W} = mul %c, %v0"), ["mul"]),
+    "a quotient": ((f"{X}, {G}", W, f"{W} = div %x, %g", f"{W} = mul %v0, %g"), ["mul"]),
+    "a sign": ((f"{X}, {G}", W, f"{W} = neg %x", f"{W} = mul %v0, %g"), ["mul"]),
+    "an inverse": ((f"{X}, {G}", W, f"{W} = div 1.0, %x", f"{W} = mul %v0, %g", f"{W} = mul 3.0, %v1"),
+                   ["div"]),
+    "out of a sum": ((f"{X}, {Y}, {G}", "f32[6]", f"{W} = mul %x, %y", f"{W} = div %v0, %g",
+                      "f32[6] = sum %v1 {axes=(0, 2), keepdims=False}"), ["mul"]),
+    "out of a sum of all": ((f"{X}, %c: f32[]", "f32[]", f"{W} = mul %x, %c", f"{W} = neg %v0",
+                             "f32[] = sum %v1 {axes=None, keepdims=False}"), []),
+    "in two groups": ((f"{X}, {G}, {S}", "f32[8,1,1]", f"{W} = mul %x, %g", f"{W} = mul %v0, %s",
+                       "f32[8,1,1] = sum %v1 {axes=(1, 2), keepdims=True}"), ["mul"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fewer_operations_on_whole_arrays(name: str) -> None:
+    made, wanted = CASES[name]
+    before = function(*made)
+    after = dce(products(before))
+    verify(after, "differentiated: products")
+    assert large(after) == wanted
+    given = inputs(before)
+    (old,), (new,) = run(before, given), run(after, given)
+    np.testing.assert_allclose(old, new, rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (f"{W} = mul %x, %g", f"{W} = mul %v0, %y"),
+        (f"{W} = mul %x, %y", "f32[6] = sum %v0 {axes=(0, 2), keepdims=False}"),
+        (f"{W} = mul %x, %g", "f32[8,5] = sum %v0 {axes=(1,), keepdims=False}"),
+    ],
+)
+def test_what_gains_nothing_stays(lines: tuple[str, ...]) -> None:
+    result = lines[-1].split(" = ")[0]
+    before = function(f"{X}, {Y}, {G}", result, *lines)
+    assert products(before) is before
+
+
+def test_the_users_own_text_is_computed_as_written() -> None:
+    before = parse_function(
+        f"func @f({X}) -> ({W}) {{\n  %a: {W} = mul 2.0, %x\n  %b: {W} = mul 3.0, %a\n  return %b\n}}\n"
+    )
+    assert products(before) is before
+
+
+def test_a_batch_norm_sums_each_thing_once() -> None:
+    """Against central differences in float64, and by the sums over the batch in backward."""
+    random = np.random.default_rng(1)
+    x, w = random.standard_normal((2, 4, 3, 5, 5))
+    g = random.standard_normal(3)
+
+    def loss(x, g, w):  # type: ignore[no-untyped-def]
+        return ops.sum(ops.batch_norm(x, None, None, g, None, True) * w)
+
+    gradient = ops.grad(loss, (0, 1))
+    d_x, d_g = (each.asnumpy() for each in gradient(Tensor(x), Tensor(g), Tensor(w)))
+
+    def value(x: np.ndarray, g: np.ndarray) -> float:
+        c = x - x.mean((0, 2, 3), keepdims=True)
+        y = c / np.sqrt((c * c).mean((0, 2, 3), keepdims=True) + 1e-5)
+        return float((y * g[:, None, None] * w).sum())
+
+    for array, found, of in ((x, d_x, 0), (g, d_g, 1)):
+        for place in [(0,) * array.ndim, tuple(size - 1 for size in array.shape)]:
+            step = np.zeros_like(array)
+            step[place] = 1e-6
+            up, down = ((value(x + s, g) if of == 0 else value(x, g + s)) for s in (step, -step))
+            np.testing.assert_allclose(found[place], (up - down) / 2e-6, rtol=1e-6)
