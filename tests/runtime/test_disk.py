@@ -142,7 +142,8 @@ def test_threads_may_write_at_once(folder):
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert not wrong and all(file.suffix == ".json" for file in folder.iterdir())
-    ms.grad(Net(2))(X)
+    net = Net(2)  # whose units live as long as it does
+    ms.grad(net)(X)
     assert [unit.from_disk for unit in compile_info().units] == [True]
 
 
