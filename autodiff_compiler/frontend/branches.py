@@ -168,6 +168,8 @@ class Merger:
             return f"{len(value)} item{'' if len(value) == 1 else 's'}"
         if isinstance(value, (Ref, Fresh)):
             return f"a {value.kind}"
+        if isinstance(value, str):
+            return f"the text {value!r}"
         return "a function" if isinstance(value, Closure) else self.low.described(value)
 
     def _two_of_them(self, name: str, kind: str) -> Unset:

@@ -44,18 +44,11 @@ def is_straight(node: Any) -> bool:
     """Whether a ``with`` is left at its end, or by a ``return`` there, and nowhere else."""
     last = node.body[-1]
     body = node.body[:-1] if isinstance(last, gast.Return) else node.body
-    return not any(isinstance(part, _EXITS) for stmt in body for part in _inside(stmt))
-
-
-def _inside(node: Any) -> Any:
-    yield node
-    if not isinstance(node, (gast.FunctionDef, gast.Lambda)):
-        for child in gast.iter_child_nodes(node):
-            yield from _inside(child)
+    return not any(isinstance(part, _EXITS) for stmt in body for part in make.own_parts(stmt))
 
 
 def without_with(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with straight ``with``s made calls; changes it."""
+    """``tree``, whose ``with``s are straight, with these made calls; changes it."""
     return _Contexts({part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}).visit(
         tree
     )
@@ -67,8 +60,6 @@ class _Contexts(gast.NodeTransformer):
 
     def visit_With(self, node: Any) -> Any:
         self.generic_visit(node)
-        if not is_straight(node):
-            return node
         body: list[Any] = node.body
         returned: list[Any] = []
         if isinstance(body[-1], gast.Return):

@@ -317,15 +317,12 @@ class _Rewriter:
                     follow = [make.placed(handler, gast.If(test, handler.body, follow))]
             return done + self.resume(kinds, place, inner, follow + rest, stmt)
         (left,) = stmt.ways
-        late = place.flags(exits_of(stmt.finalbody))
         done += self.block(stmt.finalbody, place)
         if ends and kinds == {gast.Return} and not place.returned:
             after = [make.placed(stmt, gast.Return(make.guarded(inner.result, stmt)))]
         else:
             after = self.resume(kinds, place, inner, rest, stmt)
         after = [make.placed(stmt, gast.If(Caught(left, stmt), [Again(left, stmt)], after))]
-        if late:
-            after = [make.placed(stmt, gast.If(make.none_of(late, stmt), after, []))]
         return done + after
 
     def enter(self, kinds: Exits, place: Place, at: gast.stmt) -> tuple[Place, Block]:

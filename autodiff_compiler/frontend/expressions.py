@@ -13,7 +13,6 @@ from autodiff_compiler.errors import (
     DTypeError,
     ShapeError,
     UnknownName,
-    UnsupportedSyntax,
 )
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.complaints import translated
@@ -58,13 +57,7 @@ class Expressions(Stepping):
 
     def evaluate(self, node: Any) -> Any:
         """The compile-time value of an expression, with its problems placed at ``node``."""
-        method = getattr(self, f"eval_{type(node).__name__}", None)
-        if method is None:
-            raise UnsupportedSyntax(
-                f"the expression '{type(node).__name__}' cannot be used here",
-                "write it with plain operators and calls",
-                self.source.span(node),
-            )
+        method = getattr(self, f"eval_{type(node).__name__}")
         span = self.source.span(node)
         with self.builder.at(span):
             try:

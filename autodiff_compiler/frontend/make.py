@@ -1,8 +1,9 @@
-"""Makes syntax nodes at the position of a node of the user's (``at``), so that each has a span."""
+"""Makes syntax nodes at the position of a node of the user's (``at``), so that each has a span, and
+goes through them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gast
@@ -68,6 +69,14 @@ def builtin(thing: Any, at: gast.AST) -> gast.Name:
     node = name(thing.__name__, at)
     node.known = thing
     return node
+
+
+def own_parts(node: gast.AST) -> Iterator[gast.AST]:
+    """``node`` and what is below it, but for what is inside of functions."""
+    yield node
+    if not isinstance(node, (gast.FunctionDef, gast.Lambda)):
+        for child in gast.iter_child_nodes(node):
+            yield from own_parts(child)
 
 
 def all_of(tests: Sequence[Any], at: gast.AST) -> gast.AST:

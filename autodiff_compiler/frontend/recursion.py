@@ -41,7 +41,12 @@ DEEPEST = 24
 
 
 def in_loops(go_down: Callable[..., Any], come_up: Callable[..., Any], given: Any) -> Any:
-    """A recursion as two loops; compiled as a user's text is."""
+    """A recursion as two loops; compiled as a user's text is.
+
+    >>> down = lambda n: (n > 0, n - 1, 1)
+    >>> in_loops(down, lambda n, rest: n * rest, 5)
+    120
+    """
     waiting = []
     while True:
         again, following, value = go_down(given)

@@ -91,9 +91,8 @@ class Statements(Storing):
 
     def exec_Return(self, node: Any) -> Any:
         _alone(node.value)
-        if node.value is not None:
-            node.value.raw = True
-        return Returned(None if node.value is None else self.evaluate(node.value))
+        node.value.raw = True
+        return Returned(self.evaluate(node.value))
 
     def exec_Expr(self, node: Any) -> None:
         _alone(node.value)

@@ -88,7 +88,7 @@ class _Shown(gast.NodeTransformer):
 def leaves_finally(node: gast.Try) -> bool:
     """Whether ``finally`` returns, breaks or continues, which would drop what was raised."""
     exits = (gast.Return, gast.Break, gast.Continue)
-    return any(isinstance(part, exits) for stmt in node.finalbody for part in _inside(stmt))
+    return any(isinstance(part, exits) for stmt in node.finalbody for part in make.own_parts(stmt))
 
 
 def unreadable(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
@@ -116,13 +116,6 @@ def _is_seen(node: gast.AST) -> bool:
     return stores or isinstance(node, gast.Expr)
 
 
-def _inside(node: gast.AST) -> Iterator[gast.AST]:
-    yield node
-    if not isinstance(node, (gast.FunctionDef, gast.Lambda)):
-        for child in gast.iter_child_nodes(node):
-            yield from _inside(child)
-
-
 class _Ways:
     """Finds the handlers of one tree."""
 
@@ -133,10 +126,9 @@ class _Ways:
     def statement(self, stmt: Any, caught: Any) -> Any:
         if isinstance(stmt, gast.FunctionDef):
             stmt.body = self.block(stmt.body, None)
-        elif isinstance(stmt, (gast.If, gast.For, gast.While, gast.With)):
+        elif isinstance(stmt, (gast.If, gast.For, gast.While)):
             stmt.body = self.block(stmt.body, caught)
-            if not isinstance(stmt, gast.With):
-                stmt.orelse = self.block(stmt.orelse, caught)
+            stmt.orelse = self.block(stmt.orelse, caught)
         elif isinstance(stmt, gast.Raise):
             if caught is not None and (stmt.exc is None or _is(stmt.exc, caught[1])):
                 return Again(caught[0], stmt)
@@ -151,7 +143,7 @@ class _Ways:
     def attempt(self, stmt: Any, caught: Any) -> None:
         """Gives a ``try`` its ways, in the order of its handlers."""
         if stmt.finalbody:
-            seen = any(_is_seen(part) for each in stmt.finalbody for part in _inside(each))
+            seen = any(_is_seen(part) for each in stmt.finalbody for part in make.own_parts(each))
             stmt.ways = [Way(None, again=True, watched=seen)]
         else:
             stmt.ways = []

@@ -15,7 +15,13 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import errors, nn, ops
 from autodiff_compiler.ir.opdef import OPERATORS
-from tests.errors import refused, refused_called, refused_objects, refused_too  # noqa: F401
+from tests.errors import (  # noqa: F401
+    refused,
+    refused_called,
+    refused_corners,
+    refused_objects,
+    refused_too,
+)
 from tests.errors.cases import REFUSED, Refused
 
 MESSAGES = Path(__file__).parent / "messages.txt"

@@ -193,3 +193,26 @@ def test_edits_elsewhere_in_a_file_do_no_harm(tmp_path):
 def test_what_is_not_python_is_refused():
     with pytest.raises(SourceNotFound, match="'sin' is not written in Python"):
         read_source(math.sin)
+
+
+def made_elsewhere(text: str, name: str, shown: str) -> object:
+    """A function compiled from ``text``, in a file that now says ``shown``."""
+    file = f"<{name} made elsewhere>"
+    scope: dict = {}
+    exec(compile(textwrap.dedent(text), file, "exec"), scope)
+    lines = textwrap.dedent(shown).splitlines(keepends=True)
+    linecache.cache[file] = (len(shown), None, lines, file)
+    return scope[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("def f(x):\n    assert x\n    return x\n", "def f(y):\n    assert y\n    return y\n"),
+        ("f = lambda x: x * 9\n", "f, g = lambda x: x * 2, lambda x: x * 3\n"),
+    ],
+)
+def test_the_text_of_another_function(text: str, shown: str) -> None:
+    """Asserts are compiled by test frameworks in their own way, so arguments must tell there."""
+    with pytest.raises(SourceNotFound, match="is not to be found"):
+        read_source(made_elsewhere(text, "f", shown))
