@@ -15,6 +15,7 @@ WIDTH = 100
 STEP = 4
 
 STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
+BRACKET = re.compile(r"([()\[\]{}])")
 LAMBDA = re.compile(r"(\blambda\b|:)")
 # A statement whose last part is one expression, which may be put into parentheses.
 KEYWORD = re.compile(r"(?:return|if|elif|while) ")
@@ -137,10 +138,10 @@ def _flat(text: str) -> str:
     """``text`` with strings, the insides of brackets and the parameters of lambdas blanked."""
     flat: list[str] = []
     depth = 0
-    for char in STRING.sub(lambda found: "_" * len(found.group()), text):
-        depth -= char in ")]}"
-        flat.append(char if depth == 0 else "_")
-        depth += char in "([{"
+    for part in BRACKET.split(STRING.sub(lambda found: "_" * len(found.group()), text)):
+        depth -= part in (")", "]", "}")
+        flat.append(part if depth == 0 else "_" * len(part))
+        depth += part in ("(", "[", "{")
     return _without_parameters("".join(flat))
 
 

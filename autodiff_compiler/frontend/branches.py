@@ -300,8 +300,9 @@ class Branches(Writes):
             for name in {**left.names, **right.names}:
                 sides_of = left.names.get(name, MISSING), right.names.get(name, MISSING)
                 names[name] = merger.merge(*sides_of, name)
+        known_names = {**right.names, **left.names}
         for ref in {**left.heap, **right.heap}:
-            name = named(ref, {**right.names, **left.names})
+            name = named(ref, known_names)
             if ref in left.heap and ref in right.heap:
                 contents = left.heap.get(ref), right.heap.get(ref)
                 heap[ref] = merger.contents(ref.kind, *contents, name)
@@ -391,4 +392,4 @@ def _flag(held: Any) -> Any:
 
 def named(ref: Ref, names: Mapping[str, Any]) -> str:
     """The variable that holds a list or dict, for names and messages."""
-    return next((name for name, value in names.items() if value == ref), ref.kind)
+    return next((name for name, value in names.items() if value is ref), ref.kind)

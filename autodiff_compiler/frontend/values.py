@@ -19,9 +19,10 @@ from autodiff_compiler.span import Caller, Span
 NUMBERS = (bool, int, float, complex)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ref:
-    """A list (``kind`` 'list') or dict ('dict') made by the user's text; contents in the heap."""
+    """A list (``kind`` 'list') or dict ('dict') made by the user's text; contents in the heap. Each
+    is made once, and like itself alone."""
 
     kind: str
     number: int

@@ -75,15 +75,16 @@ def everywhere(function: Function, change: Pass) -> Function:
 def _settle(
     function: Function, names: Sequence[str], limit: int, stats: MutableMapping[str, int] | None
 ) -> Function:
+    idle = _IDLE.setdefault(function, set())
     for name in [*names] * limit:
-        idle = _IDLE.setdefault(function, set())
         if name in idle:
             continue
-        before = function
-        function = PASSES[name](before)
+        before, function = function, PASSES[name](function)
         if function is before:
             idle.add(name)
-        elif stats is not None:
+            continue
+        idle = _IDLE.setdefault(function, set())
+        if stats is not None:
             stats[name] = stats.get(name, 0) + size(before) - size(function)
     return function
 
