@@ -39,13 +39,20 @@ lent = OpDef(
 
 
 def _masked_numpy(types: Sequence[Type]) -> str:
-    bits = f"np.{_BITS[types[0].dtype]}"  # type: ignore[attr-defined]
     x = "{x}" if types[0].shape else "np.asarray({x})"  # type: ignore[attr-defined]
-    return f"({x}.view({bits}) * {{c}}).view(np.{types[0].dtype})"  # type: ignore[attr-defined]
+    return masked_text(types[0], x, "{c}")
+
+
+def masked_text(type_: Type, x: str, c: str) -> str:
+    """The text of ``masked``, where the type is known; else of a choice."""
+    dtype = getattr(type_, "dtype", None)
+    if dtype not in BITS:
+        return f"np.where({c}, {x}, 0)"
+    return f"({x}.view(np.{BITS[dtype]}) * {c}).view(np.{dtype})"
 
 
 #: Integers as wide as a float.
-_BITS = {"float16": "int16", "float32": "int32", "float64": "int64"}
+BITS = {"float16": "int16", "float32": "int32", "float64": "int64"}
 
 masked = OpDef(
     "masked",
@@ -68,7 +75,7 @@ def masked_parts(c: Any, x: Any, y: Any) -> Any:
         return None  # the bits of x times another number are no choice
     for value, other in ((x, y), (y, x)):
         zero = type(other) in (int, float) and other == 0 and math.copysign(1, other) > 0
-        if zero and isinstance(value, Value) and getattr(value.type, "dtype", None) in _BITS:
+        if zero and isinstance(value, Value) and getattr(value.type, "dtype", None) in BITS:
             return masked(value, c if value is x else OPERATORS["logical_not"](c))
     return None
 

@@ -19,7 +19,7 @@ from autodiff_compiler.operators.convolution import count_windows, span
 from autodiff_compiler.operators.declare import linear
 from autodiff_compiler.operators.elementwise import add, invert, maximum
 from autodiff_compiler.operators.indexing import index, zeros_text
-from autodiff_compiler.operators.lowered import empty, filled, into
+from autodiff_compiler.operators.lowered import BITS, empty, filled, into, masked_text
 from autodiff_compiler.operators.structure import shape_argument
 
 #: Windows of so many elements are written out, longer ones are a loop.
@@ -143,22 +143,32 @@ window_max: OpDef = OpDef(
 )  # fmt: skip
 
 
+def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
+    """The text that puts ct where the mask is true, else 0, into a slice: also where ct is infinite
+    or NaN, so it is no product (see ``masked``)."""
+    dtype = getattr(type_, "dtype", None)
+    if dtype not in BITS:
+        return f"np.copyto({out}, np.where({mask}, {ct}, 0))"
+    bits = f"np.{BITS[dtype]}"
+    return f"np.multiply({ct}.view({bits}), {mask}, out={out}.view({bits}))"
+
+
 def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
-    taps = _taps(types[1], axis, **window)
+    taps, like = _taps(types[1], axis, **window), types[1]
     if taps.size == 2 and taps.apart:
         make = "np.empty_like" if taps.covers else "np.zeros_like"
         return (
             f"later = {{x}}{taps[0]} < {{x}}{taps[1]}\n"
             f"{{out}} = {make}({{x}})\n"
-            f"np.multiply({{ct}}, later, out={{out}}{taps[1]})\n"
-            f"np.multiply({{ct}}, ~later, out={{out}}{taps[0]})"
+            f"{_put_text(like, f'{{out}}{taps[1]}', '{ct}', 'later')}\n"
+            f"{_put_text(like, f'{{out}}{taps[0]}', '{ct}', '~later')}"
         )
     here = taps.any(f"{{x}}.shape[{axis}]")
     return (
         "{out}, left = np.zeros_like({x}), np.ones({best}.shape, np.bool_)\n"
         f"for i in range({taps.size}):\n"
         f"    first = left & ~({{x}}{here} < {{best}})\n"
-        f"    {{out}}{here} += {{ct}} * first\n"
+        f"    {{out}}{here} += {masked_text(like, '{ct}', 'first')}\n"
         "    left ^= first"
     )
 
@@ -173,7 +183,7 @@ def _first_parts(ct: Value, x: Value, axis: int, size: int, stride: int, dilatio
     out = empty(shape=x.type.shape, dtype=x.type.dtype)
     for number in (1, 0):
         mask = later if number else invert(later)
-        made = into(ct, mask, taps.of(out, number), text="np.multiply({0}, {1}, out={2})")
+        made = into(ct, mask, taps.of(out, number), text=_put_text(x.type, "{2}", "{0}", "{1}"))
         out = filled(made, out)
     return out
 

@@ -14,7 +14,13 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import convolution, depthwise, indexing, joining, structure
 from autodiff_compiler.operators.convolution import span
 from autodiff_compiler.ops import arrays
-from autodiff_compiler.ops._shapes import known_rank, setting, shape_and_operands, shape_of
+from autodiff_compiler.ops._shapes import (
+    dtype_of,
+    known_rank,
+    setting,
+    shape_and_operands,
+    shape_of,
+)
 
 Widths = tuple[tuple[int, int], ...]
 
@@ -151,8 +157,12 @@ def _convolve(
     stride, dilation = each(stride, space, "stride"), each(dilation, space, "dilation")
     x = padded(x, widths_of(pad_mode, padding, have[2:], size, stride, dilation))
     if groups > 1 and groups == kernel[0] and kernel[1] == 1:
-        taps = arrays.reshape(weight, (groups, *size))
+        taps, narrow = arrays.reshape(weight, (groups, *size)), dtype_of(x)
+        wide = narrow in ("float16", "bfloat16")  # for a sum over taps, and those of its gradient
+        if wide:
+            x, taps = structure.cast(x, dtype="float32"), structure.cast(taps, dtype="float32")
         out = depthwise.depthwise(x, taps, size=size, stride=stride, dilation=dilation)
+        out = structure.cast(out, dtype=narrow) if wide else out
         return _with_bias(out, bias, space)
     view = convolution.windows(x, size=size, stride=stride, dilation=dilation)
     inner = (1, *range(2 + space, 2 + 2 * space))

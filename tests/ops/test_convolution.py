@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler import GradOperation, Tensor, gradient_source, ops
+from autodiff_compiler import GradOperation, Tensor, gradient_source, ops, value_and_grad
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ops import operations as P
 from autodiff_compiler.ops.convolution import conv_transpose, spread
@@ -155,3 +155,19 @@ def test_refusals() -> None:
         ops.conv2d(x, Tensor(numbers(2, 3, 3, 3)), padding=1)
     with pytest.raises(DTypeError, match="one dtype"):
         ops.conv2d(x, Tensor(np.ones((2, 3, 3, 3))))
+
+
+def test_the_sums_of_a_depthwise_convolution_are_wider_than_a_half() -> None:
+    x, w = np.full((1, 2, 50, 50), 1.0, np.float16), np.full((2, 1, 3, 3), 0.1, np.float16)
+    x[:, :, 0, 0] = 2048.0  # an ulp is 2 from here on: in halves the rest of a window is lost
+    w[:, :, 0, 0] = 1.0
+
+    def convolved(x, w):  # type: ignore[no-untyped-def]
+        return ops.conv2d(x, w, groups=2)
+
+    out, (_, d_w) = value_and_grad(convolved, (0, 1))(Tensor(x), Tensor(w))
+    assert out.asnumpy().dtype == d_w.asnumpy().dtype == np.float16
+    taps = np.float32(w[0, 0])
+    wanted = (np.float32(x[0, 0, :3, :3]) * taps).sum()
+    assert out.asnumpy()[0, 0, 0, 0] == np.float16(wanted)
+    assert d_w.asnumpy()[0, 0, 1, 1] == 48 * 48  # the sum of ones: no half counts past 2048

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import autodiff_compiler as ms
 from autodiff_compiler import Tensor, grad, gradient_source, ops
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ops import operations as P
@@ -139,6 +140,16 @@ def test_the_sum_of_a_window_is_wider_than_a_half(pad: int) -> None:
     found = ops.avg_pool2d(Tensor(x), 5, 1, pad, count_include_pad=False).asnumpy()
     np.testing.assert_array_equal(found, np.full_like(found, 3000))
     assert found.dtype == np.float16
+
+
+@pytest.mark.parametrize("window", [(2, 2), (2, 1), (3, 2)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_an_infinite_cotangent_reaches_the_largest_alone(window, dtype) -> None:
+    x = np.random.default_rng(3).permutation(36).reshape(1, 1, 6, 6).astype(dtype)
+    pool = ms.grad(lambda v: ops.max_pool2d(v, *window) * Tensor(np.array(np.inf, dtype)))
+    found = pool(Tensor(x)).asnumpy()
+    wins = ms.grad(lambda v: ops.max_pool2d(v, *window))(Tensor(x)).asnumpy()
+    np.testing.assert_array_equal(found, np.where(wins > 0, np.inf, 0.0))
 
 
 def test_the_text_of_a_gradient_is_short() -> None:
