@@ -303,6 +303,12 @@ class _Plan:
                 return array
         return None
 
+    def is_kept(self, array: Value) -> bool:
+        """Whether ``array`` is a residual that is no view: nothing may be written over it by name,
+        but into its block, where there is one."""
+        maker = self.made.get(array)
+        return maker is not None and maker.name == "item" and array in self.memory.whole
+
     def in_place(
         self, piece: _Piece, place: int, later: set[Any], escapes: bool, user: Op | None
     ) -> Value | None:
@@ -320,6 +326,8 @@ class _Plan:
             )
             temporary = argument not in self.memory.lies and argument not in later
             is_lent = cell in self.memory.slots
+            if is_lent and dead and not others and not escapes and self.is_kept(argument):
+                return self.memory.put(piece.result, self.memory.slots.pop(cell))
             if not (owned and dead or temporary) or escapes and is_lent:
                 continue
             if user is not None and not self.has_line(argument, user):
