@@ -219,8 +219,34 @@ def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     rest = operands_of(index)
     zeros = zeros_text(types, shape, 1 + rest)
     if _adds_up(index, types[1:]):
-        return f"{zeros}\nnp.add.at({{out}}, {index_text(index, 1)}, {{v}})"
+        added = _rows_added(types, index, shape)
+        return f"{zeros}\n{added or f'np.add.at({{out}}, {index_text(index, 1)}, {{v}})'}"
     return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
+
+
+#: From how many numbers on rows are added number by number, and how many at a time.
+FEW, MANY = 2**10, 2**15
+
+
+def _rows_added(types: Sequence[Type], index: Index, shape: Shape) -> str | None:
+    """The lines that add rows of known sizes to those that an array of ints names, in the same
+    order as ``np.add.at``, which is several times as fast where it is told of single numbers."""
+    values, places = shape_of_type(types[0]), shape_of_type(types[1])
+    dtype = getattr(types[1], "dtype", None)
+    if index != (("op", 0),) or dtype not in ("int32", "int64") or not values or not places:
+        return None
+    if not all(isinstance(dim, int) for dim in (*values, *(shape or (None,)))):
+        return None
+    sizes: Sequence[int] = shape  # type: ignore[assignment]
+    row, numbers = math.prod(sizes[1:]), math.prod(values)  # type: ignore[arg-type]
+    if values != (*places, *sizes[1:]) or row < 2 or numbers < FEW or math.prod(sizes) >= 2**31:
+        return None
+    first, part, head = values[0], "", ""
+    step = max(1, first * MANY // numbers)  # type: ignore[operator]
+    if step < first:  # type: ignore[operator]
+        part, head = f"[i : i + {step}]", f"for i in range(0, {first}, {step}):\n    "
+    named = f"({{1}}{part}[..., None] * {row} + np.arange({row})).ravel()"
+    return f"{head}np.add.at({{out}}.reshape(-1), {named}, {{v}}{part}.ravel())"
 
 
 def operands_of(index: Index) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler import Parameter, Tensor, grad, jit, nn, ops
+from autodiff_compiler import Parameter, Tensor, grad, jit, nn, ops, value_and_grad
 from autodiff_compiler.errors import NoDerivative
 from autodiff_compiler.testing import check_grads
 
@@ -192,3 +192,21 @@ def test_complex_numbers_as_pairs() -> None:
     assert ops.view_as_real(z).tolist() == [[1.0, 2.0], [3.0, -4.0]]
     with pytest.raises(TypeError):
         ops.view_as_real(Tensor([1.0]))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(40, 60), (3, 7, 64), (900, 64)])
+def test_rows_that_are_read_often_gather_all_their_cotangents(shape, dtype) -> None:
+    """In the order of ``np.add.at``, to the bit; positions may count from the end."""
+    *places, width = shape
+    random = np.random.default_rng(7)
+    index = random.integers(-20, 20, places).astype(dtype)
+    table, sens = (random.standard_normal((*n, width)).astype(np.float32) for n in ([20], places))
+
+    def looked_up(table, index, sens):  # type: ignore[no-untyped-def]
+        return ops.sum(table[index] * sens)
+
+    found = value_and_grad(looked_up, 0)(Tensor(table), Tensor(index), Tensor(sens))[1]
+    wanted = np.zeros_like(table)
+    np.add.at(wanted, index, sens)
+    np.testing.assert_array_equal(found.asnumpy(), wanted)
