@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import gast
@@ -15,6 +15,7 @@ from autodiff_compiler.errors import (
     UnsupportedSyntax,
 )
 from autodiff_compiler.frontend import make
+from autodiff_compiler.frontend.iterators import begun, gone_through, named
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.resolve import MISSING, suggested
 from autodiff_compiler.frontend.subscripts import Subscripts
@@ -25,14 +26,17 @@ from autodiff_compiler.frontend.values import (
     Frame,
     HeapMethod,
     InPlace,
+    Iteration,
     NeedStatic,
     Ref,
+    View,
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.operators import elementwise, numbers, structure
 from autodiff_compiler.ops.in_place_methods import IN_PLACE
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+from autodiff_compiler.trees import nodes_in
 from autodiff_compiler.vocabulary.missing import no_such
 
 #: What a comprehension goes through, and what it collects, in variables of its own.
@@ -66,10 +70,10 @@ class Access(Subscripts):
         return items
 
     def eval_Tuple(self, node: Any) -> Any:
-        return tuple(self._items(node.elts))
+        return tuple(named(self, item) for item in self._items(node.elts))
 
     def eval_List(self, node: Any) -> Any:
-        return self.new_list(self._items(node.elts))
+        return self.new_list([named(self, item) for item in self._items(node.elts)])
 
     def eval_Dict(self, node: Any) -> Any:
         made: dict[Any, Any] = {}
@@ -77,7 +81,7 @@ class Access(Subscripts):
             if key is None:
                 made.update(self.contents(self.evaluate(value)))
             else:
-                made[self._dict_key(self.evaluate(key))] = self.evaluate(value)
+                made[self._dict_key(self.evaluate(key))] = named(self, self.evaluate(value))
         return self.allocate("dict", made)
 
     def _dict_key(self, key: Any) -> Any:
@@ -97,8 +101,28 @@ class Access(Subscripts):
         return found if isinstance(found, Ref) else self.new_list(found)
 
     def eval_GeneratorExp(self, node: Any) -> Any:
+        """An iterator that makes its items; where it is used up at once (``spot``) the items."""
+        if not getattr(node, "spot", False):
+            source = self.evaluate(node.generators[0].iter)
+            text = Closure(node, self.frame, (), "<genexpr>")
+            kept = Iteration("generator", (source, ()), function=text)
+            later = self.is_loop(source)
+            return self.allocate("iterator", kept) if later else begun(self, kept)
         found = self._comprehended(node, [node.elt])
         return found if isinstance(found, Ref) else tuple(found)
+
+    def comprehended(self, text: Closure, source: Any) -> Any:
+        """All that a generator expression gives which goes through ``source``."""
+        found = self._comprehended(text.tree, [text.tree.elt], source, text.frame)
+        return found if isinstance(found, Ref) else tuple(found)
+
+    def generated(self, text: Closure, item: Any) -> list[Any]:
+        """What a generator expression gives for an item of its first source."""
+        found: list[Any] = []
+        first, *rest = text.tree.generators
+        with self._comprehending(text.tree, text.frame):
+            self._generate_from(first, item, rest, [text.tree.elt], found)
+        return found
 
     def eval_SetComp(self, node: Any) -> Any:
         items = self.sequence(self._comprehended(node, [node.elt]))
@@ -109,12 +133,14 @@ class Access(Subscripts):
         made = {self.static(key, "a dict's key"): value for key, value in pairs}
         return self.allocate("dict", made)
 
-    def _comprehended(self, node: Any, wanted: Sequence[Any]) -> list[Any] | Ref:
+    def _comprehended(
+        self, node: Any, wanted: Sequence[Any], source: Any = None, around: Frame | None = None
+    ) -> list[Any] | Ref:
         """The items of a comprehension, whose variables are its own: written out, or if they are
         many, or nobody knows how many, the list that a loop makes."""
-        source = self.evaluate(node.generators[0].iter)
+        source = self.evaluate(node.generators[0].iter) if source is None else source
         items: list[Any] = []
-        with self.inside(Frame(self.frame.source, self.frame.function, self.frame), {}):
+        with self._comprehending(node, around or self.frame):
             before = self.state.fork()
             try:
                 if len(wanted) == 1 and self.is_loop(source):
@@ -126,6 +152,24 @@ class Access(Subscripts):
                 self.state.become(before)
                 return self._collected(node, source)
         return items
+
+    @contextmanager
+    def _comprehending(self, node: Any, around: Frame) -> Iterator[None]:
+        """Inside, a comprehension of the frame ``around`` is evaluated. What ``:=`` sets in it is a
+        variable of that frame."""
+        targets = [part.target for part in nodes_in(node) if isinstance(part, gast.NamedExpr)]
+        bound = [target.id for target in targets if isinstance(target, gast.Name)]
+        if bound and around is not self.frame:
+            raise self.fail(
+                UnsupportedSyntax,
+                "a generator expression that sets a variable is gone through in another function",
+                "make a list of it first",
+            )
+        held = {name: self.state.names[name] for name in bound if name in self.state.names}
+        with self.inside(Frame(around.source, around.function, around), held):
+            yield
+            held = {name: self.state.names[name] for name in bound if name in self.state.names}
+        self.state.names |= held
 
     def _collected(self, node: Any, source: Any) -> Ref:
         """The list that a loop makes of a comprehension."""
@@ -157,11 +201,16 @@ class Access(Subscripts):
             return
         first, *rest = generators
         source = self.evaluate(first.iter) if source is None else source
-        for item in self.sequence(source):
-            self.assign(first.target, item)
-            tests = (self.truth(self.evaluate(test)) for test in first.ifs)
-            if all(self.static(test, "a comprehension's condition") for test in tests):
-                self._generate(rest, wanted, items)
+        for item in gone_through(self, source):
+            self._generate_from(first, item, rest, wanted, items)
+
+    def _generate_from(
+        self, first: Any, item: Any, rest: list[Any], wanted: Sequence[Any], items: list[Any]
+    ) -> None:
+        self.assign(first.target, item)
+        tests = (self.truth(self.evaluate(test)) for test in first.ifs)
+        if all(self.static(test, "a comprehension's condition") for test in tests):
+            self._generate(rest, wanted, items)
 
     def assign(self, target: Any, value: Any) -> None:
         """Binds a target."""
@@ -198,6 +247,12 @@ class Access(Subscripts):
             return HeapMethod(owner, name)
         if isinstance(owner, Value):
             return self._value_attribute(owner, name)
+        if isinstance(owner, View):
+            kind = type(getattr({}, owner.kind)())
+            raise self.fail(
+                UnknownAttribute, f"the attribute '{name}' of a {kind.__name__} cannot be compiled",
+                "go through it, or read the dict",
+            )  # fmt: skip
         if isinstance(owner, Closure) and name == "__name__":
             return owner.name
         cell = self.world.cell_of(self.state.heap, owner, name)

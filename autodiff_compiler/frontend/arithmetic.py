@@ -11,7 +11,7 @@ from autodiff_compiler.errors import CompileError, DTypeError
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.lists import is_long
-from autodiff_compiler.frontend.values import Ref
+from autodiff_compiler.frontend.values import NUMBERS, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import INT, ArrayType, ScalarType
 from autodiff_compiler.operators import compare
@@ -55,6 +55,8 @@ class Arithmetic(Expressions):
             method = self.special(thing, f"__{side}{name}__")
             if method is not None:
                 return self.call(method, (other,), {})
+        if isinstance(left, View) or isinstance(right, View):
+            left, right = self.set_of(left), self.set_of(right)
         if isinstance(left, Ref) or isinstance(right, Ref):
             return self._heap_binary(sign, left, right)
         with self.dividing(sign, left, right):
@@ -66,6 +68,20 @@ class Arithmetic(Expressions):
                 told = self.translate(error, "this operation fails")
                 known = not isinstance(left, Value) and not isinstance(right, Value)
                 raise (told.meaning(error) if known else told) from None
+
+    def set_of(self, side: Any) -> Any:
+        """The set that a dict's keys or items are beside a sign, and what stands on its other
+        side."""
+        if isinstance(side, View) and side.kind == "values":
+            raise self.fail(
+                DTypeError, "the values of a dict are no set", "use its keys, or a list of them"
+            )
+        if isinstance(side, (str, *NUMBERS, Value)):
+            return side
+        items = self.sequence(side)
+        for leaf in leaves(tuple(items)):
+            self.static(leaf, "an item of a set")
+        return frozenset(items)
 
     def dividing(self, sign: str, left: Any, right: Any) -> AbstractContextManager[None]:
         """Inside, numbers are divided, which may fail."""

@@ -14,11 +14,13 @@ from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.stepping import Thrown
 from autodiff_compiler.frontend.values import (
     NUMBERS,
+    Along,
     Closure,
     Either,
     Frame,
     Fresh,
     Heap,
+    Iteration,
     Maybe,
     Perhaps,
     Poisoned,
@@ -170,6 +172,8 @@ class Merger:
             return f"a {value.kind}"
         if isinstance(value, str):
             return f"the text {value!r}"
+        if isinstance(value, (Along, Iteration)):
+            return "an iterator"
         return "a function" if isinstance(value, Closure) else self.low.described(value)
 
     def _two_of_them(self, name: str, kind: str) -> Unset:

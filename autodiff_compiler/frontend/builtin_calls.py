@@ -20,7 +20,7 @@ from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.arithmetic import BINARY
 from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
-from autodiff_compiler.frontend.iterators import ITERATORS, made
+from autodiff_compiler.frontend.iterators import ITERATORS, all_of, gone_through, is_iterator
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.values import (
     BoundToValue,
@@ -29,9 +29,12 @@ from autodiff_compiler.frontend.values import (
     HeapMethod,
     InPlace,
     Iteration,
+    Maybe,
     Partial,
+    Perhaps,
     Ref,
     RunTimeRange,
+    View,
     leaves,
 )
 from autodiff_compiler.ir.nodes import Value
@@ -68,6 +71,10 @@ def _len(low: Access, value: Any) -> Any:
     method = low.special(value, "__len__")
     if method is not None:
         return low.call(method, (), {})
+    if is_iterator(value) or isinstance(value, Iteration):
+        raise TypeError("an iterator has no len()")
+    if isinstance(value, View):
+        return len(low.contents(value))
     if isinstance(value, Ref):
         value = low.state.heap[value]
     elif isinstance(value, RunTimeRange):
@@ -114,7 +121,7 @@ def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
                        "name the class itself, such as Tensor")  # fmt: skip
     if isinstance(value, Value):
         return any(issubclass(known, kind) for known in _kinds_of(low, value) for kind in classes)
-    if isinstance(value, (Ref, *STANDING)):
+    if isinstance(value, (Ref, View, *STANDING)):
         return any(issubclass(_type(low, value), kind) for kind in classes)
     if isinstance(value, frozenset) and low.world.path(value) is None:
         found = {issubclass(kind, classes) for kind in (set, frozenset)}
@@ -177,6 +184,7 @@ def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -
 
 
 def _sum(low: Access, items: Any, start: Any = 0) -> Any:
+    items = all_of(low, items)
     long = low.state.heap[items] if isinstance(items, Ref) else items
     if lists.is_long(long):
         found = lists.total(low, long, start)
@@ -209,13 +217,23 @@ def _all(conjunction: bool) -> Callable[..., Any]:
 
     def decide(low: Access, items: Any) -> Any:
         outcome: Any = conjunction
-        for item in low.sequence(items):
+        held: dict[str, Any] = {}
+        for item in gone_through(low, all_of(low, items)):
             truth = low.truth(item)
             if isinstance(truth, bool):
                 if truth != conjunction:
                     return truth
             else:
                 outcome = truth if isinstance(outcome, bool) else join(outcome, truth)
+                held = held or dict(low.state.names)
+        left = low.state.names
+        if any(left.get(name) is not value and not isinstance(value, (Maybe, Perhaps))
+               for name, value in held.items()):  # fmt: skip
+            raise low.fail(
+                UnsupportedSyntax,
+                "how far this goes, and so what it leaves in a variable, is known at run time only",
+                "write it as a loop with a break",
+            )
         return outcome
 
     return decide
@@ -251,22 +269,9 @@ def _pairs(low: Access, source: Any) -> Any:
 
 
 def _list(low: Access, items: Any = ()) -> Ref:
+    items = all_of(low, items)
     long = low.state.heap[items] if isinstance(items, Ref) else items
     return low.allocate("list", long if lists.is_long(long) else tuple(low.sequence(items)))
-
-
-def _map(low: Access, function: Any, *sources: Any) -> Ref:
-    rows = zip(*(low.sequence(source) for source in sources))
-    return made(low, [low.call(function, row, {}) for row in rows])
-
-
-def _filter(low: Access, function: Any, items: Any) -> Ref:
-    kept = []
-    for item in low.sequence(items):
-        truth = low.truth(item if function is None else low.call(function, (item,), {}))
-        if low.static(truth, "a filter's condition"):
-            kept.append(item)
-    return made(low, kept)
 
 
 def _print(low: Access, *args: Any, sep: Any = None, end: Any = None, flush: bool = False) -> None:
@@ -288,7 +293,10 @@ def _type(low: Access, value: Any) -> Any:
         kinds = {"list": list, "dict": dict, "iterator": type(iter(()))}
         return kinds.get(value.kind) or low.state.heap[value]["__class__"]
     if isinstance(value, Iteration):
-        return {"enumerate": enumerate, "zip": zip, "reversed": reversed}[value.kind]
+        kinds = {"enumerate": enumerate, "zip": zip, "reversed": reversed}
+        return kinds.get(value.kind, type(iter(())))
+    if isinstance(value, View):
+        return type(getattr({}, value.kind)())
     return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
 
 
@@ -339,9 +347,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     tuple: lambda low, items=(): tuple(low.sequence(items)),
     list: _list,
     dict: _dict,
-    enumerate: lambda low, items, start=0: Iteration("enumerate", (items,), start),
-    zip: lambda low, *items: Iteration("zip", items),
-    reversed: lambda low, items: Iteration("reversed", (items,)),
+    set: lambda low, items=(): set(low.set_of(items)),
+    frozenset: lambda low, items=(): frozenset(low.set_of(items)),
     type: _type,
     callable: lambda low, thing: (
         low.special(thing, "__call__") is not None
@@ -351,14 +358,12 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
             and not isinstance(thing, (Iteration, RunTimeRange))
         )
     ),
-    map: _map,
     sorted: _sorted,
     setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
     id: lambda low, thing: thing.number if isinstance(thing, Ref) else id(thing),
     hash: lambda low, thing: hash(low.original(thing)),
     functools.wraps: lambda low, function, **parts: _unchanged,
     _unchanged: lambda low, function: function,
-    filter: _filter,
     functools.partial: lambda low, function, *args, **kwargs: Partial(function, args, kwargs),
     print: _print,
     round: _round,

@@ -25,6 +25,7 @@ from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.heap_methods import heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
+from autodiff_compiler.frontend.iterators import ITERATORS, named
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.objects import PACKAGE, is_theirs, is_users, is_written
@@ -58,6 +59,8 @@ from autodiff_compiler.ops.transform import Transformed, unwrapped
 MACROS = ("ops", "operators", "common", "numpy")
 #: Files in these rooms whose functions are texts all the same: they call what the user passes in.
 TEXTS = ("autodiff_compiler.ops.higher_order",)
+#: What takes no more items of a generator expression than it needs.
+LAZY = {*ITERATORS, any, all}
 
 
 class Calls(Outside):
@@ -79,6 +82,7 @@ class Calls(Outside):
         handed_on = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
         for part in (*node.args, *(keyword.value for keyword in node.keywords)):
             part.raw = handed_on and not _is_macro(callee)  # a text may ask whether it is None
+            part.spot = not part.raw and not (is_hashable(callee) and callee in LAZY)
         args = self._items(node.args)
         refuse_spoilt(self, getattr(callee, "value", None), mark)
         mark = len(self.world.memory.writes)
@@ -90,6 +94,8 @@ class Calls(Outside):
             else:
                 kwargs[keyword.arg] = value
         refuse_spoilt(self, (getattr(callee, "value", None), *args), mark)
+        if handed_on:
+            args = [named(self, arg) for arg in args]
         return self.call(callee, args, kwargs)
 
     def _super(self, node: Any) -> Any:

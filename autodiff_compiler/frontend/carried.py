@@ -27,7 +27,8 @@ class Walk:
 
     bounds   the range of its index; reads  what is read item by item; item  the user's item from
     index and reads; items  all of them, if known while compiling; checkpoint  what backward keeps
-    of the iterations, if not all.
+    of the iterations, if not all; lists  the lists of run-time length that it goes through, which
+    the body must leave as they are.
     """
 
     bounds: tuple[AnyOperand, AnyOperand, AnyOperand]
@@ -35,6 +36,7 @@ class Walk:
     item: Callable[[Value, Sequence[Value]], Any]
     items: Sequence[Any] | None = None
     checkpoint: tuple[str, int] | None = None
+    lists: tuple[Ref, ...] = ()
 
     @property
     def size(self) -> int | None:

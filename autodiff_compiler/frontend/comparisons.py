@@ -11,7 +11,15 @@ import gast
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
-from autodiff_compiler.frontend.values import NUMBERS, Iteration, Perhaps, Ref, RunTimeRange, same
+from autodiff_compiler.frontend.values import (
+    NUMBERS,
+    Iteration,
+    Perhaps,
+    Ref,
+    RunTimeRange,
+    View,
+    same,
+)
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import BOOL, STR, ArrayType, ScalarType
 from autodiff_compiler.operators import compare
@@ -80,6 +88,10 @@ class Comparisons(Arithmetic):
                 else self.truth(self.call(method, (left,), {}))
             )  # fmt: skip
             return found if sign == "In" else _not(found)
+        if any(isinstance(s, View) and s.kind != "values" for s in (left, right)) and all(
+            isinstance(side, (View, set, frozenset)) for side in (left, right)
+        ):
+            left, right = self.set_of(left), self.set_of(right)
         self.world.assume_held(right)
         if sign[0] in "LG" and _kind(left) == _kind(right) and _kind(left) in ("list", "tuple"):
             return self._in_order(sign, self.contents(left), self.contents(right))

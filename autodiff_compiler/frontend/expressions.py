@@ -35,6 +35,7 @@ from autodiff_compiler.frontend.values import (
     Ref,
     Unreached,
     Unset,
+    View,
     leaves,
 )
 from autodiff_compiler.ir.nodes import Region, Value, type_of
@@ -204,7 +205,10 @@ class Expressions(Stepping):
             method = self.special(value, name)
             if method is not None:
                 return self.truth(self.call(method, (), {}))
-        value = self.state.heap[value] if isinstance(value, Ref) else value
+        if isinstance(value, Ref):
+            value = self.state.heap[value] if value.kind != "iterator" else True
+        if isinstance(value, View):
+            value = self.contents(value)
         if not isinstance(value, Value):
             self.world.assume_truth(value)
             return bool(value)
@@ -292,7 +296,13 @@ class Expressions(Stepping):
                     "the items of this list must be known while compiling, but it grows in a loop",
                     "read them by their positions, or in a loop",
                 )
+        if isinstance(value, View):
+            return tuple(getattr(self.dict_of(value), value.kind)())
         return value
+
+    def dict_of(self, value: Ref | View) -> Any:
+        """What is in a dict now, or in that which a view shows."""
+        return self.state.heap[value.ref if isinstance(value, View) else value]
 
     def static(self, value: Any, purpose: str) -> Any:
         """``value`` if it is known while compiling; otherwise the compilation is begun again with

@@ -13,6 +13,7 @@ from types import MethodType
 from typing import Any
 
 from autodiff_compiler.frontend.values import (
+    Along,
     Closure,
     Either,
     Frame,
@@ -23,6 +24,7 @@ from autodiff_compiler.frontend.values import (
     Partial,
     Ref,
     State,
+    View,
     mapped,
 )
 
@@ -93,8 +95,10 @@ def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
         parts = value.values()
     elif isinstance(value, Maybe):
         parts = (value.value,)
-    elif isinstance(value, HeapMethod):
+    elif isinstance(value, (HeapMethod, View)):
         parts = (value.ref,)
+    elif isinstance(value, Along):
+        parts = (value.source,)
     elif isinstance(value, Partial):
         parts = (value.func, value.args, value.keywords)
     elif isinstance(value, Closure):
@@ -102,7 +106,7 @@ def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
     elif isinstance(value, Either):
         parts = (value.left, value.right)
     elif isinstance(value, Iteration):
-        parts = value.sources
+        parts = (*value.sources, value.function)
     elif isinstance(value, MethodType):
         parts = (value.__self__,)
     for part in parts:

@@ -9,7 +9,7 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import iterators, lists
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.builtin_calls import BUILTINS
-from autodiff_compiler.frontend.values import HeapMethod, Ref
+from autodiff_compiler.frontend.values import HeapMethod, Ref, View
 from autodiff_compiler.ir.nodes import Value
 
 
@@ -72,7 +72,7 @@ def _heap_method(
             return low.new_list(items)
     if ref.kind == "dict":
         if method.name in ("items", "keys", "values"):
-            return tuple(getattr(contents, method.name)())
+            return View(method.name, ref)
         if method.name == "get":
             return contents.get(known[0], *args[1:])
         if method.name == "copy":

@@ -1,5 +1,8 @@
 """Iterators: what can be gone through once. One that the text makes is a cell of the heap, of the
-kind ``iterator``, with the items that are left; so all its names see how far it has gone.
+kind ``iterator``; so all its names see how far it has gone.
+
+Each item is made when it is asked for, as in Python: what a list holds by then, and what the
+variables are by then that a function or a generator expression reads.
 """
 
 from __future__ import annotations
@@ -7,16 +10,20 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-import gast
-
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.values import Iteration, Ref
+from autodiff_compiler.frontend.lists import is_long
+from autodiff_compiler.frontend.values import Along, Iteration, Ref, View
 
 KIND = "iterator"
 #: What goes on for ever.
 ENDLESS = (itertools.count, itertools.cycle)
+
+
+class End:
+    """What is taken of an iterator that has no more items."""
 
 
 def is_iterator(value: Any) -> bool:
@@ -24,8 +31,11 @@ def is_iterator(value: Any) -> bool:
 
 
 def flows(value: Any) -> bool:
-    """Whether going through ``value`` uses up an iterator."""
-    return is_iterator(value) or isinstance(value, Iteration) and any(map(flows, value.sources))
+    """Whether going through ``value`` uses up an iterator, or calls something for each item."""
+    by_item = isinstance(value, Iteration) and value.kind not in ("enumerate", "zip", "reversed")
+    return by_item or is_iterator(value) or (
+        isinstance(value, Iteration) and any(map(flows, value.sources))
+    )  # fmt: skip
 
 
 def made(low: Any, items: Iterable[Any]) -> Ref:
@@ -34,44 +44,155 @@ def made(low: Any, items: Iterable[Any]) -> Ref:
     return found
 
 
-def named(low: Any, value: Any, text: Any) -> Any:
+def begun(low: Any, source: Any) -> Ref:
+    """The iterator over ``source``, as ``iter`` gives it."""
+    if is_iterator(source):
+        return source  # type: ignore[no-any-return]
+    found: Ref = low.allocate(KIND, _begin(low, source))
+    return found
+
+
+def _begin(low: Any, source: Any) -> Any:
+    """The contents of an iterator of which nothing was taken yet."""
+    if isinstance(source, Iteration) and source.kind == "reversed":
+        (inner,) = source.sources
+        first = _begin(low, inner)
+        if isinstance(first, Along):
+            count = len(low.contents(inner))
+            return replace(first, at=count - 1, step=-1)
+        return tuple(reversed(low.sequence(inner)))
+    if isinstance(source, Iteration):
+        return replace(source, sources=tuple(begun(low, each) for each in source.sources))
+    if isinstance(source, View) or isinstance(source, Ref) and source.kind == "dict":
+        return Along(source, keys=tuple(low.dict_of(source)))
+    if isinstance(source, Ref) and source.kind == "list" and not is_long(low.state.heap[source]):
+        return Along(source)
+    return tuple(low.sequence(source))
+
+
+def named(low: Any, value: Any) -> Any:
     """``value`` as a variable holds it: what is gone through once is an iterator, though one of
     which nothing was taken yet may still be gone through by a loop."""
-    if isinstance(value, Iteration):
-        return low.allocate(KIND, value)
-    is_generator = isinstance(text, gast.GeneratorExp) and isinstance(value, tuple)
-    return made(low, value) if is_generator else value
+    if not isinstance(value, Iteration):
+        return value
+    return low.allocate(KIND, value) if low.is_loop(value) else begun(low, value)
 
 
 def whole(low: Any, value: Any) -> Any:
     """What a loop that goes to the end goes through; the iterator is at its end then."""
-    if not is_iterator(value) or not isinstance(low.state.heap[value], Iteration):
+    if not is_iterator(value) or not _is_new(low.state.heap[value]):
         return value
     source = low.state.heap[value]
     low.state.heap[value] = ()
     return source
 
 
+def all_of(low: Any, value: Any) -> Any:
+    """What is left of an iterator that is gone through at once: what a generator expression would
+    give may be a list that a loop makes."""
+    source = whole(low, value)
+    if isinstance(source, Iteration) and source.kind == "generator":
+        return low.comprehended(source.function, source.sources[0])
+    return source
+
+
+def _is_new(contents: Any) -> bool:
+    """Whether it is not even begun."""
+    return isinstance(contents, Iteration) and not all(map(is_iterator, contents.sources))
+
+
 def taken(low: Any, ref: Ref) -> Iterator[Any]:
     """The items that are left, each at the moment at which it is asked for."""
-    if isinstance(low.state.heap[ref], Iteration):
-        low.state.heap[ref] = tuple(low.sequence(low.state.heap[ref]))
-    while low.state.heap[ref]:
-        first, *rest = low.state.heap[ref]
-        low.state.heap[ref] = tuple(rest)
-        yield first
+    while (item := _take(low, ref)) is not End:
+        yield item
 
 
-def _iter(low: Any, source: Any) -> Any:
-    return source if is_iterator(source) else made(low, low.sequence(source))
+def gone_through(low: Any, value: Any) -> Iterator[Any]:
+    """As ``taken``, of a value that may be gone through."""
+    ref = begun(low, value)
+    yield from taken(low, ref)
+    if ref is not value:
+        low.state.heap.pop(ref, None)
+
+
+def _take(low: Any, ref: Ref) -> Any:
+    """The next item, or ``End``."""
+    heap, contents = low.state.heap, low.state.heap[ref]
+    if _is_new(contents):
+        contents = heap[ref] = _begin(low, contents)
+    if isinstance(contents, tuple):
+        first, *rest = contents or (End,)
+        heap[ref] = tuple(rest)
+        return first
+    if isinstance(contents, Along):
+        items = _present(low, contents)
+        if not 0 <= contents.at < len(items):
+            heap[ref] = ()
+            return End
+        heap[ref] = replace(contents, at=contents.at + contents.step)
+        return low.lifted(items[contents.at])
+    if contents.kind == "generator":
+        return _generate(low, contents)
+    if contents.kind == "chain":
+        found = (_take(low, source) for source in contents.sources)
+        return next((item for item in found if item is not End), End)
+    if contents.kind == "at once":
+        heap[ref] = tuple(contents.function(*map(low.sequence, contents.sources)))
+        return _take(low, ref)
+    row = []
+    for source in contents.sources:
+        row.append(_take(low, source))
+        if row[-1] is End:
+            return End
+    if contents.kind == "enumerate":
+        heap[ref] = replace(contents, start=low.binary("Add", contents.start, 1))
+        return (contents.start, *row)
+    if contents.kind == "map":
+        return low.call(contents.function, row, {})
+    if contents.kind == "starmap":
+        return low.call(contents.function, low.sequence(row[0]), {})
+    if contents.kind == "filter":
+        wanted = low.truth(row[0] if contents.function is None
+                           else low.call(contents.function, row, {}))  # fmt: skip
+        return row[0] if low.static(wanted, "a filter's condition") else _take(low, ref)
+    return tuple(row) if row else End
+
+
+def _generate(low: Any, generator: Iteration) -> Any:
+    """The next item of a generator expression: its second source has what was made of the present
+    item of its first."""
+    source, ready = generator.sources
+    while (item := _take(low, ready)) is End:
+        if (first := _take(low, source)) is End:
+            return End
+        low.state.heap[ready] = tuple(low.generated(generator.function, first))
+    return item
+
+
+def _present(low: Any, along: Along) -> Sequence[Any]:
+    """What there is to go along now; a dict must have the keys that it had."""
+    if along.keys is not None:
+        keys = tuple(low.dict_of(along.source))
+        if keys != along.keys:
+            what = "size" if len(keys) != len(along.keys) else "keys"
+            told = f"dictionary {'changed size' if what == 'size' else 'keys changed'}"
+            raise low.fail(
+                DTypeError, f"{told} during iteration",
+                "go through a list of what it holds first: for k in list(d)",
+            ).meaning(RuntimeError(f"{told} during iteration"))  # fmt: skip
+    found: Sequence[Any] = tuple(low.contents(along.source))
+    return found
 
 
 def _next(low: Any, iterator: Any, *default: Any) -> Any:
+    iterator = named(low, iterator)
     if not is_iterator(iterator):
-        if not isinstance(iterator, (tuple, Iteration)):
-            raise TypeError(f"'{low.described(iterator)}' object is not an iterator")
-        iterator = made(low, low.sequence(iterator))  # nothing else holds it
-    for item in taken(low, iterator):
+        kind = "list" if isinstance(iterator, Ref) else low.described(iterator)
+        raise low.fail(
+            DTypeError, f"next() takes an iterator, and a {kind} is none", "give it iter(…) of this"
+        ).meaning(TypeError(f"'{kind}' object is not an iterator"))
+    item = _take(low, iterator)
+    if item is not End:
         return item
     if default:
         return default[0]
@@ -87,8 +208,17 @@ def _reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
     return functools.reduce(lambda found, item: low.call(function, (found, item), {}), items)
 
 
-def _lazily(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` of ``itertools`` on the items of its arguments."""
+def _soon(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of ``itertools`` on the items that its arguments have when it is first asked."""
+
+    def apply(low: Any, *sources: Any, **settings: Any) -> Iteration:
+        return Iteration("at once", sources, function=functools.partial(function, **settings))
+
+    return apply
+
+
+def _now(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of ``itertools`` on the items that its arguments have now."""
 
     def apply(low: Any, *sources: Any, **settings: Any) -> Ref:
         return made(low, function(*map(low.sequence, sources), **settings))
@@ -97,7 +227,7 @@ def _lazily(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As ``_lazily``, where only the first argument has items."""
+    """As ``_now``, where only the first argument has items."""
 
     def apply(low: Any, source: Any, *counts: Any) -> Ref:
         known = [low.static(count, "how many items are taken") for count in counts]
@@ -106,21 +236,23 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _accumulate(low: Any, source: Any, function: Any = None, *, initial: Any = None) -> Ref:
+def _slice(low: Any, source: Any, *counts: Any) -> Iteration:
+    known = [low.static(count, "how many items are taken") for count in counts]
+    return Iteration("at once", (source,), function=lambda items: itertools.islice(items, *known))
+
+
+def _accumulate(low: Any, source: Any, function: Any = None, *, initial: Any = None) -> Iteration:
     def join(found: Any, item: Any) -> Any:
         if function is None:
             return low.binary("Add", found, item)
         return low.call(function, (found, item), {})
 
-    return made(low, itertools.accumulate(low.sequence(source), join, initial=initial))
+    gone = functools.partial(itertools.accumulate, func=join, initial=initial)
+    return Iteration("at once", (source,), function=gone)
 
 
-def _starmap(low: Any, function: Any, source: Any) -> Ref:
-    return made(low, [low.call(function, low.sequence(row), {}) for row in low.sequence(source)])
-
-
-def _from_iterable(low: Any, sources: Any) -> Ref:
-    return made(low, itertools.chain(*map(low.sequence, low.sequence(sources))))
+def _from_iterable(low: Any, sources: Any) -> Iteration:
+    return Iteration("chain", tuple(low.sequence(sources)))
 
 
 def _repeat(low: Any, thing: Any, times: Any) -> Ref:
@@ -129,19 +261,26 @@ def _repeat(low: Any, thing: Any, times: Any) -> Ref:
 
 #: Functions that make iterators, or go through what they are given.
 ITERATORS: dict[Any, Callable[..., Any]] = {
-    iter: _iter,
+    enumerate: lambda low, items, start=0: Iteration("enumerate", (items,), start),
+    zip: lambda low, *items: Iteration("zip", items),
+    reversed: lambda low, items: Iteration(
+        "reversed", (items,), low.state.heap.get(items) if isinstance(items, Ref) else None
+    ),  # fmt: skip
+    map: lambda low, function, *items: Iteration("map", items, function=function),
+    filter: lambda low, function, items: Iteration("filter", (items,), function=function),
+    iter: begun,
     next: _next,
     functools.reduce: _reduce,
-    itertools.chain: _lazily(itertools.chain),
+    itertools.chain: lambda low, *sources: Iteration("chain", sources),
     itertools.chain.from_iterable: _from_iterable,
-    itertools.product: _lazily(itertools.product),
-    itertools.zip_longest: _lazily(itertools.zip_longest),
-    itertools.pairwise: _lazily(itertools.pairwise),
+    itertools.product: _now(itertools.product),
+    itertools.zip_longest: _soon(itertools.zip_longest),
+    itertools.pairwise: _soon(itertools.pairwise),
     itertools.combinations: _counted(itertools.combinations),
     itertools.permutations: _counted(itertools.permutations),
-    itertools.islice: _counted(itertools.islice),
+    itertools.islice: _slice,
     itertools.accumulate: _accumulate,
-    itertools.starmap: _starmap,
+    itertools.starmap: lambda low, f, rows: Iteration("starmap", (rows,), function=f),
     itertools.repeat: _repeat,
 }
 

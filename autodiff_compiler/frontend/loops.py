@@ -9,7 +9,6 @@ whose index must be known in the body.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,8 +17,9 @@ import gast
 
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.carried import Carried, Key, Rollable, Walk
-from autodiff_compiler.frontend.iterators import flows, is_iterator, taken, used_up, whole
+from autodiff_compiler.frontend.iterators import all_of, flows, gone_through, used_up, whole
 from autodiff_compiler.frontend.lists import GROWING, is_long, kept, reversed_list, told
 from autodiff_compiler.frontend.meeting import list_type
 from autodiff_compiler.frontend.rolling import Trial
@@ -27,6 +27,7 @@ from autodiff_compiler.frontend.values import (
     CannotRoll,
     Checkpointed,
     Iteration,
+    Moving,
     NeedStatic,
     Ref,
     RunTimeRange,
@@ -51,21 +52,25 @@ class Loops(Rollable):
         iterable = self._iterated(self.evaluate(node.iter))
         if not getattr(node, "until", ()):
             iterable = whole(self, iterable)
+        if isinstance(iterable, Iteration) and iterable.kind == "generator":
+            iterable = self.comprehended(iterable.function, iterable.sources[0])
         if flows(iterable):
-            self._unroll(node, self._live(iterable))
+            self._unroll(node, gone_through(self, iterable))
             return
         walk = self.walk(iterable)
         if isinstance(walk, list):
-            self._unroll(node, self._live(iterable))
+            self._unroll(node, gone_through(self, iterable))
             return
         reason = self._try_to_roll(node, walk)
-        if reason is not None:
+        if isinstance(reason, Moving):
+            self._by_position(node, iterable, reason)
+        elif reason is not None:
             items = walk.items
             if items is None and walk.reads and walk.runs:
                 items = self.sequence(self.evaluate(node.iter))
             if items is None:
                 raise self._unrollable(reason, span)
-            self._unroll(node, self._held(items))
+            self._unroll(node, gone_through(self, tuple(items)))
 
     def _try_to_roll(self, node: Any, walk: Walk | None) -> Exception | None:
         """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
@@ -106,6 +111,11 @@ class Loops(Rollable):
                 if grown and len(self.world.problems) > told:
                     raise CannotRoll(problems=self.world.problems[told:])
                 self._refuse_writes(walk, self.world.memory.writes[writes:])
+                lists = () if walk is None else walk.lists
+                if any(base.heap[ref] is not self.state.heap[ref] for ref in lists):
+                    raise Moving(
+                        "the body of this loop changes the list that the loop goes through"
+                    )
         except (NeedStatic, CannotRoll) as reason:
             del self.world.problems[told:]
             self.state = base
@@ -127,6 +137,22 @@ class Loops(Rollable):
                 "the body of this loop writes to what the loop goes through",
                 "loop over a copy, or over range(len(x)) and read x[i]",
             )
+
+    def _by_position(self, node: Any, iterable: Any, reason: Exception) -> None:
+        """A ``for`` over a list that its body changes: a ``while`` over the positions in it."""
+        counts = isinstance(iterable, Iteration) and iterable.kind == "enumerate"
+        source = iterable.sources[0] if counts else iterable
+        if not self._is_long(source):
+            raise self._unrollable(reason, self.source.span(node))
+        if not hasattr(node, "by_position"):
+            number = next(self.world.refs)
+            own = f"<items {number}>", f"<at {number}>", f"<first {number}>"
+            node.by_position = own, make.by_position(node, *own, counts)
+        own, loop = node.by_position
+        self.state.names |= dict(zip(own, (source, 0, iterable.start if counts else 0)))
+        self.exec_While(loop)
+        for name in own:
+            self.state.names.pop(name, None)
 
     def _unrollable(self, reason: Exception, span: Any) -> Exception:
         if isinstance(reason, NeedStatic):
@@ -177,10 +203,20 @@ class Loops(Rollable):
             return self._checkpointed(iterable)
         if isinstance(iterable, Iteration) and iterable.kind in ("enumerate", "zip"):
             return self._combined(iterable)
-        if isinstance(iterable, Iteration) and self._is_long(iterable.sources[0]):
+        backward = isinstance(iterable, Iteration) and iterable.kind == "reversed"
+        if backward and self._is_long(iterable.sources[0]):
+            if iterable.start is not self.state.heap[iterable.sources[0]]:
+                raise self.fail(
+                    UnsupportedSyntax,
+                    "the list that this goes through backward has changed since 'reversed' was "
+                    "called",
+                    "call reversed() where the loop begins",
+                )
             return self.walk(reversed_list(self, self.state.heap[iterable.sources[0]]))
         if self._is_long(iterable):
-            return self.walk(self.state.heap[iterable])
+            through = self.walk(self.state.heap[iterable])
+            assert isinstance(through, Walk)
+            return replace(through, lists=(iterable,))
         return self.sequence(iterable)
 
     def is_loop(self, iterable: Any) -> bool:
@@ -219,9 +255,11 @@ class Loops(Rollable):
         if any(isinstance(walk, list) for walk in walks):
             return self.sequence(iterable)
         first: Walk = walks[0]  # type: ignore[assignment]
+        found = tuple(ref for walk in walks for ref in walk.lists)  # type: ignore[union-attr]
         reads = [read for walk in walks for read in walk.reads]  # type: ignore[union-attr]
         if any(not same(walk.bounds, first.bounds) for walk in walks):  # type: ignore[union-attr]
-            return self._of_one_length(walks) or self.sequence(iterable)
+            cut = self._of_one_length(walks)
+            return replace(cut, lists=found) if cut is not None else self.sequence(iterable)
         counts = [len(walk.reads) for walk in walks]  # type: ignore[union-attr]
 
         def item(index: Value, values: Sequence[Value]) -> Any:
@@ -237,9 +275,9 @@ class Loops(Rollable):
         if iterable.kind == "enumerate" and not same(first.bounds[0], 0):
             return self.sequence(iterable)
         items = None if any(w.items is None for w in walks) else self.sequence(iterable)  # type: ignore
-        return Walk(first.bounds, reads, item, items)
+        return Walk(first.bounds, reads, item, items, lists=found)
 
-    def _of_one_length(self, walks: Sequence[Any]) -> Walk | list[Any] | None:
+    def _of_one_length(self, walks: Sequence[Any]) -> Walk | None:
         """``zip`` of lists of run-time length, each cut to the length of the others; None for what
         is no list."""
         sources: list[Any] = [walk.reads[0] if len(walk.reads) == 1 else None for walk in walks]
@@ -255,16 +293,9 @@ class Loops(Rollable):
 
     def sequence(self, value: Any) -> list[Any]:
         """Everything an iterable yields, where that is known while compiling."""
-        value = self._iterated(value)
-        if flows(value):
-            return list(self._live(value))
-        if isinstance(value, Iteration):
-            parts = [self.sequence(source) for source in value.sources]
-            if value.kind == "enumerate":
-                return [(n + value.start, item) for n, item in enumerate(parts[0])]
-            if value.kind == "reversed":
-                return parts[0][::-1]
-            return [tuple(row) for row in zip(*parts)]
+        value = all_of(self, self._iterated(value))
+        if flows(value) or isinstance(value, Iteration):
+            return list(gone_through(self, value))
         if isinstance(value, RunTimeRange):
             first = next(b for b in (value.stop, value.start, value.step) if isinstance(b, Value))
             raise NeedStatic(first, self.builder.span, "this range's bound")
@@ -291,42 +322,6 @@ class Loops(Rollable):
         if method is not None:
             return self.call(method, (), {})
         return used_up(self, value) if isinstance(value, Iterator) else value
-
-    def _live(self, value: Any) -> Iterator[Any]:
-        """As ``sequence``, but item after item: the loop's body may change the list."""
-        if is_iterator(value):
-            yield from taken(self, value)
-            return
-        if isinstance(value, Iteration) and value.kind == "enumerate":
-            yield from enumerate(self._live(value.sources[0]), value.start)
-        elif isinstance(value, Iteration) and value.kind == "zip":
-            yield from zip(*map(self._live, value.sources))
-        elif isinstance(value, Ref) and value.kind == "list":
-            yield from self._items_at(value, itertools.count())
-        elif isinstance(value, Iteration) and value.kind == "reversed":
-            (source,) = value.sources
-            if isinstance(source, Ref) and source.kind == "list":
-                last = len(self.state.heap[source]) - 1
-                yield from self._items_at(source, range(last, -1, -1))
-            else:
-                yield from self.sequence(value)
-        else:
-            yield from self._held(self.sequence(value))
-
-    def _held(self, items: Sequence[Any]) -> Iterator[Any]:
-        """Items in a variable of the loop's own, where a write to one of them shows."""
-        name = f"<items {next(self.world.refs)}>"
-        self.state.names[name] = tuple(items)
-        for place in range(len(items)):
-            yield self.certainly(self.state.names[name])[place]
-        self.state.names.pop(name, None)
-
-    def _items_at(self, ref: Ref, places: Iterable[int]) -> Iterator[Any]:
-        """The items of a list at the moment at which each is asked for."""
-        for place in places:
-            if place >= len(self.state.heap[ref]):
-                return
-            yield self.state.heap[ref][place]
 
     # ---- unrolled
 

@@ -64,6 +64,25 @@ def collecting(node: gast.AST, source: str, items: str) -> gast.stmt:
     return made
 
 
+def by_position(node: gast.AST, items: str, at: str, first: str, counts: bool) -> gast.stmt:
+    """The ``while`` that goes through the list ``items`` as the ``for`` at ``node`` does. With
+    ``counts`` each item comes with its number, of which the first one is ``first``."""
+
+    def plus(left: str, right: gast.AST) -> gast.AST:
+        return placed(node, gast.BinOp(name(left, node), gast.Add(), right))
+
+    length = placed(node, gast.Call(builtin(len, node), [name(items, node)], []))
+    test = placed(node, gast.Compare(name(at, node), [gast.Lt()], [length]))
+    item = placed(node, gast.Subscript(name(items, node), name(at, node), gast.Load()))
+    if counts:
+        item = placed(node, gast.Tuple([plus(first, name(at, node)), item], gast.Load()))
+    take = placed(node, gast.Assign([node.target], item, None))
+    step = assign(at, plus(at, constant(1, node)), node)
+    made = placed(node, gast.While(test, [take, step, *node.body], []))
+    made.until = getattr(node, "until", ())
+    return made
+
+
 def builtin(thing: Any, at: gast.AST) -> gast.Name:
     """A read of something of Python's own, marked ``known``: no variable can stand in its way."""
     node = name(thing.__name__, at)

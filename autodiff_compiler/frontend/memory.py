@@ -12,7 +12,15 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.values import Heap, Listed, Perhaps, Unset, leaves
+from autodiff_compiler.frontend.values import (
+    Heap,
+    Listed,
+    Maybe,
+    Unset,
+    leaves,
+    mapped,
+    parts_of,
+)
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ListType
 
@@ -144,14 +152,9 @@ def moved(thing: Any, change: Callable[[Value], Any]) -> Any:
     is lost itself."""
     if isinstance(thing, Value):
         return change(thing)
-    if isinstance(thing, Perhaps):
-        inner = moved(thing.value, change)
-        return inner if isinstance(inner, Unset) else Perhaps(inner)
-    if isinstance(thing, dict):
-        items = {key: moved(item, change) for key, item in thing.items()}
-        return next((i for i in items.values() if isinstance(i, Unset)), items)
-    if isinstance(thing, tuple):
-        parts = [moved(item, change) for item in thing]
-        whole = type(thing)(*parts) if hasattr(thing, "_fields") else tuple(parts)
-        return next((part for part in parts if isinstance(part, Unset)), whole)
-    return thing
+    new = mapped(thing, lambda part: part if isinstance(part, Unset) else moved(part, change))
+    if isinstance(new, Maybe):
+        return new.value if isinstance(new.value, Unset) else new
+    if new is not thing:
+        return next((part for part in parts_of(new) if isinstance(part, Unset)), new)
+    return new

@@ -23,6 +23,7 @@ from autodiff_compiler.frontend.values import (
     Perhaps,
     Ref,
     RuleText,
+    View,
 )
 from autodiff_compiler.ops.custom import is_apply
 from autodiff_compiler.ops.transform import Transformed, unwrapped
@@ -118,8 +119,10 @@ def hides_values(value: Any) -> bool:
         return any(map(hides_values, value.values() if isinstance(value, dict) else value))
     if isinstance(value, (types.MethodType, Ref)):
         ref = getattr(value, "__self__", value)
-        return isinstance(ref, Ref) and ref.kind == "object"
-    return isinstance(value, (Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Partial))
+        return isinstance(ref, Ref) and ref.kind in ("object", "iterator")
+    return isinstance(
+        value, (View, Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Partial)
+    )
 
 
 def variables(tree: Any) -> frozenset[str]:

@@ -25,7 +25,7 @@ from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.keeping import Keeping
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_calls import MATH, NUMPY
-from autodiff_compiler.frontend.values import Ref, leaves
+from autodiff_compiler.frontend.values import Iteration, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
@@ -87,11 +87,13 @@ class Outside(Keeping):
     def plain(self, arg: Any, lists_go: bool = False) -> Any:
         """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
         run-time length may stay one."""
+        if isinstance(arg, (View, Iteration)) or iterators.is_iterator(arg):
+            return [self.plain(item) for item in self.sequence(arg)]
         if isinstance(arg, Ref):
             contents = self.state.heap[arg] if lists_go else self.contents(arg)
             if is_long(contents):
                 return contents
-            if arg.kind in ("list", "iterator"):
+            if arg.kind == "list":
                 return [self.plain(item) for item in contents]
             return {key: self.plain(item) for key, item in contents.items()}
         self.world.assume_held(arg)

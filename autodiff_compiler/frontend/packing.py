@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.values import NUMBERS, Perhaps, Poisoned, PoisonTouched, Ref, Unset
+from autodiff_compiler.frontend.values import (
+    NUMBERS,
+    Iteration,
+    Perhaps,
+    Poisoned,
+    PoisonTouched,
+    Ref,
+    Unset,
+    View,
+)
 from autodiff_compiler.ir.build import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.operators.containers import make_dict, make_tuple
@@ -17,6 +26,10 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
 
     Raises DTypeError for what generated source cannot hold (a function, a Cell).
     """
+    if isinstance(value, Ref) and value.kind == "iterator" or isinstance(value, Iteration):
+        raise DTypeError(
+            "an iterator cannot be a value of the generated source", "return and pass a list of it"
+        )
     if isinstance(value, Ref):
         value = heap[value]
     if isinstance(value, dict) and "__class__" in value:
@@ -39,6 +52,11 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
         raise DTypeError(
             "this is None on one way and a value on the other, which no one type holds",
             "test it with 'is None', and give both ways a value",
+        )
+    if isinstance(value, View):
+        raise DTypeError(
+            f"the {value.kind}() of a dict cannot be a value of the generated source",
+            f"return and pass a list of them: list(d.{value.kind}())",
         )
     raise DTypeError(
         f"a {type(value).__name__} cannot be a value of the generated source",

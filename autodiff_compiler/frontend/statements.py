@@ -185,7 +185,7 @@ class Statements(Storing):
         if augmented:
             with self.builder.at(self.source.span(node)):
                 value = self._augmented(old, value)
-        value = iterators.named(self, value, node.value)
+        value = iterators.named(self, value)
         for target in node.targets:
             self.assign(target, value)
 

@@ -12,7 +12,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError, UnknownName
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.comparisons import Comparisons
-from autodiff_compiler.frontend.values import Ref, RunTimeRange
+from autodiff_compiler.frontend.iterators import is_iterator
+from autodiff_compiler.frontend.values import Iteration, Ref, RunTimeRange, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import compare, containers, effects, indexing, numbers
@@ -45,6 +46,11 @@ class Subscripts(Comparisons):
         container = self.state.heap[owner] if isinstance(owner, Ref) else owner
         if isinstance(container, RunTimeRange):
             container = self.sequence(container)
+        if isinstance(owner, (View, Iteration)) or is_iterator(owner):
+            what = "an iterator" if not isinstance(owner, View) else f"the {owner.kind}() of a dict"
+            raise self.fail(
+                DTypeError, f"{what} has no positions to read at", "make a list of it first"
+            ).meaning(TypeError(f"{what} is not subscriptable"))
         if self._wants_long(container, key):
             long = lists.as_long(self, map(self.lifted, container))
             if long is not None:

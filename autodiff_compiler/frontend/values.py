@@ -184,13 +184,36 @@ class RuleText:
     lower: Callable[[Any, Sequence[Any]], Any]
 
 
+@dataclass(frozen=True)
+class View:
+    """What ``keys()``, ``values()`` or ``items()`` (``kind``) of a dict of the heap gives: it shows
+    what is in the dict at the moment."""
+
+    kind: str
+    ref: Ref
+
+
+@dataclass(frozen=True)
+class Along:
+    """How far an iterator has gone along a list of the heap, and by what step; along a dict or view
+    with the ``keys`` that it had then."""
+
+    source: Ref | View
+    at: int = 0
+    step: int = 1
+    keys: tuple[Any, ...] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """``enumerate``, ``zip`` or ``reversed`` before anyone iterates."""
+    """``enumerate``, ``zip``, ``reversed``, ``map``, ``filter`` or a generator expression: what it
+    goes through, the first number of ``enumerate`` (what the list of ``reversed`` held), and what
+    is done to each item. Nothing was taken yet, or ``sources`` are iterators."""
 
     kind: str
     sources: tuple[Any, ...]
     start: Any = 0
+    function: Any = None
 
 
 @dataclass(frozen=True)
@@ -212,8 +235,8 @@ class RunTimeRange:
 
 #: What else holds compile-time values, beside tuples and dicts.
 HOLDING = (
-    BoundToValue, Checkpointed, Closure, Either, Fresh, InPlace, Iteration, Maybe, Partial, Perhaps,
-    RunTimeRange,
+    Along, BoundToValue, Checkpointed, Closure, Either, Fresh, InPlace, Iteration, Maybe, Partial,
+    Perhaps, RunTimeRange, View,
 )  # fmt: skip
 
 
@@ -275,6 +298,10 @@ class CannotRoll(Exception):
         self.problems = tuple(problems)
 
 
+class Moving(CannotRoll):
+    """A loop's body changes the list that the loop goes through."""
+
+
 class Heap(dict[Ref, Any]):
     """The contents of lists and dicts. Reading those that differ from way to way is a problem."""
 
@@ -311,7 +338,7 @@ def same(left: Any, right: Any) -> bool:
         return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
     if isinstance(left, Fresh) and isinstance(right, Fresh):
         return left.kind == right.kind and same(left.contents, right.contents)
-    if isinstance(left, (*NUMBERS, str, Ref)) and type(left) is type(right):
+    if isinstance(left, (*NUMBERS, str, Ref, View, Along)) and type(left) is type(right):
         return bool(left == right)
     return False
 
