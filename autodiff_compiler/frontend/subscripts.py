@@ -84,7 +84,8 @@ class Subscripts(Comparisons):
         if isinstance(error, IndexError):
             return self.fail(
                 ShapeError, f"there is no item {key} among {len(container)}",
-                f"use an index from {-len(container)} to {len(container) - 1}",
+                f"use an index from {-len(container)} to {len(container) - 1}"
+                if container else "put something into it before",
             ).meaning(error)  # fmt: skip
         return self.translate(error, "this item cannot be read")
 

@@ -67,6 +67,30 @@ def none_that_is_a_tensor(x):
     return x * 2 if h is x else x
 
 
+@refused(X)
+def set_in_some_iterations(x):
+    if x[0] > 0:
+        mode = "a"
+    k = 0
+    while k < x[1]:
+        if k > 0:
+            mode = "a"
+        k += 1
+    return x * len(mode)
+
+
+def with_an_unset_variable():
+    def unset_around(x):
+        return x * later
+
+    if not X.size:
+        later = 2.0
+    return unset_around
+
+
+refused(X)(with_an_unset_variable())
+
+
 # ---- lists of run-time length
 
 
@@ -120,6 +144,36 @@ def finds_run_time_values(x):
 @refused(X)
 def unknown_list_method(x):
     return x * [x].__len__()
+
+
+@refused(X)
+def second_name_of_a_new_list(x):
+    a = [x]
+    b = a
+    k = 0
+    while k < x[1]:
+        a = [x, x * 2]
+        k += 1
+    return a[0] * b[0]
+
+
+@refused(X)
+def problem_where_a_list_grows(x):
+    found = []
+    k = 0
+    while k < x[1]:
+        found.append(x * undefined_name)
+        k += 1
+    return found[0]
+
+
+@refused(X)
+def sizes_below_a_handler(x):
+    try:
+        y = (x[x > 0] * x[x < 9]).sum()
+    except ValueError:
+        y = x.sum()
+    return y
 
 
 # ---- loops and comprehensions

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.errors import DTypeError, UnknownName, UnsupportedSyntax
 
 X = np.array([0.5, -1.25, 2.0])
 TABLE = np.array([1.0, 2.0, 3.0])
@@ -116,6 +116,26 @@ def test_value_and_gradient(program):
     np.testing.assert_array_equal(X, kept)
 
 
+def through_swapped_axes(x):
+    y = np.outer(x, x) * 1
+    rows = y.swapaxes(0, 1)
+    rows[0] = x * 2
+    rows.T[1, 2] = x[0]
+    return (y * np.outer(x, x)).sum()
+
+
+@pytest.mark.parametrize("program", [through_swapped_axes])
+def test_views_of_other_axes(program):
+    test_value_and_gradient(program)
+
+
+def through_a_flip(x):
+    y = x * 1
+    turned = np.flip(y, 0)
+    turned[0] = x[1]
+    return (y * x).sum()
+
+
 def outside(x):
     table = TABLE
     table += x
@@ -130,7 +150,7 @@ def into_integers(x):
 
 @pytest.mark.parametrize(
     "program, kind",
-    [(outside, UnsupportedSyntax), (into_integers, DTypeError)],
+    [(outside, UnsupportedSyntax), (into_integers, DTypeError), (through_a_flip, UnknownName)],
 )
 def test_what_cannot_be_written_to_is_refused(program, kind):
     with pytest.raises(kind):

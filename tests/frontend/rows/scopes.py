@@ -1,5 +1,7 @@
 """Functions, handlers, contexts and classes inside of each other, and what they see."""
 
+import functools
+
 from autodiff_compiler import ops
 from tests.frontend.rows.rows import of, row
 
@@ -117,3 +119,77 @@ def either_called(x):
     f = ops.sin if x[0] > 0 else ops.cos
     g = f if x[1] > 0 else (lambda v: v * 2)
     return g(x)
+
+
+@row("a known exception raised again")
+def raised_again(x):
+    try:
+        try:
+            raise ValueError("a")
+        except ValueError:
+            raise
+    except ValueError:
+        y = x * 3
+    return y * x
+
+
+@row("an assert that is known to fail")
+def assert_known(x):
+    parts = [x]
+    try:
+        assert len(parts) > 3, "few"
+    except AssertionError:
+        parts.append(x * 2)
+    return parts[-1] * x
+
+
+def checked(v):
+    assert v.sum() > -100
+    return v * v
+
+
+@row("an assert that another handler leaves alone")
+def assert_below(x):
+    try:
+        y = checked(x)
+    except ValueError:
+        y = x
+    return y
+
+
+@row("decorated inside")
+def decorated_inside(x):
+    def twice(function):
+        @functools.wraps(function)
+        def inner(*args, **kwargs):
+            return function(*args, **kwargs) * 2
+
+        return inner
+
+    @twice
+    def scaled(v, k=1.0):
+        return v * k
+
+    return scaled(x, k=3.0) * scaled(x)
+
+
+@row("texts of nested containers")
+def texts_of_containers(x):
+    held = {"a": [1, (2, 3)], "b": {"c": 1}}
+    return x * len(f"{held}") * len("%s" % (held,)) * len("{}".format(held["a"])) * x
+
+
+@row("a list on one way, read on the same")
+@row("a list on one way, read on the same", of(-1.5, 2.5))
+def list_on_one_way(x):
+    y = x
+    if x[0] > 0:
+        parts = [x, x * 2]
+    if x[0] > 0:
+        y = parts[0] * parts[1]
+    return y
+
+
+@row("a number that must be known", of(1.5, 2.5), 2)
+def number_to_be_known(x, n):
+    return x * ops.ones((n,)).sum() * x
