@@ -37,7 +37,7 @@ from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.overwrite import overwrite
-from autodiff_compiler.passes.own import own_results
+from autodiff_compiler.passes.own import own_results, owns
 from autodiff_compiler.passes.parts import early_parts, parts
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import everywhere, run
@@ -130,6 +130,7 @@ def _printed(lowered: Lowered, request: Request) -> Printed:
         forward=stages.finished[0].name,
         backward=stages.finished[1].name if request.differentiates else None,
         output=type_of(stages.primal.returns[0]),
+        apart=owns(stages.finished[0], stages.finished[0].returns[0]),
         unconnected=_unconnected(stages, request) if request.connections else (),
         line_map=emitted.line_map,
         work=stages.reused[-1].blocks,

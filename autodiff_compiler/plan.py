@@ -174,6 +174,8 @@ class Printed:
     forward    name of the function that takes the dynamic slots and then the hoisted arrays.
     backward   name of the function that takes the residuals (and the sensitivity), or None.
     output     the type of the value.
+    apart      whether forward makes the value in memory of its own: it is no argument, nor a view
+               of one, and may be written to.
     unconnected   which of the gradients, by place, are zero because the output does not depend
                on what they are of; told where the request asks for it.
     line_map   the place in the user's text that each line is about.
@@ -186,6 +188,7 @@ class Printed:
     forward: str
     backward: str | None
     output: Type
+    apart: bool = False
     unconnected: tuple[int, ...] = ()
     line_map: Mapping[int, Any] = field(default_factory=dict)
     work: tuple[int, ...] = ()

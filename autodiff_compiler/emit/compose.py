@@ -31,7 +31,7 @@ from autodiff_compiler.emit.statements import (
     value_in,
 )
 from autodiff_compiler.emit.tapes import find_tapes
-from autodiff_compiler.emit.templates import fill, fill_statements
+from autodiff_compiler.emit.templates import fill, fill_statements, with_constants
 from autodiff_compiler.emit.unparse import print_expression
 from autodiff_compiler.emit.uses import count_uses
 from autodiff_compiler.errors import CompilerBug
@@ -140,7 +140,7 @@ class Composer:
             self.settle(op.operands[1:])
             self.alias[op.result] = self.token(cast(Value, op.operands[1]))
             return
-        template = op.opdef.template(op.types, op.attrs)
+        template = with_constants(op.opdef.template(op.types, op.attrs))
         if op.opdef.effect or writes_to(op) is not None:
             self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)
         if not op.results:

@@ -7,7 +7,8 @@ never as strings, so precedence cannot go wrong.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import is_
 from string import Formatter
@@ -16,6 +17,28 @@ from typing import TypeVar
 from autodiff_compiler.trees import nodes_in
 
 Node = TypeVar("Node", bound=ast.AST)
+
+#: The text that makes an array of a single one: the sensitivity of a small result.
+_ONE = re.compile(r"np\.array\(\[1\], np\.(\w+)\)")
+
+
+def with_constants(template: str) -> str:
+    """``template`` with copies of constants of the module for what takes longer to make.
+
+    >>> with_constants("np.array([1], np.float32)")
+    'ONE_FLOAT32.copy()'
+    """
+    return _ONE.sub(lambda found: f"ONE_{found[1].upper()}.copy()", template)
+
+
+def definitions(words: Iterable[str]) -> list[str]:
+    """The lines that define those of ``words`` that are constants of the module.
+
+    >>> definitions({"np", "ONE_FLOAT32"})
+    ['ONE_FLOAT32 = np.array([1], np.float32)']
+    """
+    named = sorted(word for word in words if word.startswith("ONE_"))
+    return [f"{word} = np.array([1], np.{word[4:].lower()})" for word in named]
 
 
 def fill(template: str, slots: Mapping[str, ast.expr]) -> ast.expr:

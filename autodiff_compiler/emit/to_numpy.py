@@ -25,6 +25,7 @@ from autodiff_compiler.emit.statements import (
     reads,
     renamed,
 )
+from autodiff_compiler.emit.templates import definitions
 from autodiff_compiler.emit.unparse import print_expression, print_statement
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.span import NOWHERE, Span
@@ -90,6 +91,11 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
     if "ml_dtypes" in used:
         document.add("import ml_dtypes")
     document.add("import numpy as np")
+    constants = definitions(used)
+    if constants:
+        document.blank()
+        for line in constants:
+            document.add(line)
     if "unbroadcast" in used:
         document.blank(2)
         first, *rest = UNBROADCAST.splitlines()

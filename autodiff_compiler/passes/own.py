@@ -81,6 +81,11 @@ def own_results(function: Function) -> Function:
     return replace(function, body=body)
 
 
+def owns(function: Function, result: AnyOperand) -> bool:
+    """Whether ``result`` surely lies in memory that ``function`` made, and may be written to."""
+    return FOREIGN not in _Roots(function).of(result)
+
+
 class _Roots:
     """Whose memory a value may lie in: values that own theirs, or ``FOREIGN``."""
 

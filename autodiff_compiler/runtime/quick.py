@@ -114,7 +114,7 @@ class _Writer:
                 lines.append(f"if {name}._hooks is not {self.constant(slot._hooks)}: return False")
             elif type(slot) in (*_NUMBERS, str):
                 kind = self.constant(type(slot))
-                lines.append(f"if {name}.__class__ is not {kind}: return False")
+                lines.append(f"if type({name}) is not {kind}: return False")
                 if type(slot) is str:
                     lines.append(f"if {name} != {self.constant(slot)}: return False")
             else:
@@ -130,7 +130,7 @@ class _Writer:
     def _array(self, name: str, dtype: np.dtype, shape: Any) -> list[str]:
         known, size = self.constant(dtype), self.constant(shape)
         return [
-            f"if {name}.__class__ is not Tensor: return False",
+            f"if type({name}) is not Tensor: return False",
             f"d_{name} = {name}._data",
             f"if d_{name}.dtype is not {known} or d_{name}.shape != {size}: return False",
         ]
@@ -179,12 +179,12 @@ class _Writer:
         packed = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
         if not self.request.value:
             return [*lines, f"return {packed}"]
-        # Unlike backward, forward may return an argument, a view of one, or a residual.
-        held = "".join(f" or value is {array}" for array in self.arrays)
-        lines += [
-            f"if value.__class__ is not ndarray or value.base is not None{held}:",
-            f"    value = own(value, [{', '.join(self.arrays)}])",
-        ]
+        if not self.compiled.apart:
+            held = "".join(f" or value is {array}" for array in self.arrays)
+            lines += [
+                f"if type(value) is not ndarray or value.base is not None{held}:",
+                f"    value = own(value, [{', '.join(self.arrays)}])",
+            ]
         out = self.compiled.output
         lines += self._tensor("value", isinstance(out, ArrayType) and bool(out.shape))
         return [*lines, f"return value, {packed}"]
@@ -192,9 +192,9 @@ class _Writer:
     @staticmethod
     def _tensor(name: str, array: bool) -> list[str]:
         """A tensor in the place of what surely is an array, or may be a number of NumPy's."""
-        sure = [] if array else [f"if {name}.__class__ is not ndarray: {name} = asarray({name})"]
-        made = f"made._data, made._hooks, {name} = {name}, (), made"
-        return [*sure, "made = new(Tensor)", made]
+        sure = [] if array else [f"if type({name}) is not ndarray: {name} = asarray({name})"]
+        made = ["made = new(Tensor)", f"made._data = {name}", "made._hooks = ()"]
+        return [*sure, *made, f"{name} = made"]
 
 
 __all__ = ["Quick", "compile_quick"]

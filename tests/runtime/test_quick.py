@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -106,16 +107,33 @@ def test_nothing_keeps_a_gradient_function_alive(net, gradient):
     close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
 
 
-def test_a_value_has_memory_of_its_own():
-    gradient = ms.value_and_grad(lambda x: ops.reshape(x, (3, 2)))
+def taken(x, flag):
+    return x if flag else x + 1.0
+
+
+@pytest.mark.parametrize(
+    ("fn", "apart"),
+    [
+        (lambda x: ops.reshape(x, (3, 2)), False),
+        (lambda x: x, False),
+        (lambda x: ops.broadcast_to(ops.exp(x), (2, 2, 3)), False),
+        (lambda x: taken(x, x.sum() > 0), False),
+        (ops.exp, True),  # kept for backward, too
+        (lambda x: ops.reshape(x * x, (3, 2)), True),
+    ],
+)
+def test_a_value_has_memory_of_its_own(fn, apart):
+    gradient = ms.value_and_grad(fn)
+    before = X.asnumpy().copy()
+    first = [each.asnumpy().copy() for each in gradient(X)]
     for _ in range(4):
         value, d_x = gradient(X)
         value.asnumpy()[...] = 0.0
         d_x.asnumpy()[...] = 0.0
-    assert gradient.quick is not None
-    value, d_x = gradient(X)
-    assert np.array_equal(value.asnumpy().ravel(), X.asnumpy().ravel())
-    assert np.array_equal(d_x.asnumpy(), np.ones((2, 3)))
+    assert gradient.quick is not None and np.array_equal(X.asnumpy(), before)
+    assert all(np.array_equal(a.asnumpy(), b) for a, b in zip(gradient(X), first))
+    unit = inspect.signature(gradient.quick).parameters["unit"].default
+    assert unit.compiled.apart == apart
 
 
 @pytest.mark.parametrize(
