@@ -16,11 +16,26 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import INT, ArrayType, ScalarType
 from autodiff_compiler.operators import compare
 
+
+def _shift(sign: Callable[[Any, Any], Any], change: Callable[[Any, Any], Any]) -> Any:
+    """A shift, of a run-time int by a known number of places as Python defines it."""
+
+    def shifted(left: Any, places: Any) -> Any:
+        by_known = type(places) is int and places >= 0
+        if by_known and isinstance(left, Value) and left.type == INT:
+            return change(left, 2**places)
+        return sign(left, places)
+
+    shifted.__name__ = sign.__name__
+    return shifted
+
+
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
     "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
     "MatMult": operator.matmul, "BitAnd": operator.and_, "BitOr": operator.or_,
-    "BitXor": operator.xor, "LShift": operator.lshift, "RShift": operator.rshift,
+    "BitXor": operator.xor, "LShift": _shift(operator.lshift, operator.mul),
+    "RShift": _shift(operator.rshift, operator.floordiv),
 }  # fmt: skip
 UNARY: dict[str, Callable[[Any], Any]] = {
     "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,

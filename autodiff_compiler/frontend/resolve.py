@@ -13,7 +13,7 @@ import functools
 import itertools
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +24,13 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.hooks import Hook
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import Problem, UnknownAttribute, UnknownName, calling
+from autodiff_compiler.errors import (
+    Problem,
+    UnknownAttribute,
+    UnknownName,
+    UnsupportedSyntax,
+    calling,
+)
 from autodiff_compiler.frontend.memory import Memory
 from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Value
@@ -196,6 +202,7 @@ class World:
                     else f"define '{name}' before construct reads it"
                 )  # fmt: skip
             raise UnknownAttribute(cause, cure, span).meaning(error) from None
+        _refuse_fresh(value, lambda: getattr(owner, name), f"'{name}'", span)
         if path is not None and not _is_fixed(owner):
             # A bound method is a new object at every look; its function is not.
             if isinstance(value, types.MethodType) and value.__self__ is owner:
@@ -211,6 +218,7 @@ class World:
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` for an outside container; the key is plain."""
         value = owner[key]
+        _refuse_fresh(value, lambda: owner[key], f"the item {key!r}")
         path = self.path(owner)
         if path is not None and isinstance(owner, dict) and not _is_plain((key,)):
             self.assume_keys(owner)  # by its place, for its text need not be an expression
@@ -287,6 +295,19 @@ def _is_plain(thing: Any) -> bool:
         return all(map(_is_plain, (*thing, *thing.values())))
     return all(map(_is_plain, thing)) if isinstance(thing, (list, tuple)) else isinstance(
         thing, PLAIN)  # fmt: skip
+
+
+def _refuse_fresh(
+    value: Any, again: Callable[[], Any], name: str, span: Span | None = None
+) -> None:
+    """Refuses a tensor that is another one at each look: what it is computed from is not seen, and
+    as a constant it would have no gradient."""
+    if isinstance(value, Tensor) and again() is not value:
+        raise UnsupportedSyntax(
+            f"{name} is computed anew at each look, by text that the compiler does not see",
+            "give it by a method, or by a property",
+            span,
+        )
 
 
 def _is_fixed(owner: Any) -> bool:

@@ -7,6 +7,7 @@ once for both worlds.
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -76,8 +77,12 @@ def takes_functions(maker: Maker) -> Maker:
 
 
 def unwrapped(fn: Any) -> Any:
-    """The function below ``jit`` and ``differentiable``, which only change how it is run."""
-    while getattr(fn, "_compiled_forward", False) is True and hasattr(fn, "__wrapped__"):
+    """The function below ``jit`` and ``differentiable``, which only change how it is run; so does
+    ``lru_cache`` around a method."""
+    while hasattr(fn, "__wrapped__") and (
+        getattr(fn, "_compiled_forward", False) is True
+        or isinstance(getattr(fn, "__func__", None), functools._lru_cache_wrapper)
+    ):
         inner = fn.__wrapped__
         fn = types.MethodType(inner, fn.__self__) if isinstance(fn, types.MethodType) else inner
     return fn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections import namedtuple
 
 from autodiff_compiler import Parameter, nn
@@ -129,3 +130,31 @@ def a_table_with_pairs_as_keys(x):
         for j in range(3):
             cost[i, j] = (x[i] - x[j + 1]) ** 2 + cost[i - 1, j - 1] * cost[i, j - 1]
     return cost[2, 2]
+
+
+@case(t(3))
+class RemembersByArguments(nn.Cell):
+    """A method behind ``cache`` is compiled: what it gave for another weight is not used."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(t(3, phase=1.0), name="weight")
+
+    @functools.cache  # noqa: B019
+    def squares(self, count):
+        return tuple(k * k for k in range(count))
+
+    def construct(self, x):
+        return x * self.weight * self.squares(3)[2]
+
+
+@case(t(2), 5)
+@case(t(2), 0)
+def powers_by_halving(x, count):
+    power = x * 0 + 1
+    while count:
+        if count & 1:
+            power = power * x
+        x = x * x
+        count >>= 1
+    return power + (count << 2) * x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autodiff_compiler import nn, ops
+from autodiff_compiler import Parameter, Tensor, nn, ops
 from tests.errors.cases import refused
 
 F32 = np.float32
@@ -98,3 +98,22 @@ def chosen(table, key):
 def called_with_what_a_run_knows(x):
     key = x[0]
     return chosen({1: x}, key)
+
+
+class Doubling:
+    """Not a property: what it does is its own affair, and the compiler does not see it."""
+
+    def __get__(self, owner, kind):
+        return owner.weight * 2
+
+
+@refused(np.ones(2, F32))
+class ComputedByADescriptor(nn.Cell):
+    double = Doubling()
+
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(Tensor(np.ones(2, F32)), name="weight")
+
+    def construct(self, x):
+        return x * self.double
