@@ -21,13 +21,20 @@ def nodes_in(tree: ast.AST) -> Iterator[Any]:
     """
     found = [tree]
     for node in found:
-        for field in node._fields:
-            part = getattr(node, field, None)
-            if isinstance(part, ast.AST):
-                found.append(part)
-            elif isinstance(part, list):
-                found += [item for item in part if isinstance(item, ast.AST)]
+        found += children(node)
         yield node
+
+
+def children(node: ast.AST) -> list[Any]:
+    """The nodes right below ``node``, in order."""
+    found: list[Any] = []
+    for field in node._fields:
+        part = getattr(node, field, None)
+        if isinstance(part, ast.AST):
+            found.append(part)
+        elif isinstance(part, list):
+            found += [item for item in part if isinstance(item, ast.AST)]
+    return found
 
 
 def copied(tree: Node) -> Node:

@@ -28,7 +28,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.frontend import make
-from autodiff_compiler.trees import nodes_in
+from autodiff_compiler.trees import children, nodes_in
 
 NAME = "shared"
 _SCOPES = (gast.FunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp,
@@ -82,7 +82,7 @@ def _own(function: Any) -> Iterator[Any]:
         part = todo.pop(0)
         yield part
         if not isinstance(part, _SCOPES):
-            todo.extend(gast.iter_child_nodes(part))
+            todo.extend(children(part))
 
 
 def _parameters(function: Any) -> list[str]:

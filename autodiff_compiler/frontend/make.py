@@ -8,6 +8,8 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.trees import children
+
 
 def fresh(taken: set[str], wish: str) -> str:
     """``wish``, or the first of ``wish_1``, ``wish_2``, … that is not taken; takes it."""
@@ -94,7 +96,7 @@ def own_parts(node: gast.AST) -> Iterator[gast.AST]:
     """``node`` and what is below it, but for what is inside of functions."""
     yield node
     if not isinstance(node, (gast.FunctionDef, gast.Lambda)):
-        for child in gast.iter_child_nodes(node):
+        for child in children(node):
             yield from own_parts(child)
 
 

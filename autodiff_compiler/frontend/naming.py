@@ -27,6 +27,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ops.custom import is_apply
 from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.trees import children
 
 #: An outside array that stands in no variable and no attribute.
 NAMELESS = "constant"
@@ -142,7 +143,7 @@ def _set_by(part: Any) -> Iterator[str]:
     if isinstance(part, gast.FunctionDef):
         yield part.name
     elif not isinstance(part, inner):
-        for child in gast.iter_child_nodes(part):
+        for child in children(part):
             yield from _set_by(child)
 
 

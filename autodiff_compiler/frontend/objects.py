@@ -20,9 +20,14 @@ from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyn
 from autodiff_compiler.frontend.resolve import MISSING, suggested
 from autodiff_compiler.frontend.texts import Texts
 from autodiff_compiler.frontend.values import Above, Ref
+from autodiff_compiler.ir.nodes import Value
 
 PACKAGE = "autodiff_compiler"
 KIND = "object"
+#: Where what is not the user's comes from.
+NOT_THEIRS = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
+#: What has no method of the user's, as is known at a glance.
+PLAINEST = (Value, int, float, bool, str, tuple, type(None))
 
 
 class Objects(Texts):
@@ -123,6 +128,8 @@ class Objects(Texts):
             found = inspect.getattr_static(self.state.heap[thing]["__class__"], name, None)
             written = isinstance(found, types.FunctionType) and not _is_generated(found)
             return types.MethodType(found, thing) if written else None
+        if type(thing) in PLAINEST:
+            return None
         found = inspect.getattr_static(type(thing), name, None)
         return self._of_outside(thing, found, name)
 
@@ -169,8 +176,7 @@ def is_users(callee: Any) -> bool:
 
 def is_theirs(thing: Any) -> bool:
     """Whether a class or function is neither of this package nor of NumPy or Python's library."""
-    known = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
-    return (thing.__module__ or "").partition(".")[0] not in known
+    return (thing.__module__ or "").partition(".")[0] not in NOT_THEIRS
 
 
 def is_written(function: Any) -> bool:

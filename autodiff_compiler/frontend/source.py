@@ -21,7 +21,7 @@ import gast
 
 from autodiff_compiler.errors import SourceNotFound
 from autodiff_compiler.span import Span
-from autodiff_compiler.trees import nodes_in
+from autodiff_compiler.trees import children, nodes_in
 
 LAMBDA = "<lambda>"
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -183,7 +183,7 @@ def _compiled(text: str) -> CodeType:
 
 def _functions(node: ast.AST, owner: str = "") -> Iterator[tuple[Any, str]]:
     """Every function and lambda below ``node``, each with the name of the class around it."""
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, _Function):
             yield child, owner
         yield from _functions(child, child.name if isinstance(child, ast.ClassDef) else owner)

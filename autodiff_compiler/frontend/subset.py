@@ -18,6 +18,7 @@ from autodiff_compiler.frontend.enclosing import reaches_outside
 from autodiff_compiler.frontend.looking import is_look
 from autodiff_compiler.frontend.source import LAMBDA, Source
 from autodiff_compiler.frontend.trying import leaves_finally, unreadable
+from autodiff_compiler.trees import children
 
 _ACCEPTED = """
 FunctionDef Lambda arguments Return Assign AnnAssign AugAssign Expr Pass Assert Raise
@@ -142,7 +143,7 @@ def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
             return  # what stands in it would be refused for reasons that go away with it
     if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
         name = _called(node)
-    for child in gast.iter_child_nodes(node):
+    for child in children(node):
         yield from _refusals(source, child, name)
 
 

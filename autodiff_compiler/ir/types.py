@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -151,7 +152,13 @@ def type_of_literal(value: Any) -> Type:
 
 def type_of_array(value: Any) -> ArrayType:
     """The type of an ndarray or NumPy scalar."""
-    return ArrayType(np.dtype(value.dtype).name, tuple(value.shape))
+    return ArrayType(_name_of(np.dtype(value.dtype)), tuple(value.shape))
+
+
+@cache
+def _name_of(dtype: np.dtype) -> str:
+    """NumPy makes the name anew whenever it is asked."""
+    return dtype.name
 
 
 def in_double(type_: Type) -> Type:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen
+from autodiff_compiler.trees import children
 
 Guard = Callable[[Any, Sequence[Any]], bool]
 
@@ -168,7 +169,7 @@ class _Parts:
         if text in known:
             return known[text]
         made, at = "", node.col_offset
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 made += self.raw[at : child.col_offset].decode() + self.shortened(child, known)
                 at = child.end_col_offset or at
@@ -181,7 +182,7 @@ def _parts(path: str) -> _Parts:
 
 
 def _links(tree: ast.AST) -> Iterator[ast.expr]:
-    for child in ast.iter_child_nodes(tree):
+    for child in children(tree):
         yield from _links(child)
     if isinstance(tree, (ast.Attribute, ast.Subscript)):
         yield tree
