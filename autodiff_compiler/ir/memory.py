@@ -9,7 +9,7 @@ operand does, a container where any of its parts do, the result of a call anywhe
 memory it may lie in was given to another result. It does not ask how the writes were chosen.
 Forward and backward work in the same lent blocks: ``places`` tells in which of them each residual
 lies, and backward is held to that. An array that is written tile by tile spoils one of its size
-tile by tile, so that a loop may read there what it has not yet come to.
+tile by tile, or row by row, so that a loop may read there what it has not yet come to.
 """
 
 from __future__ import annotations
@@ -186,10 +186,11 @@ class _Writes:
         self.lent: dict[int, frozenset[int]] = {}
         #: And the piece that what forward kept there lies in: spoilt by a write to the block.
         self.held: dict[int, frozenset[int]] = {}
-        #: How far a loop goes at a time, by its index; the start of what is a tile; where an array
-        #: is overwritten tile by tile, at which start; and if its tile there is already.
+        #: How far a loop goes at a time, by its index and position; of a tile (or a row) the start
+        #: and the array; where an array is overwritten tile by tile, at which start; and if its
+        #: tile there is already.
         self.steps: dict[Value, int] = {}
-        self.tile_of: dict[Value, Value] = {}
+        self.tile_of: dict[Value, tuple[Value, Value]] = {}
         self.partly: dict[Value, Value] = {}
         self.spent: set[Value] = set()
 
@@ -271,14 +272,15 @@ class _Writes:
             held = (self.held[block] for block in place.blocks)
             self.define(op.result, self.foreign.union(*held), place.whole)
         elif start is not None:
-            self.tile_of[op.result] = start
+            self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
 
     def start(self, op: Op) -> Value | None:
         """Where the tile begins that ``op`` takes, if no two iterations take the same rows."""
-        if op.name != "part" or not isinstance(op.operands[1], Value):
+        takes = op.name == "part" or op.name == "index" and is_row(op)
+        if not takes or not isinstance(op.operands[-1], Value):
             return None
-        fits = op.attrs["rows"] <= self.steps.get(op.operands[1], 0)
-        return op.operands[1] if fits else None
+        fits = op.attrs.get("rows", 1) <= self.steps.get(op.operands[-1], 0)
+        return op.operands[-1] if fits else None
 
     def branches(self, op: Op) -> None:
         """One of them runs, after which what any of them spoils is spoilt."""
@@ -313,18 +315,26 @@ class _Writes:
         for result, pieces, is_whole in zip(loop.carried, ever, whole):
             self.define(result, pieces, is_whole)
         self.define(loop.count, frozenset())
-        self.stale.update(value for value, at in self.partly.items() if at is loop.index)
+        lead = loop.position, loop.index
+        self.stale.update(value for value, at in self.partly.items() if at in lead)
 
     def enter(self, loop: Loop) -> None:
         for lead in (loop.position, loop.index):
             if lead is not None:
                 self.define(lead, frozenset())
+        self.steps[loop.position] = 1
         if loop.index is not None and isinstance(loop.bounds[2], int):
-            self.steps[loop.index] = loop.bounds[2]
-            self.spent = {value for value in self.spent if self.partly[value] is not loop.index}
+            self.steps[loop.index] = abs(loop.bounds[2])
+        lead = loop.position, loop.index
+        self.spent = {value for value in self.spent if self.partly[value] not in lead}
         for param, source in zip(loop.read_params, loop.reads):
-            self.read([source])
-            self.define(param, self.all([source]))
+            if isinstance(source, Value) and isinstance(source.type, ArrayType):
+                self.read_tile(source, loop.position)
+                self.define(param, self.all([source]))
+                self.tile_of[param] = loop.position, source
+            else:
+                self.read([source])
+                self.define(param, self.all([source]))
 
     def read(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
@@ -346,23 +356,34 @@ class _Writes:
         if changes_array(op):
             self.demand(target in self.whole, f"{target}, which is written to, may be a view")
         self.demand(target.type == op.result.type, f"{op.result} does not fit over {target}")
-        start = self.tile_of.get(target)
+        tile = (op.operands[-1], target) if is_row(op) else self.tile_of.get(target)
+        start, array = tile if tile and tile[0] in self.steps else (None, target)
         held = (self.held[block] for block, lies in self.lent.items()
                 if block in self.held and lies & pieces)  # fmt: skip
         pieces = pieces.union(*held)
         for value, lies in self.where.items():
             if lies & pieces:
                 # Arrays of one size that begin at one place: their tiles do so, too.
-                fits = start is not None and value in self.whole and _is_tile(op, value)
-                if start is not None and fits and self.partly.setdefault(value, start) is start:
+                fits = array in self.whole and value in self.whole and _in_step(array, value)
+                if (
+                    isinstance(start, Value)
+                    and fits
+                    and self.partly.setdefault(value, start) is start
+                ):
                     self.spent.add(value)
                 else:
                     self.stale.add(value)
 
 
-def _is_tile(op: Op, array: Value) -> bool:
-    """Whether the rows that ``op`` makes are like those of ``array``."""
-    one, other = op.result.type, array.type
-    if not isinstance(one, ArrayType) or not isinstance(other, ArrayType):
+def is_row(op: Op) -> bool:
+    """Whether ``op`` takes, or sets, one row of an array, of a number that is known at run time."""
+    operands = {"index": 2, "set_item": 3}.get(op.name)
+    return len(op.operands) == operands and op.attrs["index"] == (("op", 0),)
+
+
+def _in_step(one: Value, other: Value) -> bool:
+    """Whether the rows of two arrays that begin at one place lie at the same places."""
+    a, b = one.type, other.type
+    if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
         return False
-    return one.dtype == other.dtype and (one.shape or ())[1:] == (other.shape or ())[1:]
+    return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore

@@ -43,7 +43,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import NONE, Cells, writes_to
+from autodiff_compiler.ir.memory import NONE, Cells, is_row, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
@@ -229,22 +229,38 @@ class _Loop:
 
 
 def arrays_taken(loop: Loop, carry: int, lies: Mapping[Value, Cells]) -> list[Value]:
-    """The arrays of which ``loop`` takes the very tile that it fills of an array it carries, and
-    that before, and nothing else of the memory that they are in."""
+    """The arrays of which ``loop`` takes the very tile, or row, that it fills of an array it
+    carries, and that before, and nothing else of the memory that they are in."""
     ops, param = loop.body.ops, loop.carry_params[carry]
-    tiles = {op.result: op for op in ops if op.name == "part"}
-    own = next((op for op in tiles.values() if op.operands[0] is param), None)
-    if own is None or own.operands[1] is not loop.index:
+    takes = {op.result: op for op in ops if op.name == "part" or op.name == "index" and is_row(op)}
+    own = next((op for op in takes.values() if op.operands[0] is param), None)
+    fills = (at for at, op in enumerate(ops) if _fills(op, own, param))
+    filled_at = next(fills, None)
+    if filled_at is None:
         return []
-    filled_at = next(at for at, op in enumerate(ops) if own.result in op.operands)
-    same = {op for op in tiles.values() if op.operands[1] is loop.index and op.attrs == own.attrs}
-    spared = {value for op in ops if op not in same for value in uses_of(op)} - {*tiles}
-    spared.update(value for op in ops[filled_at + 1 :] for value in uses_of(op))
-    spared.update(value for value in loop.op.operands if isinstance(value, Value))
+    fill = ops[filled_at]
+    by, start = (own.name, own.operands[1]) if own else ("index", fill.operands[2])
+    if start not in (loop.index, loop.position):
+        return []
+    same = {op for op in takes.values() if op.name == by and op.operands[1] is start
+            and (own is None or op.attrs == own.attrs)}  # fmt: skip
+    rows = dict(zip(loop.read_params, loop.reads)) if start is loop.position else {}
+    late = filled_at + (by == "part")  # a row may be made by what reads more than that row
+    spared = {value for op in ops if op not in same for value in uses_of(op)} - {*takes, *rows}
+    spared.update(value for op in ops[late:] for value in uses_of(op))
+    given = (*loop.bounds, *loop.inits, *loop.body.yields, *(() if rows else loop.reads))
+    spared.update(value for value in given if isinstance(value, Value))
     cells = NONE.union(*(lies.get(value, NONE) for value in spared))
-    arrays = (op.operands[0] for op in tiles.values() if op in same)
+    arrays = (*(op.operands[0] for op in takes.values() if op in same), *rows.values())
     return [array for array in arrays if isinstance(array, Value) and array is not param
             and lies.get(array, NONE) and lies[array].isdisjoint(cells)]  # fmt: skip
+
+
+def _fills(op: Op, own: Op | None, param: Value) -> bool:
+    """Whether ``op`` writes to a tile or row of ``param``, which ``own`` took of it or it sets."""
+    if own is not None:
+        return own.result in op.operands
+    return op.name == "set_item" and is_row(op) and op.operands[0] is param
 
 
 def _is_fixed(op: Op) -> bool:

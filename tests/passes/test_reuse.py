@@ -138,6 +138,50 @@ def test_the_verifier_notices_what_tiles_spoil(wrong: dict[str, Any]) -> None:
         verify(parse_function(in_tiles(**wrong)), "lowered")
 
 
+ROWS = "f32[300,100]"
+
+
+def by_rows(late: str = "", made: str = "exp %old", place: str = "%p") -> str:
+    """A loop that reads the rows of one array and sets those of another one."""
+    return function(
+        f"%x: {ROWS}", "f32[]", f"%a: {ROWS} = sin %x",
+        f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}",
+        f"%y: {ROWS}, %n: int = for %p, %i in (299, -1, -1) carry (%c: {ROWS} = %e) "
+        f"read (%old: f32[100] = %a) {{", "%next: int = add %p, 1", f"%v: f32[100] = {made}",
+        f"%d: {ROWS} = set_item %c, %v, {place} {{in_place=True, index=(('op', 0),)}}",
+        *filter(None, [late]), "yield carry %d", "}",
+        "%s: f32[] = sum %y {axes=None, keepdims=False}", "return %s")  # fmt: skip
+
+
+SHARED = f"%e: {ROWS} = into %a {{text='{{0}}'}}"
+
+
+def test_a_loop_sets_rows_where_it_has_read_them() -> None:
+    assert SHARED in reused(by_rows())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"late": "%u: f32[100] = exp %old"}, {"place": "%next"}, {"late": f"%u: {ROWS} = exp %a"}],
+    ids=["read after", "another row", "all of it"],
+)  # fmt: skip
+def test_rows_that_are_not_over_are_left_alone(other: dict[str, str]) -> None:
+    assert SHARED not in reused(by_rows(**other))
+
+
+@pytest.mark.parametrize(
+    "more, before",
+    [("%u: f32[100] = index %a, %next {index=(('op', 0),)}", "%v: "),
+     ("%u: f32[100] = exp %old", "yield carry"),
+     ("%u: f32[100] = index %a, %p {index=(('op', 0),)}", "yield carry")],
+    ids=["another row", "read after", "taken after"],
+)  # fmt: skip
+def test_the_verifier_notices_a_row_that_is_spoilt(more: str, before: str) -> None:
+    text = reused(by_rows())
+    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+        verify(parse_function(text.replace(before, f"{more}\n    {before}", 1)), "lowered")
+
+
 def halves() -> tuple[reuse.Reused, reuse.Reused]:
     """A forward half that keeps ``sin(x)``, and a backward half that reads it first."""
     forward = parse_function(function(
