@@ -219,10 +219,30 @@ def without(low: Any, owner: Value, at: Any) -> Value:
     at = position(low, at)
     text = "list assignment index out of range"
     with in_range(low, owner, at, text):
-        with low.builder.block() as ops:
-            low.builder.make(effects.fail, (text,), {"error": "IndexError"})
-        low.builder.branch(outside(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
+        _demand(low, owner, at, text)
     return remaining(low, owner, at)
+
+
+def check_read(low: Any, found: Any, popped: bool) -> None:
+    """Of an item that a statement reads, or pops, and nothing uses: forward raises all the same
+    where there is no such item."""
+    if low.is_caught(IndexError):
+        return  # tested where it was read
+    maker = next((low.builder.producer(leaf) for leaf in leaves(found)), None)
+    while maker is not None and maker.opdef is containers.item:
+        maker = low.builder.producer(maker.operands[0])
+    if maker is not None and maker.opdef is containers.list_item:
+        owner, at = maker.operands
+        empty = popped and isinstance(at, int) and at == -1
+        text = "pop index out of range" if popped else "list index out of range"
+        _demand(low, owner, at, "pop from empty list" if empty else text)
+
+
+def _demand(low: Any, owner: Value, at: Any, text: str) -> None:
+    """Forward raises where a list has no item at this place."""
+    with low.builder.block() as ops:
+        low.builder.make(effects.fail, (text,), {"error": "IndexError"})
+    low.builder.branch(outside(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
 
 
 def remaining(low: Any, owner: Value, at: Any) -> Value:
