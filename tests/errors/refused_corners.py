@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from autodiff_compiler import nn, ops
+from autodiff_compiler import _Function, grad, nn, ops
 from tests.errors.cases import refused
 
 X = np.array([0.5, 1.5, -0.5], np.float32)
@@ -312,3 +312,74 @@ def rule_of_another_structure(x):
 
 
 WRONG = WrongStructure()
+
+
+class NeverNone(_Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, ct):
+        return ct
+
+
+@refused(X)
+def asks_for_no_zeros(x):
+    return NeverNone.apply(x)
+
+
+# ---- recursion and gradients inside
+
+
+def scaled_until(x, parts):
+    if x.sum() > 9:
+        return x * parts[0]
+    return scaled_until(x * 2, parts)
+
+
+@refused(X)
+def list_in_a_recursion(x):
+    return scaled_until(x, [1.0])
+
+
+def named_until(x, name):
+    if x.sum() > 9:
+        return x
+    return named_until(x * 2, "a" if name == "b" else "b")
+
+
+@refused(X)
+def texts_in_a_recursion(x):
+    return named_until(x, "a")
+
+
+@refused(X)
+def one_output_with_aux(x):
+    return grad(lambda v: v.sum(), has_aux=True)(x)
+
+
+@refused(X)
+def sensitivity_of_no_shape(x):
+    return ops.GradOperation(sens_param=True)(lambda v: v * v)(x, 2.0) * x
+
+
+@refused(X)
+def sensitivity_of_another_shape(x):
+    return ops.GradOperation(sens_param=True)(lambda v: v * v)(x, x[0]) * x
+
+
+@refused(X)
+def none_in_a_tuple(x):
+    state = (x, None)
+    k = 0
+    while k < x[1]:
+        state = (state[0] * x, x * 2)
+        k += 1
+    return state
+
+
+@refused(X)
+def method_without_an_operator(x):
+    return x.tolist()[0] * x

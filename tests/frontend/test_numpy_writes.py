@@ -124,8 +124,12 @@ def through_swapped_axes(x):
     return (y * np.outer(x, x)).sum()
 
 
-@pytest.mark.parametrize("program", [through_swapped_axes])
-def test_views_of_other_axes(program):
+def beside_an_empty_array(x):
+    return (x * np.zeros(0).size + x * x).sum()
+
+
+@pytest.mark.parametrize("program", [through_swapped_axes, beside_an_empty_array])
+def test_views_of_other_axes_and_of_nothing(program):
     test_value_and_gradient(program)
 
 

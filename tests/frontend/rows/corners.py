@@ -5,6 +5,7 @@ import itertools
 import operator
 import re
 
+import autodiff_compiler as ms
 from autodiff_compiler import nn, ops
 from tests.frontend.rows.rows import of, row
 
@@ -290,3 +291,31 @@ def summed_and_read(x):
         total = total + r
         y = y * total
     return y
+
+
+@row("a sum that is read before it is added to")
+def summed_before_it_is_added(x):
+    total = 0
+    y = x
+    for r in x:
+        y = y + total * x
+        total = total + r
+    return y * total
+
+
+@row("a number as the sensitivity of a number", gradient=lambda x: 2 * 2 * 2 * x)
+def sensitivity_as_a_number(x):
+    return ops.GradOperation(sens_param=True)(lambda v: (v * v).sum())(x, 2.0) * x
+
+
+class Product(nn.Cell):
+    def construct(self, parts):
+        return parts[0] * parts[1]
+
+
+HALF = Product().to_float(ms.float16)
+
+
+@row("a list of what is narrowed", gradient=lambda x: 4 * x)
+def narrowed_list(x):
+    return HALF([x, x * 2]) * 1.0

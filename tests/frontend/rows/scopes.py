@@ -193,3 +193,17 @@ def list_on_one_way(x):
 @row("a number that must be known", of(1.5, 2.5), 2)
 def number_to_be_known(x, n):
     return x * ops.ones((n,)).sum() * x
+
+
+@row("too few and too many to unpack")
+def unpacked_wrongly(x):
+    y = x
+    try:
+        a, b = [x]
+    except ValueError:
+        y = y * x
+    try:
+        a, b = [x, x, x]
+    except ValueError:
+        y = y * 3
+    return y
