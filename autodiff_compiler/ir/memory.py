@@ -315,8 +315,8 @@ class _Writes:
         for result, pieces, is_whole in zip(loop.carried, ever, whole):
             self.define(result, pieces, is_whole)
         self.define(loop.count, frozenset())
-        lead = loop.position, loop.index
-        self.stale.update(value for value, at in self.partly.items() if at in lead)
+        counts = loop.position, loop.index
+        self.stale.update(value for value, at in self.partly.items() if at in counts)
 
     def enter(self, loop: Loop) -> None:
         for lead in (loop.position, loop.index):
@@ -325,8 +325,8 @@ class _Writes:
         self.steps[loop.position] = 1
         if loop.index is not None and isinstance(loop.bounds[2], int):
             self.steps[loop.index] = abs(loop.bounds[2])
-        lead = loop.position, loop.index
-        self.spent = {value for value in self.spent if self.partly[value] not in lead}
+        counts = loop.position, loop.index
+        self.spent = {value for value in self.spent if self.partly[value] not in counts}
         for param, source in zip(loop.read_params, loop.reads):
             if isinstance(source, Value) and isinstance(source.type, ArrayType):
                 self.read_tile(source, loop.position)

@@ -245,8 +245,11 @@ def arrays_taken(loop: Loop, carry: int, lies: Mapping[Value, Cells]) -> list[Va
     same = {op for op in takes.values() if op.name == by and op.operands[1] is start
             and (own is None or op.attrs == own.attrs)}  # fmt: skip
     rows = dict(zip(loop.read_params, loop.reads)) if start is loop.position else {}
+    views = {*takes, *rows}
+    for op in ops:
+        views.update(op.results if op.opdef.views and op.operands[0] in views else ())
     late = filled_at + (by == "part")  # a row may be made by what reads more than that row
-    spared = {value for op in ops if op not in same for value in uses_of(op)} - {*takes, *rows}
+    spared = {value for op in ops if op not in same for value in uses_of(op)} - views
     spared.update(value for op in ops[late:] for value in uses_of(op))
     given = (*loop.bounds, *loop.inits, *loop.body.yields, *(() if rows else loop.reads))
     spared.update(value for value in given if isinstance(value, Value))
