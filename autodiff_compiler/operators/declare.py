@@ -142,6 +142,16 @@ def casts_for(types: Sequence[Type], dtype: str | None) -> list[str | None]:
     return [dtype if isinstance(t, ArrayType) and t.dtype != dtype else None for t in types]
 
 
+def one_dtype(types: Sequence[Type], **attrs: Any) -> list[str | None]:
+    """The casts of operands that must be of one dtype: to NumPy's in plain functions, none in
+    Cells, which promote nothing there."""
+    dtypes = [t.dtype for t in types if isinstance(t, ArrayType) and t.dtype]
+    if not PROMOTION.numpy or len(dtypes) != len(types):
+        return [None] * len(types)
+    dtype = arithmetic_dtype(types)
+    return [None if have == dtype else dtype for have in dtypes]
+
+
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     """NumPy's broadcast shape; unknown wherever an unknown dimension decides.
 

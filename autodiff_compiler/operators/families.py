@@ -28,6 +28,7 @@ from autodiff_compiler.operators.declare import (
     arithmetic_dtype,
     broadcast_shapes,
     casts_for,
+    one_dtype,
     shape_of_type,
 )
 from autodiff_compiler.operators.structure import unbroadcast
@@ -202,4 +203,5 @@ def bilinear(
     **facts: Any,
 ) -> OpDef:
     """An operator linear in each of two operands: its tangent is the sum of two applications."""
+    facts = {"promote": one_dtype, **facts}
     return OpDef(name, doc, operands, numpy, result, adjoint=adjoint, kind="bilinear", **facts)

@@ -143,6 +143,20 @@ def test_functions_of_math_on_numbers():
         assert isinstance(slope, float) and slope == pytest.approx(difference, rel=1e-8)
 
 
+def of_several_dtypes(x):
+    weights, single = np.arange(6).reshape(3, 2), np.arange(2, dtype=np.float32)
+    return (
+        np.tensordot(x @ weights, single, 1).dot(np.array([True, False])) + x[0] @ weights @ single
+    )
+
+
+def test_products_promote_as_numpy_does():
+    x = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]])
+    np.testing.assert_allclose(ms.jit(of_several_dtypes)(x), of_several_dtypes(x), rtol=1e-14)
+    slope = [[2.0, 6.0, 10.0], [0.0, 0.0, 0.0]]  # twice the odd numbers, in the first row
+    np.testing.assert_allclose(ms.grad(of_several_dtypes)(x), slope, rtol=1e-14)
+
+
 def decides(a):
     return np.eye(int(a)).sum() + a * a
 
