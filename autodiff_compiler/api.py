@@ -88,9 +88,11 @@ def _item(value: Any) -> Type:
         try:
             return type_of_literal(type_.value)
         except TypeError:
+            kind, numbers = type(value).__name__, holds(value, int, float, complex)
             raise CallError(
-                f"a {type(value).__name__} stands in a container together with tensors",
-                "pass it as an argument of its own",
+                f"a {kind} {'of numbers ' if numbers else ''}stands in a container together with "
+                "tensors",
+                "make an array of it" if numbers else "pass it as an argument of its own",
             ) from None
     return type_
 

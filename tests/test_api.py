@@ -88,6 +88,9 @@ def test_slot_of_texts():
 def test_objects_among_tensors_are_refused():
     with pytest.raises(CallError, match="a object stands in a container together with tensors"):
         abstract((X, object()))
+    with pytest.raises(CallError, match="a list of numbers stands in a container") as refused:
+        abstract({"w": X, "b": [0.5]})
+    assert refused.value.problems[0].cure == "make an array of it"
 
 
 @pytest.mark.parametrize("value", [np.array(["a"]), np.array([None]), np.datetime64("2000-01")])

@@ -23,6 +23,7 @@ from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.quick import compile_quick
 from autodiff_compiler.runtime.slots import (
     check_arity,
+    check_bare_numbers,
     check_numpy_positions,
     is_numpy_call,
     is_tensor,
@@ -99,6 +100,9 @@ class Runtime:
             check_arity(gradient.fn, args, kwargs, gradient.sens_param)
             numpy = gradient.numpy and is_numpy_call(gradient.fn, slots)
             request = gradient.request([numpy or is_tensor(slot) for slot in slots])
+            asked = gradient.numpy and gradient.position is not None
+            if asked and not request.positions and request.weights == ():
+                check_bare_numbers(slots)
             if numpy:
                 check_numpy_positions(slots, request.positions)
                 request = replace(request, numpy=True)

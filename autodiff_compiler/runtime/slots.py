@@ -98,6 +98,16 @@ def check_numpy_positions(slots: Sequence[Any], positions: Sequence[int]) -> Non
             )
 
 
+def check_bare_numbers(slots: Sequence[Any]) -> None:
+    """Refuses a gradient in a list of Python's numbers, which would silently be none at all."""
+    for place, slot in enumerate(slots):
+        if type(slot) in (tuple, list, dict) and holds(slot, float):
+            raise CallError(
+                f"argument {place} is a {type(slot).__name__} of numbers, which are constants here",
+                "pass an array of them, np.array(…), or each as an argument of its own",
+            )
+
+
 def holds(value: Any, *kinds: type) -> bool:
     """Whether ``value`` is of one of these kinds, or a container of something that is.
 

@@ -1,0 +1,17 @@
+"""Arguments that hold Python's numbers: what a gradient in them is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler.errors import CallError
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.0], (1.0, 2.0)])
+def test_a_gradient_in_a_list_of_numbers_is_refused(given: list | tuple) -> None:
+    gradient = ms.grad(lambda x: x[0] * x[1])
+    with pytest.raises(CallError, match=f"argument 0 is a {type(given).__name__} of numbers"):
+        gradient(given)
+    assert list(gradient(np.array(given))) == [2.0, 1.0]
