@@ -44,6 +44,7 @@ class Cell(Tree):
             _cells=OrderedDict(),
             _buffers={},
             _flags={},
+            _hooks=(),  # found at once by the guards, which look every time
             _auto_prefix=auto_prefix,
             _name_prefix="",
             training=False,

@@ -44,7 +44,12 @@ class GradientFunction(Transformed):
     numpy       whether arrays and floats count as tensors where no argument is a tensor.
     """
 
+    # Every call looks at these two first: in slots they are found at once.
+    __slots__ = ("fn", "quick")
+
     suffix, phrase = "grad", "gradient of"
+    #: Set by the engine: serves a call that is like the last one, or gives False.
+    quick: Callable[[Any, tuple], Any] | None
 
     def __init__(
         self,
@@ -62,7 +67,7 @@ class GradientFunction(Transformed):
         unconnected: str = "zero",
     ):
         self.numpy, self.unconnected = numpy, unconnected
-        self.fn = unwrapped(fn)
+        self.fn, self.quick = unwrapped(fn), None
         # A snapshot: what the caller does to the list later is another request.
         self.weights = snapshot(weights) if by_list else None
         self.position = position
@@ -74,9 +79,6 @@ class GradientFunction(Transformed):
         self.return_ids = return_ids
         self.double = PRECISION.double
         self.stabilise, self.opt_level = stabilises(), opt_level()
-
-    #: Set by the engine: serves a call that is like the last one, or gives False.
-    quick: Callable[[Any, tuple], Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         quick = self.quick

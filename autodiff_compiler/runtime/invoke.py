@@ -125,7 +125,7 @@ class Runtime:
     def _quicken(self, gradient: GradientFunction, unit: Unit, slots: tuple) -> None:
         """The next call of ``gradient`` may take the quick way."""
         if unit.quick is None and unit.exact and unit.wraps:
-            unit.quick = compile_quick(gradient, unit, slots, own_apart, self.cache.clock)
+            unit.quick = compile_quick(gradient, unit, slots, own_apart)
         if unit.quick is not None and gradient.packs_plainly:
             gradient.quick = unit.quick
             unit.quick_users.add(gradient)

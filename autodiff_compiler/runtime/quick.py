@@ -9,7 +9,7 @@ tensors, numbers or constants, outputs that are not one tensor, writes, gradient
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,14 +29,13 @@ _CONSTANTS = (bool, str, type(None))
 
 
 class Entry(Protocol):
-    """What the quick way needs of a unit; it counts its calls there, and notes the time."""
+    """What the quick way needs of a unit; it counts its calls there."""
 
     compiled: Compiled
     request: Request
     loaded: Loaded
     workspace: Workspace
     calls: int
-    used: int
 
 
 def compile_quick(
@@ -44,12 +43,10 @@ def compile_quick(
     unit: Entry,
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
-    clock: Iterator[int],
 ) -> Quick | None:
     """The quick way of a unit, if it has one.
 
     own    ``own(value, arrays)`` gives the value in memory that none of ``arrays`` holds.
-    clock  what ``unit.used`` is told by.
     """
     loaded, workspace = unit.loaded, unit.workspace
     writer = _Writer(unit.compiled, unit.request, slots)
@@ -59,7 +56,7 @@ def compile_quick(
         return None
     names = {
         "forward": loaded.forward, "backward": loaded.backward, "explain": loaded.explain,
-        "own": own, "unit": unit, "now": clock.__next__, "new": Tensor.__new__, "Tensor": Tensor,
+        "own": own, "unit": unit, "new": Tensor.__new__, "Tensor": Tensor,
         "ndarray": np.ndarray, "asarray": np.asarray,
         "borrow": workspace.borrow, "give_back": workspace.give_back,
     }  # fmt: skip
@@ -99,7 +96,7 @@ class _Writer:
         guard, constants = guard_lines(self.compiled.assumptions, self.compiled.hoisted)
         checks = [*self._arguments(), *guard]
         lines = ["try:", *(f"    {line}" for line in checks)]
-        lines += ["except Exception:", "    return False", "unit.calls += 1", "unit.used = now()"]
+        lines += ["except Exception:", "    return False", "unit.calls += 1"]
         lines += [*self._run(), *self._wrapped(gradient)]
         return lines, self.constants | constants
 

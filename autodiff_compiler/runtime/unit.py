@@ -44,7 +44,7 @@ class Unit:
             holds([*slots, *sources], Tensor)
             or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
-        self.used = self.calls = 0
+        self.calls = self.used = self.noted = 0
         self.has_value = request.returns_value
         output = compiled.output
         if request.aux and isinstance(output, TupleType):

@@ -15,7 +15,7 @@ class Entry:
     """A unit that is nothing but its guard."""
 
     def __init__(self, guard=lambda fn, slots: True):
-        self.guard, self.used, self.retired = guard, 0, False
+        self.guard, self.used, self.calls, self.noted, self.retired = guard, 0, 0, 0, False
 
     def retire(self):
         self.retired = True
@@ -78,6 +78,16 @@ def test_the_least_lately_used_goes():
     cache.add(fn, 0, units[0])
     cache.add(fn, 1, units[1])
     cache.find(fn, 0, ())
+    cache.add(fn, 2, units[2])
+    assert [cache.find(fn, key, ()) for key in range(3)] == [units[0], None, units[2]]
+
+
+def test_what_was_called_without_the_cache_is_in_use():
+    cache, fn = Cache(per_function=2), make(0)
+    units = [Entry() for _ in range(3)]
+    cache.add(fn, 0, units[0])
+    cache.add(fn, 1, units[1])
+    units[0].calls += 1
     cache.add(fn, 2, units[2])
     assert [cache.find(fn, key, ()) for key in range(3)] == [units[0], None, units[2]]
 

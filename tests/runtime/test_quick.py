@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
 import weakref
@@ -105,6 +106,14 @@ def test_nothing_keeps_a_gradient_function_alive(net, gradient):
     gc.collect()
     assert gone() is None
     close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
+
+
+def test_a_copy_is_of_the_copied_cell(net, gradient):
+    other = copy.deepcopy(gradient)
+    other.fn.w.set_data(Tensor(np.array([1.0, 0.0, -1.0], np.float32)))
+    for _ in range(3):
+        close(other(X, 3.0, S), expected(other.fn, X, 3.0, S))
+        close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
 
 
 def taken(x, flag):
