@@ -98,11 +98,13 @@ class _Roots:
                 for param, init, after in zip(loop.carry_params, loop.inits, loop.carry_yields):
                     self.loop_params[param] = (init, after)
 
-    def of(self, value: AnyOperand, seen: frozenset[Value] = frozenset()) -> set[Any]:
-        """The roots of ``value``."""
+    def of(self, value: AnyOperand, seen: set[Value] | None = None) -> set[Any]:
+        """The roots of ``value``, but for those of ``seen``, which are told already: ways that part
+        and meet again and again are gone once."""
+        seen = set() if seen is None else seen
         if not isinstance(value, Value) or value in seen:
             return set()
-        seen |= {value}
+        seen.add(value)
         if value in self.loop_params:
             return self._all(self.loop_params[value], seen)
         maker = self.makers.get(value)
@@ -130,5 +132,5 @@ class _Roots:
             return self._all(viewed, seen)
         return {value}
 
-    def _all(self, values: Any, seen: frozenset[Value]) -> set[Any]:
+    def _all(self, values: Any, seen: set[Value]) -> set[Any]:
         return set().union(*(self.of(value, seen) for value in values))
