@@ -78,6 +78,7 @@ class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.constants: dict[str, Any] = {}
+        self.names: dict[int, str] = {}
         self.uses: Counter[str] = Counter()
         self.known: dict[str, str] = {}
 
@@ -87,8 +88,8 @@ class _Writer:
             self.uses.update(set(map(parts.text, parts.links)))
 
     def constant(self, value: Any) -> str:
-        name = f"c{len(self.constants)}"
-        self.constants[name] = value
+        name = self.names.setdefault(id(value), f"c{len(self.names)}")
+        self.constants[name] = value  # and so its id stays its own
         return name
 
     def refuse_if(self, condition: str) -> None:
@@ -156,7 +157,7 @@ class _Parts:
     def __init__(self, path: str):
         self.raw = path.encode()
         self.tree = ast.parse(path, mode="eval").body
-        #: The attribute and item look-ups, innermost first.
+        #: The look-ups of attributes and items and the calls (of ``type``), innermost first.
         self.links = list(_links(self.tree))
 
     def text(self, node: ast.expr) -> str:
@@ -184,7 +185,7 @@ def _parts(path: str) -> _Parts:
 def _links(tree: ast.AST) -> Iterator[ast.expr]:
     for child in children(tree):
         yield from _links(child)
-    if isinstance(tree, (ast.Attribute, ast.Subscript)):
+    if isinstance(tree, (ast.Attribute, ast.Subscript, ast.Call)):
         yield tree
 
 

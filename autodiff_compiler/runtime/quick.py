@@ -9,6 +9,7 @@ tensors, numbers or constants, outputs that are not one tensor, writes, gradient
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -61,7 +62,10 @@ def compile_quick(
         "borrow": workspace.borrow, "give_back": workspace.give_back,
     }  # fmt: skip
     text, constants = writer.text(gradient)
-    names |= constants
+    body = "\n".join(text)
+    used = set(re.findall(r"\w+", body))
+    # Each call fills in all defaults: only what is named.
+    names = {name: value for name, value in (names | constants).items() if name in used}
     defaults = "".join(f", {name}={name}" for name in names)
     source = f"def quick(fn, args{defaults}):\n" + "".join(f"    {line}\n" for line in text)
     scope: dict[str, Any] = dict(names)
@@ -75,6 +79,7 @@ class _Writer:
     def __init__(self, compiled: Compiled, request: Request, slots: Sequence[Any]):
         self.compiled, self.request, self.slots = compiled, request, slots
         self.constants: dict[str, Any] = {}
+        self.names: dict[int, str] = {}
 
     @property
     def is_simple(self) -> bool:
@@ -87,8 +92,8 @@ class _Writer:
         )
 
     def constant(self, value: Any) -> str:
-        name = f"k{len(self.constants)}"
-        self.constants[name] = value
+        name = self.names.setdefault(id(value), f"k{len(self.names)}")
+        self.constants[name] = value  # and so its id stays its own
         return name
 
     def text(self, gradient: GradientFunction) -> tuple[list[str], dict[str, Any]]:
