@@ -38,7 +38,7 @@ from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results, owns
-from autodiff_compiler.passes.parts import early_parts, parts
+from autodiff_compiler.passes.parts import parts, parts_of
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.stacks import stacks
@@ -176,7 +176,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
     if request.opt_level:
-        typed = everywhere(typed, early_parts)
+        typed = everywhere(typed, parts_of("first"))
     tidied = expand_gradients(typed, lambda each: clean(_written_out(each)))
     expanded = _placed(tidied, typed)
     primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
@@ -210,6 +210,9 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     for half in halves:
         _verify(half, "differentiated: split")
     finished = [run(half, ("unrule", *passes, *LAST[request.opt_level])) for half in halves]
+    if request.opt_level:
+        shared = [everywhere(half, parts_of("shared")) for half in finished]
+        finished = [run(half, ("algebra", "cse", "dce")) for half in shared]
     finished[-1] = own_results(finished[-1])
     if request.opt_level:
         for change in (dots, stacks, in_place, overwrite):

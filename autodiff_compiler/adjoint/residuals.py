@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
-from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
+from autodiff_compiler.ir.rewrite import (
+    clone_ops,
+    free_values,
+    likeness,
+    map_regions,
+    substitute,
+    uses_of,
+)
 from autodiff_compiler.ir.types import ArrayType, is_floating, size_of
 from autodiff_compiler.operators.structure import reshape
 
@@ -21,6 +28,8 @@ from autodiff_compiler.operators.structure import reshape
 CHEAP = ("add", "sub", "mul", "div", "neg", "pow")
 #: From how many bytes on that is worth a line.
 LARGE = 2**11
+#: How many times smaller than an array a sum of it is that is kept, and not added up again.
+SMALL = 4
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,7 @@ def cut(
     """
     backward = prune(backward)
     forward, backward = _shapes_forward(params, forward, backward, unset)
+    backward = _at_hand(forward, backward)
     backward = _computed_again(forward, backward, recompute)
     backward = _computed_late(defined(params, forward), forward, backward, taped)
     free = free_values(backward)
@@ -117,6 +127,38 @@ def _without(region: Region, gone: set[Op]) -> Region:
         map_regions(op, lambda inner: _without(inner, gone)) for op in region.ops if op not in gone
     )
     return region if list(ops) == list(region.ops) else Region(region.params, ops, region.yields)
+
+
+def _at_hand(forward: Sequence[Op], backward: Region) -> Region:
+    """``backward`` with the means and sums that forward has: they are small, and take long."""
+    known = {likeness(op): op for op in forward if _is_reduced(op)}
+    ops: list[Op] = []
+    mapping: dict[Value, AnyOperand] = {}
+    for op in backward.ops:
+        for keepdims in (True, False) if known and _is_reduced(op) else ():
+            found = known.get(likeness(replace(op, attrs={**op.attrs, "keepdims": keepdims})))
+            if found is not None and found.result.type == op.result.type:
+                mapping[op.result] = found.result
+            elif found is not None:
+                shape = {"shape": op.result.type.shape}  # type: ignore[attr-defined]
+                op = replace(op, opdef=reshape, operands=(found.result,), attrs=shape)
+                break
+        ops.append(op)
+    changed = Region(backward.params, tuple(ops), backward.yields)
+    return prune(substitute(changed, mapping)) if known else backward
+
+
+def _is_reduced(op: Op) -> bool:
+    """Whether its result is much smaller than the array that it is made of."""
+    if len(op.operands) != 1 or len(op.results) != 1 or op.regions or op.opdef.effect:
+        return False
+    result = op.result.type
+    known = (
+        isinstance(result, ArrayType)
+        and result.is_static
+        and {"axes", "keepdims"} <= op.attrs.keys()
+    )
+    return known and SMALL * max(size_of(result), 1) <= size_of(op.types[0])
 
 
 def _computed_again(forward: Sequence[Op], backward: Region, every: bool) -> Region:

@@ -95,8 +95,9 @@ class OpDef:
     parts       a rule from operands and attributes to the same result in other records, or None:
                 what stands for it in the last stage where the result is large, so that each part
                 can be told where to put what it makes.
-    early       True where large ones are taken apart before anything is differentiated: the parts
-                have the better derivative.
+    apart       when large ones are taken apart, if not at the very end: ``first``, before anything
+                is differentiated, where the parts have the better derivative; ``shared``, before
+                common subexpressions are looked for a last time, where others compute a part, too.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
@@ -115,7 +116,7 @@ class OpDef:
     linear_in: tuple[str, ...] = ()
     batch: str | Callable[..., Any] = ""
     parts: Callable[..., Any] | None = None
-    early: bool = False
+    apart: str = ""
     kind: str = "general"
     label: str = ""
     views: tuple[str, ...] = ()

@@ -210,7 +210,7 @@ log_softmax = OpDef(
     tangent={
         "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
     },
-    label="log_softmax_{x}", parts=_log_softmax_parts, early=True,
+    label="log_softmax_{x}", parts=_log_softmax_parts, apart="first",
     batch="axes",
 )  # fmt: skip
 

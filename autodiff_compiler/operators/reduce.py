@@ -35,6 +35,7 @@ from autodiff_compiler.operators.elementwise import (
     log,
     maximum,
     not_zero,
+    square,
     stop_gradient,
     where,
 )
@@ -231,6 +232,15 @@ def _centred(x: Any, axes: Any) -> Any:
     return x - mean(x, axes=axes, keepdims=True)
 
 
+def _var_parts(x: Any, axes: Any, keepdims: bool, ddof: int) -> Any:
+    if x.dtype_name not in ("float32", "float64"):
+        return None  # halves are computed with in single precision
+    squares = square(_centred(x, axes))
+    if ddof == 0:
+        return mean(squares, axes=axes, keepdims=keepdims)
+    return sum_(squares, axes=axes, keepdims=keepdims) / (size_along(x, axes) - ddof)
+
+
 var = OpDef(
     "var",
     "The variance over axes, divided by count - ddof; integers are taken in float32. "
@@ -245,7 +255,7 @@ var = OpDef(
             _centred(x, axes) * dot, axes=axes, keepdims=keepdims
         ) * 2.0 / (size_along(x, axes) - ddof)
     },
-    label="var_{x}",
+    label="var_{x}", parts=_var_parts, apart="shared",
     batch="axes",
 )  # fmt: skip
 
@@ -310,7 +320,7 @@ logsumexp = OpDef(
             dot * _shares(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
-    label="logsumexp_{x}", parts=_logsumexp_parts, early=True,
+    label="logsumexp_{x}", parts=_logsumexp_parts, apart="first",
     batch="axes",
 )  # fmt: skip
 

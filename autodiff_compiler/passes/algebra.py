@@ -35,6 +35,7 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
+from autodiff_compiler.passes.stretches import STRETCHES
 
 #: Integers up to this size are exact in each dtype of floats.
 EXACT = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
@@ -161,30 +162,6 @@ def _transposed_product(view: View) -> Any:
     swap, factors = OPERATORS["swap_last_axes"], reversed(product.operands)
     sides = [swap(factor) if side is ... else side for side, factor in zip(sides, factors)]
     return OPERATORS["matmul"](*sides)
-
-
-def _unstretched(view: View) -> Any:
-    """Arithmetic stretches its operands by itself, where the other one has the whole shape."""
-    if not isinstance(view.op.result.type, ArrayType) or not view.op.result.type.is_static:
-        return None
-    inner = [view.inner(operand, "broadcast_to") for operand in view.operands]
-    for place, narrow in enumerate(inner):
-        if narrow is not ...:
-            operands = list(view.operands)
-            operands[place] = narrow
-            return view.op.opdef(*operands)
-    return None
-
-
-def _stretched_after(view: View) -> Any:
-    """What is done to a stretched array with numbers alone is done before it is stretched."""
-    arrays = [operand for operand in view.operands if isinstance(operand, Value)]
-    maker = view.made_by(arrays[0], "broadcast_to") if len(arrays) == 1 else None
-    if maker is None:
-        return None
-    narrow, *sizes = maker.operands
-    operands = [narrow if isinstance(o, Value) else o for o in view.operands]
-    return OPERATORS["broadcast_to"](view.op.opdef(*operands), *sizes, **maker.attrs)
 
 
 def _reshape_of_reshape(view: View) -> Any:
@@ -364,15 +341,11 @@ ROWS = (
     Row("transposed product", "transpose", _transposed_product),
     Row("swapped product", "swap_last_axes", _transposed_product),
     Row("expanded full", "expand_dims", _moved_full),
-    *(
-        Row(f"stretched in {name}", name, _unstretched)
-        for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")
-    ),
-    *(Row(f"stretched after {name}", name, _stretched_after) for name in ("neg", "mul", "div")),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
     Row("sum of -x", "sum", _sum_of_negative),
     *PICKS,
+    *STRETCHES,
 )
 
 

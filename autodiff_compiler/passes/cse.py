@@ -2,7 +2,8 @@
 
 Two operations without effect are the same if operator, operands and attributes are. The later one
 goes, provided that the earlier one stands in the same region or in one around it: then it has run
-before, whatever way control took. Of the two names the one that the user gave stays.
+before, whatever way control took. Of the two names the one that the user gave stays. What was
+reduced over the same axes, and kept them where this does not, is that in another shape.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -35,11 +36,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
 
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
-from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
+from autodiff_compiler.ir.rewrite import likeness, map_regions, rename, substitute_operands
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.structure import reshape
 from autodiff_compiler.passes.sweep import with_body
 
 
@@ -66,6 +68,9 @@ class _Search:
             now = map_regions(now, self.region)
             key = None if now.regions or self.effects.has(now) else _key(now)
             earlier = None if key is None else self.known.get(key)
+            if earlier is None and (reshaped := self.reshaped(now)) is not None:
+                now, key = reshaped, _key(reshaped)
+                earlier = self.known.get(key)
             if earlier is not None:
                 self.merge(now, earlier)
                 continue
@@ -83,6 +88,18 @@ class _Search:
             else Region(region.params, tuple(ops), yields)
         )
 
+    def reshaped(self, op: Op) -> Op | None:
+        """What was reduced before as ``op`` reduces it, but for keeping the axes, in its shape."""
+        type_ = op.result.type if len(op.results) == 1 and "keepdims" in op.attrs else None
+        if not isinstance(type_, ArrayType) or not type_.is_static or op.attrs.get("axes") is None:
+            return None
+        twin = replace(op, attrs={**op.attrs, "keepdims": not op.attrs["keepdims"]})
+        earlier = self.known.get(_key(twin))
+        if earlier is None:
+            return None
+        shape = {"shape": type_.shape}
+        return replace(op, opdef=reshape, operands=(earlier.result,), attrs=shape)
+
     def merge(self, later: Op, earlier: Op) -> None:
         for gone, stays in zip(later.results, earlier.results):
             self.mapping[gone] = stays
@@ -91,17 +108,8 @@ class _Search:
 
 
 def _key(op: Op) -> Hashable:
-    operands = tuple([o if isinstance(o, Value) else _frozen(o) for o in op.operands])
-    attrs = tuple([(name, _frozen(op.attrs[name])) for name in sorted(op.attrs)])
-    return op.opdef, operands, attrs
-
-
-def _frozen(thing: Any) -> Hashable:
-    """Equal for equal literals only: 1, 1.0 and True differ, as do 0.0 and -0.0."""
-    if isinstance(thing, (tuple, list)):
-        return type(thing), tuple([_frozen(item) for item in thing])
-    if isinstance(thing, dict):
-        return dict, tuple([(_frozen(key), _frozen(item)) for key, item in thing.items()])
-    if isinstance(thing, (Value, Function)):
-        return thing
-    return type(thing), repr(thing)
+    """What is equal where the results are, also for a reshape that leaves a size to NumPy."""
+    type_ = op.result.type if op.name == "reshape" else None
+    if isinstance(type_, ArrayType) and type_.is_static and len(op.operands) == 1:
+        op = replace(op, attrs={"shape": type_.shape})
+    return likeness(op)

@@ -26,7 +26,7 @@ func @f(%x: f32[300,200]) -> (f32[300,200]) {
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.ir.build import Builder
@@ -47,14 +47,14 @@ def parts(function: Function) -> Function:
     return with_body(function, sweep(function.body, {}, visit))
 
 
-def early_parts(function: Function) -> Function:
-    """``function`` with those in their parts that are to be so before it is differentiated."""
+def parts_of(when: str) -> Callable[[Function], Function]:
+    """The pass that takes apart what is to be so earlier than at the end: see ``OpDef.apart``."""
 
     def visit(op: Op) -> Sequence[Op]:
-        large = op.opdef.early and max(map(size_of, op.types)) >= reuse.LARGE
+        large = op.opdef.apart == when and max(map(size_of, op.types)) >= reuse.LARGE
         return _apart(op) if large else (op,)
 
-    return with_body(function, sweep(function.body, {}, visit))
+    return lambda function: with_body(function, sweep(function.body, {}, visit))
 
 
 def _apart(op: Op) -> Sequence[Op]:

@@ -199,6 +199,8 @@ class _Plan:
         #: What was put into memory that was there, and operations that have a line for that.
         self.written: set[Value] = set()
         self.settled: set[Op] = set()
+        #: Cells whose memory a loop fills anew: no second array goes there.
+        self.taken: set[Value] = set()
         #: Cells that outlive the region in somebody's hands.
         self.escaping: set[Value] = set()
         for value in region.yields:
@@ -294,8 +296,10 @@ class _Plan:
         for array in arrays_taken(loop, loop.inits.index(made), self.memory.lies):
             (cell, *others) = self.memory.cells(array)
             fits = array.type == made.type and array in self.memory.whole and not others
+            fits = fits and cell not in self.taken
             if not fits or self.last.get(cell) != at or cell in self.escaping:
                 continue
+            self.taken.add(cell)
             block = self.memory.slots.pop(cell, None)
             if block is not None:
                 return self.memory.put(made, block)

@@ -141,6 +141,10 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "taken of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
         "f32[2,99] = div %v, %x", "f32[2,1] = take_along %a, %i {axis=-1}"), (
         "f32[2,1] = take_along %x, %i {axis=-1}", "f32[2,1] = div %v, %a")),
+    **{f"upright in {name}": ("%x: f32[3], %v: f32[2,3,4]", "f32[2,3,4]", (
+        "f32[1,3,1] = reshape %x {shape=(1, 3, 1)}", f"f32[2,3,4] = {name} %v, %a"), (
+        "f32[3,1] = reshape %x {shape=(3, 1)}", f"f32[2,3,4] = {name} %v, %a"))
+        for name in ("add", "sub", "mul", "div")},
     **{f"stretched after {name}": ("%x: f32[3]", M, (
         f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = {name} {operands.format('a')}"), (
         f"f32[3] = {name} {operands.format('x')}", f"{M} = broadcast_to %a {{shape=(2, 3)}}"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.passes.cse import cse
+from tests.interpreter import run
 
 CASES = {
     "chains": (
@@ -129,3 +131,20 @@ func @f(%x: float) -> (float, float) {
     result = cse(function)
     assert len(result.body.ops) == 1
     assert result.returns[0] is result.returns[1]
+
+
+def test_a_sum_that_keeps_its_axes_is_one_that_does_not() -> None:
+    function = parse_function("""
+func @f(%x: f32[4,5]) -> (f32[4], f32[4,1], f32[5]) {
+  %a: f32[4] = sum %x {axes=(1,), keepdims=False}
+  %b: f32[4,1] = sum %x {axes=(1,), keepdims=True}
+  %c: f32[5] = sum %x {axes=(0,), keepdims=False}
+  return %a, %b, %c
+}
+""")
+    result = cse(function)
+    verify(result, "typed: cse")
+    assert [op.name for op in result.body.ops] == ["sum", "reshape", "sum"]
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    for found, wanted in zip(run(result, [x]), (x.sum(1), x.sum(1, keepdims=True), x.sum(0))):
+        np.testing.assert_array_equal(found, wanted, strict=True)

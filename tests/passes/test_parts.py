@@ -60,3 +60,47 @@ def test_small_powers_are_products(monkeypatch, exponent: float):
     np.testing.assert_allclose(found, wanted, rtol=1e-15)
     np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
     assert "np.power" not in ms.compile_info().units[-1].source
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_variance_shares_the_deviations(monkeypatch, kept: bool, ddof: int):
+    """Against central differences in float64; the mean is taken once in all."""
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x, w = np.random.default_rng(0).standard_normal((2, 3, 4, 5))
+    shape = (4, 1)
+
+    def scaled(x, w):
+        mean, variance = ops.mean(x, (0, 2), kept), ops.var(x, (0, 2), ddof, kept)
+        deviations = x - mean.reshape(shape)
+        return ops.sum(deviations / ops.sqrt(variance.reshape(shape) + 0.1) * w)
+
+    def value(x):
+        c = x - x.mean((0, 2), keepdims=True)
+        variance = (c * c).sum((0, 2), keepdims=True) / (15 - ddof)
+        return float((c / np.sqrt(variance + 0.1) * w).sum())
+
+    out, found = ms.value_and_grad(scaled)(Tensor(x), Tensor(w))
+    assert float(out) == pytest.approx(value(x), rel=1e-12)
+    for place in [(0, 0, 0), (2, 3, 4), (1, 2, 0)]:
+        step = np.zeros_like(x)
+        step[place] = 1e-6
+        wanted = (value(x + step) - value(x - step)) / 2e-6
+        assert found.asnumpy()[place] == pytest.approx(wanted, rel=1e-6, abs=1e-8)
+    assert ms.compile_info().units[-1].source.count("x.sum(") == 1
+
+
+def test_a_large_log_softmax_is_differentiated_in_parts(monkeypatch):
+    """Two exponentials would be one too many; an infinite shift must not become a NaN."""
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.array([[1.0, 2.0, -np.inf], [900.0, -3.0, 0.5]])
+    labels = np.array([1, 2], np.int32)
+    found = ms.grad(lambda x, at: ops.cross_entropy(x, at))(Tensor(x), Tensor(labels)).asnumpy()
+    wanted = np.exp(x - x.max(1, keepdims=True))
+    wanted /= wanted.sum(1, keepdims=True)
+    wanted[[0, 1], labels] -= 1
+    np.testing.assert_allclose(found, wanted / 2, atol=1e-15)
+    assert ms.compile_info().units[-1].source.count("np.exp(") == 1
+    rows = np.array([[-np.inf, -np.inf], [1.0, 3.0], [np.inf, 0.0]])
+    total = ms.jit(lambda x: ops.logsumexp(x, -1))(Tensor(rows)).asnumpy()
+    np.testing.assert_allclose(total, [-np.inf, np.logaddexp(1, 3), np.inf])

@@ -1,0 +1,85 @@
+"""Rows for what is stretched: ``algebra`` applies them.
+
+Arithmetic stretches its operands by itself, and puts ones before a shape. What is done to a
+stretched array with numbers alone is done before it is stretched, to fewer elements.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.passes.algebra import algebra
+>>> from autodiff_compiler.passes.dce import dce
+>>> before = parse_function('''
+... func @f(%x: f32[8,9], %c: f32[]) -> (f32[8,9]) {
+...   %a: f32[8,9] = broadcast_to %c {shape=(8, 9)}
+...   %b: f32[8,9] = div %a, 72
+...   %y!: f32[8,9] = mul %x, %b
+...   return %y
+... }
+... ''')
+>>> print(print_function(dce(algebra(before))), end='')
+func @f(%x: f32[8,9], %c: f32[]) -> (f32[8,9]) {
+  %div_c: f32[] = div %c, 72
+  %y!: f32[8,9] = mul %x, %div_c
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.passes.rows import Row, View
+
+
+def _unstretched(view: View) -> Any:
+    """Arithmetic stretches its operands by itself, where the other one has the whole shape."""
+    if not isinstance(view.op.result.type, ArrayType) or not view.op.result.type.is_static:
+        return None
+    inner = [view.inner(operand, "broadcast_to") for operand in view.operands]
+    for place, narrow in enumerate(inner):
+        if narrow is not ...:
+            operands = list(view.operands)
+            operands[place] = narrow
+            return view.op.opdef(*operands)
+    return None
+
+
+def _stretched_after(view: View) -> Any:
+    """What is done to a stretched array with numbers alone is done before it is stretched."""
+    arrays = [operand for operand in view.operands if isinstance(operand, Value)]
+    maker = view.made_by(arrays[0], "broadcast_to") if len(arrays) == 1 else None
+    if maker is None:
+        return None
+    narrow, *sizes = maker.operands
+    operands = [narrow if isinstance(o, Value) else o for o in view.operands]
+    return OPERATORS["broadcast_to"](view.op.opdef(*operands), *sizes, **maker.attrs)
+
+
+def _without_leading_ones(view: View) -> Any:
+    """Arithmetic puts ones before the shape of an operand by itself."""
+    for place, operand in enumerate(view.operands):
+        maker, other = view.made_by(operand, "reshape"), view.operands[1 - place]
+        shape, rank = getattr(type_of(operand), "shape", None), getattr(type_of(other), "ndim", 0)
+        if maker is None or not shape or None in shape or shape[0] != 1 or rank < len(shape):
+            continue
+        first = next((k for k, dim in enumerate(shape) if dim != 1), len(shape) - 1)
+        if first:
+            operands = list(view.operands)
+            operands[place] = OPERATORS["reshape"](maker.operands[0], shape=shape[first:])
+            return view.op.opdef(*operands)
+    return None
+
+
+STRETCHES = (
+    *(
+        Row(f"stretched in {name}", name, _unstretched)
+        for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")
+    ),
+    *(
+        Row(f"upright in {name}", name, _without_leading_ones)
+        for name in ("add", "sub", "mul", "div")
+    ),
+    *(Row(f"stretched after {name}", name, _stretched_after) for name in ("neg", "mul", "div")),
+)
