@@ -24,6 +24,7 @@ func @f(%x: f32[8,9], %s: f32[8,1], %i: i64[8,1]) -> (f32[8,1]) {
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -31,6 +32,10 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.operators.along import points_once
 from autodiff_compiler.operators.indexing import operands_of
 from autodiff_compiler.passes.rows import Row, View
+
+#: How many times more elements an array has than are read of it, for these to be computed apart
+#: from the others: then it need not be kept for them.
+SMALL = 4
 
 
 def _added_at(view: View) -> Any:
@@ -62,9 +67,12 @@ def _taken_first(view: View) -> Any:
     """Of arithmetic of which a few places are read, no more than these is computed."""
     (x, i), axis = view.operands, view.op.attrs["axis"]
     maker = view.makers.get(x)
-    if maker is None or maker.opdef.kind != "elementwise" or view.uses.get(x) != 1:
+    if maker is None or maker.opdef.kind != "elementwise" or not isinstance(i, Value):
         return None
-    if not isinstance(i, Value) or not points_once(x.type, i.type, axis):
+    if not points_once(x.type, i.type, axis):
+        return None
+    few = math.prod(i.type.shape) * SMALL <= math.prod(x.type.shape)
+    if view.uses.get(x) != 1 and not few:
         return None
     one = tuple(1 if place == axis % x.ndim else dim for place, dim in enumerate(x.type.shape))
     operands = []

@@ -11,7 +11,7 @@ from autograd import make_vjp, value_and_grad
 from autograd.numpy.numpy_boxes import ArrayBox
 from autograd.scipy.signal import convolve
 
-from benchmarks.workloads import attention, newton, norm
+from benchmarks.workloads import attention, batch, newton, norm
 from benchmarks.workloads.workload import Workload
 
 
@@ -103,6 +103,21 @@ def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
     return np.sum(0.5 * y * (1 + np.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
 
 
+def batch_norm(x, scale, shift):  # type: ignore[no-untyped-def]
+    c = x - np.mean(x, axis=(0, 2, 3), keepdims=True)
+    r = 1 / np.sqrt(np.mean(c * c, axis=(0, 2, 3), keepdims=True) + batch.TINY)
+    y = c * r * scale[:, None, None] + shift[:, None, None]
+    y = np.maximum(y, 0)
+    return np.mean(y * y)
+
+
+def cross_entropy(logits, labels, shares):  # type: ignore[no-untyped-def]
+    shifted = logits - np.max(logits, axis=1, keepdims=True)
+    picked = shifted[numpy.arange(len(labels)), labels]
+    share = shares[labels] / np.sum(shares[labels])
+    return np.sum((np.log(np.sum(np.exp(shifted), axis=1)) - picked) * share)
+
+
 def valley(x):  # type: ignore[no-untyped-def]
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return np.sum(100 * a**2 + b**2)
@@ -144,6 +159,8 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "lenet": _of(lenet, "weights"),
     "attention": _of(attend, "all"),
     "norm_gelu": _of(norm_gelu, "all"),
+    "batch_norm": _of(batch_norm, "all"),
+    "cross_entropy": _of(cross_entropy, "weights"),
     "rosenbrock": _of(valley, "all"),
 }
 

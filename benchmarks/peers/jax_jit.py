@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from benchmarks.workloads import attention, newton, norm
+from benchmarks.workloads import attention, batch, newton, norm
 from benchmarks.workloads.workload import Workload
 
 #: Iterations of what is a ``while`` elsewhere; a finished one keeps its value.
@@ -100,6 +100,19 @@ def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
     return jnp.sum(0.5 * y * (1 + jnp.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
 
 
+def batch_norm(x, scale, shift):  # type: ignore[no-untyped-def]
+    c = x - jnp.mean(x, axis=(0, 2, 3), keepdims=True)
+    r = lax.rsqrt(jnp.mean(c * c, axis=(0, 2, 3), keepdims=True) + batch.TINY)
+    y = c * r * scale[:, None, None] + shift[:, None, None]
+    y = jax.nn.relu(y)
+    return jnp.mean(y * y)
+
+
+def cross_entropy(logits, labels, shares):  # type: ignore[no-untyped-def]
+    picked = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)[:, 0]
+    return -jnp.sum(picked * shares[labels]) / jnp.sum(shares[labels])
+
+
 def valley(x):  # type: ignore[no-untyped-def]
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return jnp.sum(100 * a**2 + b**2)
@@ -142,6 +155,8 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "lenet": _of(lenet, "weights"),
     "attention": _of(attend),
     "norm_gelu": _of(norm_gelu),
+    "batch_norm": _of(batch_norm),
+    "cross_entropy": _of(cross_entropy, "weights"),
     "rosenbrock": _of(valley),
 }
 

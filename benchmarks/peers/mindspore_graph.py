@@ -9,7 +9,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, ops
 
-from benchmarks.workloads import attention, newton, norm
+from benchmarks.workloads import attention, batch, newton, norm
 from benchmarks.workloads.workload import Workload
 
 ms.set_context(mode=ms.GRAPH_MODE)
@@ -85,6 +85,18 @@ def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
     return ops.sum(0.5 * y * (1 + ops.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
 
 
+def batch_norm(x, scale, shift):  # type: ignore[no-untyped-def]
+    c = x - ops.mean(x, (0, 2, 3), True)
+    r = ops.rsqrt(ops.mean(c * c, (0, 2, 3), True) + batch.TINY)
+    y = c * r * scale.reshape((-1, 1, 1)) + shift.reshape((-1, 1, 1))
+    y = ops.relu(y)
+    return ops.mean(y * y)
+
+
+def cross_entropy(logits, labels, shares):  # type: ignore[no-untyped-def]
+    return ops.cross_entropy(logits, labels, shares)
+
+
 def valley(x):  # type: ignore[no-untyped-def]
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return ops.sum(100 * a**2 + b**2)
@@ -129,6 +141,8 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "lenet": _of(lenet, "weights"),
     "attention": _of(attend),
     "norm_gelu": _of(norm_gelu),
+    "batch_norm": _of(batch_norm),
+    "cross_entropy": _of(cross_entropy, "weights"),
     "rosenbrock": _of(valley),
 }
 

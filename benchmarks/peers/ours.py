@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler import Parameter, ParameterTuple, Tensor, compile_info, nn, ops
-from benchmarks.workloads import attention, newton, norm
+from benchmarks.workloads import attention, batch, newton, norm
 from benchmarks.workloads.workload import Workload
 
 Call = Callable[[], Any]
@@ -69,6 +69,13 @@ class Rnn(Weighted):
         return ops.mean(h * h)
 
 
+class Loss(Weighted):
+    """The loss alone; what it is taken of is the weight."""
+
+    def construct(self, labels, shares):  # type: ignore[no-untyped-def]
+        return ops.cross_entropy(self.logits, labels, shares)
+
+
 class LeNet(Weighted):
     """Convolutions, poolings, dense layers."""
 
@@ -115,6 +122,13 @@ def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
     c = x - ops.mean(x, -1, True)
     y = c * ops.rsqrt(ops.mean(c * c, -1, True) + norm.TINY) * scale + shift
     return ops.sum(0.5 * y * (1 + ops.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
+
+
+def batch_norm(x, scale, shift):  # type: ignore[no-untyped-def]
+    """A batch norm in training."""
+    y = ops.batch_norm(x, None, None, scale, shift, True, eps=batch.TINY)
+    y = ops.relu(y)
+    return ops.mean(y * y)
 
 
 def valley(x):  # type: ignore[no-untyped-def]
@@ -166,6 +180,8 @@ CALLS: Mapping[str, Callable[[Workload], Call]] = {
     "lenet": lambda work: _of_weights(LeNet("k1 c1 k2 c2 w1 b1 w2 b2 w3 b3", work.weights), work),
     "attention": lambda work: _of_all(attend, work),
     "norm_gelu": lambda work: _of_all(norm_gelu, work),
+    "batch_norm": lambda work: _of_all(batch_norm, work),
+    "cross_entropy": lambda work: _of_weights(Loss("logits", work.weights), work),
     "rosenbrock": lambda work: _of_input(valley, work),
 }
 

@@ -35,6 +35,8 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "lenet": _of(eager.lenet, "weights"),
     "attention": _of(eager.attend),
     "norm_gelu": _of(eager.norm_gelu),
+    "batch_norm": _of(eager.batch_norm),
+    "cross_entropy": _of(eager.cross_entropy, "weights"),
     "rosenbrock": _of(eager.valley),
 }
 

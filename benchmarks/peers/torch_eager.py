@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.workloads import attention, newton, norm
+from benchmarks.workloads import attention, batch, newton, norm
 from benchmarks.workloads.workload import Workload
 
 
@@ -80,6 +80,16 @@ def norm_gelu(x, scale, shift):  # type: ignore[no-untyped-def]
     return torch.sum(0.5 * y * (1 + torch.tanh(norm.SLOPE * (y + norm.CUBE * y**3))))
 
 
+def batch_norm(x, scale, shift):  # type: ignore[no-untyped-def]
+    y = torch.nn.functional.batch_norm(x, None, None, scale, shift, True, eps=batch.TINY)
+    y = torch.relu(y)
+    return torch.mean(y * y)
+
+
+def cross_entropy(logits, labels, shares):  # type: ignore[no-untyped-def]
+    return torch.nn.functional.cross_entropy(logits, labels, shares)
+
+
 def valley(x):  # type: ignore[no-untyped-def]
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return torch.sum(100 * a**2 + b**2)
@@ -126,6 +136,8 @@ CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
     "lenet": of(lenet, "weights"),
     "attention": of(attend),
     "norm_gelu": of(norm_gelu),
+    "batch_norm": of(batch_norm),
+    "cross_entropy": of(cross_entropy, "weights"),
     "rosenbrock": of(valley),
 }
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.workloads import (
     attention,
+    batch,
     chain,
     lenet,
+    losses,
     mlp,
     newton,
     norm,
@@ -36,6 +38,8 @@ WORKLOADS: Mapping[str, Callable[[], Workload]] = {
     "lenet": lenet.lenet,
     "attention": attention.attention,
     "norm_gelu": norm.norm_gelu,
+    "batch_norm": batch.batch_norm,
+    "cross_entropy": losses.cross_entropy,
     "rosenbrock": rosenbrock.rosenbrock,
 }
 #: Those whose text has loops.
