@@ -75,7 +75,8 @@ def _sum(view: View) -> Any:
         return None
     alike = type_of(b) == type_
     if over != (rank - 1,) or rank == 1:
-        run = math.prod(type_.shape[axis] for axis in over)  # type: ignore[misc]
+        first = next(axis for axis in reversed(range(-1, rank)) if axis not in over) + 1
+        run = math.prod(type_.shape[first:])  # type: ignore[arg-type]
         whole = len(over) == rank and not keepdims
         if not alike or not whole and rank - 1 in over and run > RUN:
             return None

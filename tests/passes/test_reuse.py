@@ -331,3 +331,23 @@ def test_a_medium_operand_with_a_line_of_its_own_is_written_over() -> None:
     assert "%a: f32[1000] = into %w, %u, %u" in text
     assert "%b: f32[1000] = into %a, %w, %a" in text
     assert "lent" not in text
+
+
+def test_of_two_arrays_that_a_loop_fills_one_takes_the_memory_of_a_third() -> None:
+    """Both are kept, and both are made of the deviations, which are dead then."""
+    x, along = np.random.default_rng(3).standard_normal((2, 16, 8, 28, 28))
+    scale = np.linspace(1.0, 2.0, 8)
+
+    def loss(x, scale):  # type: ignore[no-untyped-def]
+        y = ops.relu(ops.batch_norm(x, None, None, scale, scale, True, eps=0.5))
+        return ops.mean(y * y)
+
+    def value(x: np.ndarray) -> float:
+        c, each = x - x.mean((0, 2, 3), keepdims=True), scale[:, None, None]
+        y = c / np.sqrt((c * c).mean((0, 2, 3), keepdims=True) + 0.5) * each + each
+        return float((np.maximum(y, 0) ** 2).mean())
+
+    out, (found, _) = ops.value_and_grad(loss, (0, 1))(Tensor(x), Tensor(scale))
+    assert float(out) == pytest.approx(value(x), rel=1e-12)
+    slope = (value(x + 1e-6 * along) - value(x - 1e-6 * along)) / 2e-6
+    assert np.vdot(found.asnumpy(), along) == pytest.approx(slope, rel=1e-5)
