@@ -29,6 +29,7 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.along import points_once
 from autodiff_compiler.operators.indexing import operands_of
 from autodiff_compiler.passes.rows import Row, View
@@ -71,6 +72,7 @@ def _taken_first(view: View) -> Any:
         return None
     if not points_once(x.type, i.type, axis):
         return None
+    assert isinstance(i.type, ArrayType)
     few = math.prod(i.type.shape) * SMALL <= math.prod(x.type.shape)
     if view.uses.get(x) != 1 and not few:
         return None

@@ -195,8 +195,10 @@ class _Summands(_Factors):
 
     def sum(self) -> Any:
         """The sum of the others, times the fixed factors."""
-        attrs = self.view.op.attrs
-        total = sum_(self.product(), **attrs)
+        attrs, product = self.view.op.attrs, self.product()
+        if type_of(product) != self.whole:
+            return None  # what is left is not as large: the axes are others
+        total = sum_(product, **attrs)
         total = -total if self.changes_sign else total
         for group in self.fixed:
             for factor in group.above:

@@ -64,6 +64,8 @@ def _without_leading_ones(view: View) -> Any:
         shape, rank = getattr(type_of(operand), "shape", None), getattr(type_of(other), "ndim", 0)
         if maker is None or not shape or None in shape or shape[0] != 1 or rank < len(shape):
             continue
+        if shape == type_of(other).shape:  # type: ignore[attr-defined]
+            continue
         first = next((k for k, dim in enumerate(shape) if dim != 1), len(shape) - 1)
         if first:
             operands = list(view.operands)

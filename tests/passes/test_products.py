@@ -64,6 +64,28 @@ def test_fewer_operations_on_whole_arrays(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "axes", "x", "y", "result"),
+    [("1,2,8", "(0,)", "2,8", "1,2,1", "2,8"),
+     ("2,5", "(1,)", "5", "2,1", "2"), ("3,2", "(1,)", "2", "3,1", "3")],
+)  # fmt: skip
+def test_what_is_left_in_a_sum_has_all_its_axes(
+    shape: str, axes: str, x: str, y: str, result: str
+) -> None:
+    before = parse_function(
+        f"func @f(%x: f32[{x}], %y: f32[{y}]) -> (f32[{result}]) {{\n"
+        f"  %p: f32[{shape}] = div %x, %y  # adjoint\n"
+        f"  %q: f32[{shape}] = mul %p, 3.0  # adjoint\n"
+        f"  %s: f32[{result}] = sum %q {{axes={axes}, keepdims=False}}  # adjoint\n"
+        "  return %s\n}\n"
+    )
+    after = dce(products(before))
+    verify(after, "differentiated: products")
+    given = inputs(before)
+    (old,), (new,) = run(before, given), run(after, given)
+    np.testing.assert_allclose(new, old, rtol=2e-6)
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         (f"{W} = mul %x, %g", f"{W} = mul %v0, %y"),
