@@ -72,8 +72,8 @@ def _taken_first(view: View) -> Any:
         return None
     if not points_once(x.type, i.type, axis):
         return None
-    assert isinstance(i.type, ArrayType)
-    few = math.prod(i.type.shape) * SMALL <= math.prod(x.type.shape)
+    assert isinstance(i.type, ArrayType) and i.type.shape is not None
+    few = math.prod(i.type.shape) * SMALL <= math.prod(x.type.shape)  # type: ignore[arg-type]
     if view.uses.get(x) != 1 and not few:
         return None
     one = tuple(1 if place == axis % x.ndim else dim for place, dim in enumerate(x.type.shape))
