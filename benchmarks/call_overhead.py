@@ -48,6 +48,8 @@ def main() -> None:
     start = time.perf_counter()
     gradient(tx, ty, ts)
     first = time.perf_counter() - start
+    for _ in range(3):  # the second makes the quick way: a round must not take that for a call
+        gradient(tx, ty, ts)
 
     flags = {"get_all": True, "get_by_list": True, "sens_param": True}
     forward, backward = _pair(ms.gradient_source(net, tx, ty, **flags))
