@@ -30,7 +30,7 @@ from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import GENERATOR, carries_cotangent
+from autodiff_compiler.ir.types import GENERATOR, carries_cotangent, holds_number
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.dots import dots
@@ -199,10 +199,17 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     elif not request.differentiates:
         halves = (replace(primal, role="value"),)
     else:
-        if request.sens == "given" and not carries_cotangent(type_of(primal.returns[output])):
+        out = type_of(primal.returns[output])
+        if request.sens == "given" and not carries_cotangent(out):
             raise CallError(
                 "the output takes no sensitivity: it holds no tensor",
                 "leave out sens_param, or return a tensor",
+                primal.span,
+            )
+        if not holds_number(out):
+            raise CallError(
+                "there is nothing to differentiate: the output holds no number",
+                "return a tensor or a number; perhaps a return is missing",
                 primal.span,
             )
         values = [*([0] if request.returns_value else []), *writes]

@@ -223,6 +223,15 @@ def carries_cotangent(type_: Type) -> bool:
     return isinstance(type_, ArrayType) or type_ in (FLOAT, COMPLEX)
 
 
+def holds_number(type_: Type) -> bool:
+    """Whether a value of this type is a number or an array, or holds one (an empty list might)."""
+    if isinstance(type_, (TupleType, DictType)):
+        return any(map(holds_number, type_.items))
+    return isinstance(type_, (ArrayType, ListType, ShapeTupleType)) or type_ in (
+        INT, FLOAT, BOOL, COMPLEX
+    )  # fmt: skip
+
+
 def as_cotangent(type_: Type) -> Type:
     """The type of the cotangent of a value of this type, as a whole. That of a Python number is a
     0-d array: it may come out of array arithmetic.

@@ -153,3 +153,16 @@ def test_the_same_tensor_twice_is_two_inputs():
 def test_a_parameter_as_input():
     p = Parameter(np.array([1, 2], np.float32))
     assert plain(GO(get_all=True)(product)(p, Y)) == ([3, 5], [1, 2])
+
+
+@pytest.mark.parametrize("forgotten", [lambda x: None, lambda x: "x", lambda x: (None, ())])
+def test_an_output_without_a_number_has_no_gradient(forgotten):
+    with pytest.raises(CallError, match="(?s)nothing to differentiate.*perhaps a return is missing"):
+        ms.grad(forgotten)(X)
+    with pytest.raises(CallError, match="nothing to differentiate"):
+        ms.value_and_grad(forgotten)(X)
+
+
+def test_a_constant_number_has_the_gradient_zero():
+    assert plain(ms.grad(lambda x: 3.0)(X)) == [0, 0]
+    assert plain(ms.grad(lambda x: 3)(X)) == [0, 0]
