@@ -56,6 +56,10 @@ BARRIERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+#: What a Parameter has beside its numbers.
+OF_PARAMETERS = ("name", "requires_grad")
+
+
 class Access(Subscripts):
     """Adds containers and attributes to ``Subscripts``."""
 
@@ -85,7 +89,7 @@ class Access(Subscripts):
         return self.allocate("dict", made)
 
     def _dict_key(self, key: Any) -> Any:
-        if isinstance(key, Value) and self.is_parameter(key):
+        if isinstance(key, Value) and self.parameter(key) is not None:
             raise self.fail(
                 UnsupportedSyntax,
                 "a Parameter cannot be the key of a dict in compiled text",
@@ -270,6 +274,8 @@ class Access(Subscripts):
             return getattr((), name)
         if self.world.numpy:
             return self._array_attribute(owner, name)
+        if name in OF_PARAMETERS and (parameter := self.parameter(owner)) is not None:
+            return self.world.attribute(parameter, name, self.builder.span)
         if name in PROPERTIES:
             return PROPERTIES[name](owner)
         if name == "register_hook":

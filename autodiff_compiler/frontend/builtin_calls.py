@@ -108,7 +108,7 @@ def _kinds_of(low: Access, value: Value) -> tuple[type, ...]:
         return (str,) if value.type == STR else (tuple,)
     if low.world.numpy:
         return (np.ndarray,)
-    return (Parameter, Tensor) if low.is_parameter(value) else (Tensor,)
+    return (Parameter, Tensor) if low.parameter(value) is not None else (Tensor,)
 
 
 def _isinstance(low: Access, value: Any, kinds: Any) -> bool:

@@ -21,6 +21,7 @@ from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.frontend.asking import answer, is_question
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.heap_methods import heap_method
@@ -151,6 +152,8 @@ class Calls(Outside):
             return self.call_transformed(callee, args, kwargs)
         if isinstance(callee, Cell):
             return self.call_text(callee, args, kwargs)
+        if is_question(callee):
+            return answer(self, callee, args, kwargs)
         if getattr(callee, "runs_while_compiling", False):
             return self.call_known(callee, args, kwargs)
         if is_users(callee):

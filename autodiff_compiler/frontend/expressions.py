@@ -115,8 +115,8 @@ class Expressions(Stepping):
         """A tensor, parameter or ndarray from outside, as an input of the function."""
         raise NotImplementedError
 
-    def is_parameter(self, value: Value) -> bool:
-        """Whether ``value`` is a Parameter from outside."""
+    def parameter(self, value: Value) -> Any:
+        """The Parameter from outside that ``value`` is, be it passed as an argument; or None."""
         raise NotImplementedError
 
     def lifted(self, thing: Any) -> Any:

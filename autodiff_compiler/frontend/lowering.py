@@ -170,8 +170,13 @@ class Lowering(Statements):
             return type(arg)(self.original(item) for item in arg)
         return arg
 
-    def is_parameter(self, value: Value) -> bool:
-        return isinstance(self.original(value), Parameter)
+    def parameter(self, value: Value) -> Parameter | None:
+        thing = self.original(value)
+        if not isinstance(thing, Value):
+            return thing if isinstance(thing, Parameter) else None
+        value = self.world.uncast.get(value, value)
+        there = self.taken.get(value, self.handed.get(value, value))
+        return self.parent.parameter(there) if self.parent else None
 
     def trainable(self) -> tuple[Any, ...]:
         """The trainable Parameters that were read, in order."""
