@@ -119,7 +119,8 @@ def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
     """What the text depends on, besides the versions of all that makes it."""
     asked = {each.name: getattr(request, each.name) for each in fields(request)}
     asked["weights"] = lowered.weight_places
-    return lowered.function, asked, lowered.places, [_written_name(w) for w in lowered.writes]
+    written = [_written_name(write) for write in lowered.writes]
+    return lowered.function, asked, lowered.places, written, lowered.silenced
 
 
 def _printed(lowered: Lowered, request: Request) -> Printed:
@@ -306,7 +307,9 @@ def emit(stages: Stages, request: Request) -> Emitted:
             functions.setdefault(function.name, function)
     with numpy_promotion(request.numpy):
         return emit_module(
-            list(functions.values()), lambda printed: header(stages, request, printed)
+            list(functions.values()),
+            lambda printed: header(stages, request, printed),
+            {root.name: stages.lowered.silenced for root in stages.emitted},
         )
 
 

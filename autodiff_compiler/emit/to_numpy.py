@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from autodiff_compiler.emit.compose import Composer
@@ -55,10 +56,15 @@ class Emitted:
     names: Names
 
 
-def emit_module(functions: Sequence[Function], header: Header = lambda printed: ()) -> Emitted:
+def emit_module(
+    functions: Sequence[Function],
+    header: Header = lambda printed: (),
+    silenced: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Emitted:
     '''The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
 
-    ``header`` gives the lines of its docstring from the printed names.
+    ``header`` gives the lines of its docstring from the printed names, ``silenced`` by a function's
+    name the kinds of NumPy's warnings that it does not give.
 
     >>> from autodiff_compiler.ir.build import Builder
     >>> from autodiff_compiler.ir.types import array
@@ -107,6 +113,9 @@ def emit_module(functions: Sequence[Function], header: Header = lambda printed: 
         if function.title != functions[-1].title and function.span != NOWHERE:
             # The docstring speaks of the last function; line numbers here are of another text.
             document.text(f"# {function.title} ({function.span.where.rpartition(':')[0]})")
+        if kinds := silenced.get(function.name):
+            settings = ", ".join(f'{kind}="ignore"' for kind in kinds)
+            document.text(f"@np.errstate({settings})")
         _Writer(document, function, names).write(block)
     return Emitted(document.render(), document.origins(), printed)
 

@@ -22,6 +22,7 @@ from autodiff_compiler.frontend.arithmetic import BINARY
 from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
 from autodiff_compiler.frontend.iterators import ITERATORS, all_of, gone_through, is_iterator
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
+from autodiff_compiler.frontend.quieting import QUIETING
 from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
@@ -373,6 +374,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     operator.invert: lambda low, value: low.unary("Invert", value),
     operator.not_: lambda low, value: low.unary("Not", value),
     **ITERATORS,
+    **QUIETING,
 }
 
 

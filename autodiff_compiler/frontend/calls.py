@@ -31,6 +31,7 @@ from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.objects import PACKAGE, is_theirs, is_users, is_written
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
+from autodiff_compiler.frontend.quieting import Quiet
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import (
@@ -129,7 +130,7 @@ class Calls(Outside):
             return heap_method(self, callee, args, kwargs)
         if isinstance(callee, BoundToValue) and callee.function is Tensor.register_hook:
             return self.register_hook(callee.value, *args, **kwargs)
-        if isinstance(getattr(callee, "__self__", None), TextHandle):
+        if isinstance(getattr(callee, "__self__", None), (TextHandle, Quiet)):
             return callee(*args)
         if callee is insert_grad_of and len(args) == 2:
             return self.hooked(args[1], args[0])

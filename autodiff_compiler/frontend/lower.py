@@ -48,6 +48,7 @@ class Lowered:
     """A root function with what it was made under.
 
     places   slot -> position of its parameter; weights  the positions of the wanted weights.
+    silenced the kinds of NumPy's warnings that are.
     """
 
     function: Function
@@ -58,6 +59,7 @@ class Lowered:
     structure: Any
     assumptions: tuple[Assumption, ...]
     writes: tuple[Write, ...]
+    silenced: tuple[str, ...]
 
 
 def lower(
@@ -175,6 +177,7 @@ def _lower(
     return Lowered(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
         _structure(made.outcome, made.heap), tuple(world.assumptions.values()), made.writes,
+        tuple(sorted(world.silenced)),
     )  # fmt: skip
 
 

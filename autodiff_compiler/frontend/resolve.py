@@ -66,6 +66,8 @@ class World:
     uncast: dict[Value, Value] = field(default_factory=dict)
     #: The hooks of arguments, by slot.
     hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
+    #: The kinds of NumPy's warnings that the text silences.
+    silenced: set[str] = field(default_factory=set)
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
     written: dict[Any, Write] = field(default_factory=dict)
     cells: dict[Any, Ref] = field(default_factory=dict)
