@@ -55,6 +55,7 @@ from autodiff_compiler.operators import structure
 from autodiff_compiler.ops.gradient import GradOperation
 from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive
+from autodiff_compiler.ops.recompute import checkpointed
 from autodiff_compiler.ops.transform import Transformed, unwrapped
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
@@ -96,7 +97,7 @@ class Calls(Outside):
             else:
                 kwargs[keyword.arg] = value
         refuse_spoilt(self, (getattr(callee, "value", None), *args), mark)
-        if handed_on:
+        if handed_on and callee is not checkpointed:  # its loop begins here
             args = [named(self, arg) for arg in args]
         return self.call(callee, args, kwargs)
 

@@ -230,7 +230,7 @@ class Loops(Rollable):
         return isinstance(value, Ref) and is_long(self.state.heap[value])
 
     def _checkpointed(self, given: Checkpointed) -> Walk:
-        walk = self.walk(given.iterable)
+        walk = self.walk(whole(self, given.iterable))
         if isinstance(walk, list):
             raise self.fail(
                 DTypeError,

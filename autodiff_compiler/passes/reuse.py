@@ -330,7 +330,8 @@ class _Plan:
             )
             temporary = argument not in self.memory.lies and argument not in later
             is_lent = cell in self.memory.slots
-            if is_lent and dead and not others and not escapes and self.is_kept(argument):
+            over = is_lent and dead and not others and cell not in self.escaping
+            if over and not escapes and self.is_kept(argument):
                 return self.memory.put(piece.result, self.memory.slots.pop(cell))
             if not (owned and dead or temporary) or escapes and is_lent:
                 continue

@@ -245,3 +245,13 @@ def sorted_by_what_is_known(x):
     numbers = [2, 3, 1]
     numbers.sort()
     return items[0][1] * items[2][1] * numbers[2] + items[1][1]
+
+
+def _bent_and_added(a, extra):
+    return ops.sin(a) + extra * 0.1
+
+
+@case(t(3), t(3, phase=1.0))
+def what_a_call_keeps_lies_where_a_residual_is(x, w):
+    y = ops.tanh(x)
+    return x + y, ops.sum(_bent_and_added(w, extra=y))
