@@ -56,6 +56,8 @@ BARRIERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+#: What to write for methods that leave the world of arrays.
+INSTEAD = {"tolist": "read its items as they are: x[0], or 'for row in x'"}
 #: What a Parameter has beside its numbers.
 OF_PARAMETERS = ("name", "requires_grad")
 
@@ -292,7 +294,7 @@ class Access(Subscripts):
         raise self.fail(
             UnknownAttribute,
             f"the Tensor method '{name}' cannot be compiled",
-            "use a differentiable operator of ops instead",
+            INSTEAD.get(name) or "use a differentiable operator of ops instead",
         )
 
     def _array_attribute(self, owner: Value, name: str) -> Any:
@@ -306,7 +308,8 @@ class Access(Subscripts):
             UnknownAttribute,
             f"the array attribute '{name}' cannot be compiled"
             if exists else f"an array has no attribute '{name}'",
-            suggested(name, [*ARRAY_METHODS, *ARRAY_PROPERTIES, "shape"])
+            INSTEAD.get(name)
+            or suggested(name, [*ARRAY_METHODS, *ARRAY_PROPERTIES, "shape"])
             or "use a function of NumPy that returns a new array",
         )  # fmt: skip
 

@@ -20,6 +20,7 @@ from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.arithmetic import BINARY
 from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
+from autodiff_compiler.frontend.copying import COPYING
 from autodiff_compiler.frontend.iterators import ITERATORS, all_of, gone_through, is_iterator
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.quieting import QUIETING
@@ -375,6 +376,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     operator.not_: lambda low, value: low.unary("Not", value),
     **ITERATORS,
     **QUIETING,
+    **COPYING,
 }
 
 

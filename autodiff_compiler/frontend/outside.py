@@ -207,6 +207,8 @@ class Outside(Keeping):
 
     @staticmethod
     def _instead_of(callee: Any, name: str) -> str:
+        if callee in (collections.OrderedDict, collections.defaultdict):
+            return "build a dict, beginning with {}: it keeps its order, and has setdefault"
         if is_hashable(callee) and callee in MATH:
             return f"use ops.{getattr(MATH[callee], '__name__', name)}, which has a derivative"
         if is_numpy(callee):

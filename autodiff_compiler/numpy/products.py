@@ -91,6 +91,17 @@ def _shifted(a: Any, before: int, whole: int) -> Any:
     return ops.concat([zero] * before + [a] + [zero] * (whole - before))
 
 
+def polyval(p: Any, x: Any) -> Any:
+    """The polynomial with the coefficients ``p``, of the highest power first, by Horner's rule."""
+    if not isinstance(p, (list, tuple)):
+        (count,) = known_sizes(p, "polyval")
+        p = [item_at(p, place) for place in range(count)]
+    total = x * 0
+    for place, coefficient in enumerate(p):
+        total = (total * x if place else total) + coefficient
+    return total
+
+
 def multi_dot(arrays: Sequence[Any]) -> Any:
     """The product of several matrices, from the left."""
     product = arrays[0]
@@ -101,5 +112,5 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
 
 __all__ = [
     "convolve", "cross", "dot", "einsum", "inner", "kron", "matmul", "multi_dot", "outer",
-    "tensordot", "vdot",
+    "polyval", "tensordot", "vdot",
 ]  # fmt: skip

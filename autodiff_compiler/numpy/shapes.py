@@ -19,6 +19,7 @@ hstack, dstack, column_stack, stack = ops.hstack, ops.dstack, ops.column_stack, 
 vstack = row_stack = ops.vstack
 fliplr, flipud = ops.fliplr, ops.flipud
 zeros_like, ones_like = ops.zeros_like, ops.ones_like
+empty_like = ops.zeros_like  # what it holds is told by nobody
 repeat = ops.repeat_interleave
 
 
@@ -227,9 +228,9 @@ def size(a: Any, axis: int | None = None) -> Any:
 
 __all__ = [
     "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to",
-    "column_stack", "concatenate", "diag", "diagonal", "dsplit", "dstack", "expand_dims", "flip",
-    "fliplr", "flipud", "hsplit", "hstack", "meshgrid", "moveaxis", "ndim", "ones_like", "pad",
-    "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack", "shape", "size",
+    "column_stack", "concatenate", "diag", "diagonal", "dsplit", "dstack", "empty_like",
+    "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "meshgrid", "moveaxis", "ndim",
+    "ones_like", "pad", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack", "shape", "size",
     "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "trace",
     "transpose", "tril", "triu", "vsplit", "vstack", "zeros_like",
 ]  # fmt: skip

@@ -145,6 +145,16 @@ PROGRAMS: dict[str, tuple[Callable, np.ndarray]] = {
         ),
         V,
     ),
+    "polynomials": (
+        lambda x: (
+            np.polyval([2.0, -1.0, 0.5], x)
+            + np.polyval(x, 0.5)
+            + np.polyval([x[0], 3.0], 2.0)
+            + np.polyval(W[:3], np.sin(x))
+            + np.polyval([], x)
+        ),
+        V,
+    ),
     "linear algebra": (
         lambda x: (
             np.linalg.inv(x)

@@ -99,9 +99,16 @@ def momentum(x):
     return (w * m * s).sum()
 
 
+def empty_as_another(x):
+    y = np.empty_like(x)
+    for i in range(3):
+        y[i] = x[i] ** 2 * (i + 1)
+    return (y * x).sum()
+
+
 PROGRAMS = (
-    trajectory, distances, made_by_one_filled_by_another, new_in_every_iteration, second_name,
-    by_another, items, leapfrog, momentum,
+    empty_as_another, trajectory, distances, made_by_one_filled_by_another, new_in_every_iteration,
+    second_name, by_another, items, leapfrog, momentum,
 )  # fmt: skip
 
 
