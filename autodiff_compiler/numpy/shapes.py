@@ -230,7 +230,7 @@ __all__ = [
     "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to",
     "column_stack", "concatenate", "diag", "diagonal", "dsplit", "dstack", "empty_like",
     "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "meshgrid", "moveaxis", "ndim",
-    "ones_like", "pad", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack", "shape", "size",
-    "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "trace",
-    "transpose", "tril", "triu", "vsplit", "vstack", "zeros_like",
+    "ones_like", "pad", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack",
+    "shape", "size", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile",
+    "trace", "transpose", "tril", "triu", "vsplit", "vstack", "zeros_like",
 ]  # fmt: skip
