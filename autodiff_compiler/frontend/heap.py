@@ -106,7 +106,7 @@ def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
     elif isinstance(value, Either):
         parts = (value.left, value.right)
     elif isinstance(value, Iteration):
-        parts = (*value.sources, value.function)
+        parts = (*value.sources, value.start, value.function)
     elif isinstance(value, MethodType):
         parts = (value.__self__,)
     for part in parts:

@@ -133,12 +133,8 @@ def _take(low: Any, ref: Ref) -> Any:
         return low.lifted(items[contents.at])
     if contents.kind == "generator":
         return _generate(low, contents)
-    if contents.kind == "chain":
-        found = (_take(low, source) for source in contents.sources)
-        return next((item for item in found if item is not End), End)
-    if contents.kind == "at once":
-        heap[ref] = tuple(contents.function(*map(low.sequence, contents.sources)))
-        return _take(low, ref)
+    if contents.kind in STEPS:
+        return STEPS[contents.kind](low, ref, contents)
     row = []
     for source in contents.sources:
         row.append(_take(low, source))
@@ -167,6 +163,84 @@ def _generate(low: Any, generator: Iteration) -> Any:
             return End
         low.state.heap[ready] = tuple(low.generated(generator.function, first))
     return item
+
+
+def _chain(low: Any, ref: Ref, chain: Iteration) -> Any:
+    """The first source has what is chained, of which the second is the present one."""
+    rest, present = chain.sources
+    while (item := _take(low, present)) is End:
+        if (following := _take(low, rest)) is End:
+            low.state.heap[ref] = ()
+            return End
+        present = begun(low, following)
+        low.state.heap[ref] = replace(chain, sources=(rest, present))
+    return item
+
+
+def _zip_longest(low: Any, ref: Ref, rows: Iteration) -> Any:
+    """A source at its end is not asked again."""
+    row = [_take(low, source) for source in rows.sources]
+    if all(item is End for item in row):
+        low.state.heap[ref] = ()
+        return End
+    left = (made(low, ()) if item is End else source for item, source in zip(row, rows.sources))
+    low.state.heap[ref] = replace(rows, sources=tuple(left))
+    return tuple(rows.start if item is End else item for item in row)
+
+
+def _pairwise(low: Any, ref: Ref, pairs: Iteration) -> Any:
+    """The second source has the item before, if there is one."""
+    source, last = pairs.sources
+    before, item = _last(low, source, last), End
+    if before is not End and (item := _take(low, source)) is not End:
+        low.state.heap[last] = (item,)
+        return (before, item)
+    low.state.heap[ref] = ()
+    return End
+
+
+def _last(low: Any, source: Ref, last: Ref) -> Any:
+    """What ``last`` has, or where that is nothing the next item of ``source``."""
+    before = _take(low, last)
+    return _take(low, source) if before is End else before
+
+
+def _running(low: Any, ref: Ref, sums: Iteration) -> Any:
+    """The second source has what was made of the items before, if there were any."""
+    source, last = sums.sources
+    before, item = _take(low, last), _take(low, source)
+    if item is End:
+        low.state.heap[ref] = ()
+        return End
+    if before is not End and sums.function is None:
+        item = low.binary("Add", before, item)
+    elif before is not End:
+        item = low.call(sums.function, (before, item), {})
+    low.state.heap[last] = (item,)
+    return item
+
+
+def _sliced(low: Any, ref: Ref, part: Iteration) -> Any:
+    """At the start of ``part``: how many items were asked for, the place of the next that is
+    wanted, where it ends, and the step."""
+    (source,), (at, wanted, stop, step) = part.sources, part.start
+    while at != stop and (item := _take(low, source)) is not End:
+        at += 1
+        if at > wanted:
+            low.state.heap[ref] = replace(part, start=(at, wanted + step, stop, step))
+            return item
+    low.state.heap[ref] = ()
+    return End
+
+
+#: How those take an item that do not simply ask each source for one.
+STEPS: dict[str, Callable[[Any, Ref, Iteration], Any]] = {
+    "chain": _chain,
+    "zip_longest": _zip_longest,
+    "pairwise": _pairwise,
+    "accumulate": _running,
+    "islice": _sliced,
+}
 
 
 def _present(low: Any, along: Along) -> Sequence[Any]:
@@ -202,19 +276,11 @@ def _next(low: Any, iterator: Any, *default: Any) -> Any:
 
 
 def _reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
-    items = [*initial, *low.sequence(source)]
-    if not items:
+    items = itertools.chain(initial, gone_through(low, source))
+    found = next(items, End)
+    if found is End:
         raise TypeError("reduce() of empty iterable with no initial value")
-    return functools.reduce(lambda found, item: low.call(function, (found, item), {}), items)
-
-
-def _soon(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` of ``itertools`` on the items that its arguments have when it is first asked."""
-
-    def apply(low: Any, *sources: Any, **settings: Any) -> Iteration:
-        return Iteration("at once", sources, function=functools.partial(function, **settings))
-
-    return apply
+    return functools.reduce(lambda found, item: low.call(function, (found, item), {}), items, found)
 
 
 def _now(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -236,23 +302,27 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _slice(low: Any, source: Any, *counts: Any) -> Iteration:
-    known = [low.static(count, "how many items are taken") for count in counts]
-    return Iteration("at once", (source,), function=lambda items: itertools.islice(items, *known))
+def _slice(low: Any, source: Any, *ends: Any) -> Iteration:
+    known = [low.static(end, "how many items are taken") for end in ends]
+    itertools.islice((), *known)  # says what is wrong with them
+    part = slice(*known)
+    first = part.start or 0
+    stop = None if part.stop is None else max(first, part.stop)
+    return Iteration("islice", (source,), start=(0, first, stop, part.step or 1))
 
 
-def _accumulate(low: Any, source: Any, function: Any = None, *, initial: Any = None) -> Iteration:
-    def join(found: Any, item: Any) -> Any:
-        if function is None:
-            return low.binary("Add", found, item)
-        return low.call(function, (found, item), {})
-
-    gone = functools.partial(itertools.accumulate, func=join, initial=initial)
-    return Iteration("at once", (source,), function=gone)
+def _accumulate(low: Any, source: Any, func: Any = None, *, initial: Any = None) -> Iteration:
+    if initial is None:
+        return Iteration("accumulate", (source, ()), function=func)
+    return _chained(low, (initial,), Iteration("accumulate", (source, (initial,)), function=func))
 
 
-def _from_iterable(low: Any, sources: Any) -> Iteration:
-    return Iteration("chain", tuple(low.sequence(sources)))
+def _chained(low: Any, *sources: Any) -> Iteration:
+    return Iteration("chain", (sources, ()))
+
+
+def _zipped_longest(low: Any, *sources: Any, fillvalue: Any = None) -> Iteration:
+    return Iteration("zip_longest", sources, fillvalue)
 
 
 def _repeat(low: Any, thing: Any, times: Any) -> Ref:
@@ -271,11 +341,11 @@ ITERATORS: dict[Any, Callable[..., Any]] = {
     iter: begun,
     next: _next,
     functools.reduce: _reduce,
-    itertools.chain: lambda low, *sources: Iteration("chain", sources),
-    itertools.chain.from_iterable: _from_iterable,
+    itertools.chain: _chained,
+    itertools.chain.from_iterable: lambda low, sources: Iteration("chain", (sources, ())),
     itertools.product: _now(itertools.product),
-    itertools.zip_longest: _soon(itertools.zip_longest),
-    itertools.pairwise: _soon(itertools.pairwise),
+    itertools.zip_longest: _zipped_longest,
+    itertools.pairwise: lambda low, source: Iteration("pairwise", (source, ())),
     itertools.combinations: _counted(itertools.combinations),
     itertools.permutations: _counted(itertools.permutations),
     itertools.islice: _slice,

@@ -206,9 +206,9 @@ class Along:
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """``enumerate``, ``zip``, ``reversed``, ``map``, ``filter`` or a generator expression: what it
-    goes through, the first number of ``enumerate`` (what the list of ``reversed`` held), and what
-    is done to each item. Nothing was taken yet, or ``sources`` are iterators."""
+    """``enumerate``, ``zip``, ``map``, one of ``itertools``, a generator expression and such: what
+    it goes through, what it starts with (the first number of ``enumerate``, what the list of
+    ``reversed`` held, a value to fill in), and what is done to each item. Nothing was taken yet, or ``sources`` are iterators."""
 
     kind: str
     sources: tuple[Any, ...]

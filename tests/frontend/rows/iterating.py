@@ -1,5 +1,6 @@
 """Views of dicts, iterators and comprehensions: what changes after they were made, they see."""
 
+import functools
 import itertools
 
 from autodiff_compiler import ops
@@ -99,6 +100,51 @@ def itertools_see_what_a_list_holds(x):
     parts.append(x * x)
     s = sum(chained) * sum(rest) + sum(sums)
     return s + sum(a * b for a, b in products)
+
+
+@row("list changed between two items")
+def itertools_ask_item_by_item(x):
+    parts, others = [x, x * 2], [x * 3]
+    longest = itertools.zip_longest(parts, others, fillvalue=x * 7)
+    pairs, sums = itertools.pairwise(parts), itertools.accumulate(parts)
+    every, more = itertools.islice(parts, 1, None, 2), itertools.chain(parts, others)
+    s = next(longest)[1] + next(pairs)[0] * 2 + next(sums) * 3 + next(every) * 5 + next(more)
+    parts[1] = x * x
+    others.append(x * 11)
+    parts.extend([x * 13, x * x * 17])
+    for a, b in longest:
+        s = s * 0.5 + a * b
+    for a, b in pairs:
+        s = s + a * b * 3
+    return s + sum(sums) * 7 + sum(every) * 19 + sum(more) * 23
+
+
+@row("iterators are used up")
+def itertools_share_what_they_go_through(x):
+    source = iter([x * k for k in range(1, 15)])
+    head = list(itertools.islice(source, 1, 4, 3))
+    longest = list(itertools.zip_longest(itertools.islice(source, 2), [x]))
+    begun = itertools.accumulate(itertools.islice(source, 2), initial=x * x)
+    s = next(begun) * 2 + next(source) * 3
+    s = s + sum(begun) * 5 + head[0] * (7 if longest[1][1] is None else 0)
+    first, second = itertools.chain.from_iterable(v for v in ([x], [x * 5]))
+    none = len(list(itertools.islice(source, 2, 1)))
+    empty = [*itertools.pairwise([x]), *itertools.accumulate([]), *itertools.zip_longest()]
+    return s + first * second * (len(empty) + none + 1) + next(source) * 11
+
+
+@row("iterators are used up")
+def what_accumulate_calls_may_change_the_list(x):
+    parts = [x, x * 2]
+
+    def add(a, b):
+        if len(parts) < 5:
+            parts.append(b * x)
+        return a + b
+
+    s = sum(itertools.accumulate(parts, add)) + len(parts)
+    more = [x, x * 3]
+    return s + functools.reduce(lambda a, b: (len(more) < 4 and more.append(b * x)) or a + b, more)
 
 
 @row("iterators are used up")
