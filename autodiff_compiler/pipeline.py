@@ -172,7 +172,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     def clean(function: Function) -> Function:
         return run(function, passes)
 
-    typed = lowered.function
+    typed = run(lowered.function, ("dce",))  # what is demanded and read is not demanded
     if request.stabilise:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")

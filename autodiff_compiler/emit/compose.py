@@ -140,6 +140,8 @@ class Composer:
             self.settle(op.operands[1:])
             self.alias[op.result] = self.token(cast(Value, op.operands[1]))
             return
+        if op.name == "demand" and op.operands[0] not in self.waiting:
+            return  # it has a line of its own
         template = with_constants(op.opdef.template(op.types, op.attrs))
         if op.opdef.effect or writes_to(op) is not None:
             self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)

@@ -51,7 +51,7 @@ from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators import effects, structure
 from autodiff_compiler.ops.gradient import GradOperation
 from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive
@@ -272,6 +272,8 @@ class Calls(Outside):
             return made.outcome  # no call is needed
         shared = self.world.share(made.function)
         result, *news = self.builder.call(shared, made.operands, again)
+        if effects.demand.name in shared.op_names:  # what the call gives may be read by nobody
+            self.builder.make(effects.demand, (result,), {})
         self.write_back(made, news)
         return made.outcome if known else self.told(
             self.unpacked(result, made.outcome, made.heap, known=True), made)  # fmt: skip

@@ -8,6 +8,7 @@ are known becomes one when it meets one, or when it is asked for an item by a ru
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
@@ -42,14 +43,23 @@ def as_long(low: Any, contents: Any) -> Value | None:
     return kept(low, as_type(Listed(items), type_), items)
 
 
-def item(low: Any, owner: Value, at: Any) -> Any:
-    """``owner[at]`` for a run-time list."""
+def item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
+    """``owner[at]`` for a run-time list; ``sure`` where it is known that this is there."""
     if lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
         low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
         raise Unreached
     at = position(low, at)
     with in_range(low, owner, at, "list index out of range"):
-        return told(low, containers.list_item(owner, at), owner)
+        found = containers.list_item(owner, at)
+        if not sure:
+            demanded_at(low, found)
+        return told(low, found, owner)
+
+
+def demanded_at(low: Any, found: Any) -> None:
+    """What is read or set at a place must be there, though nobody uses what this gives."""
+    if not low.is_caught(IndexError):  # else that was tested
+        low.builder.make(effects.demand, (found,), {})
 
 
 def in_range(low: Any, owner: Value, at: Any, text: str) -> Any:
@@ -105,7 +115,9 @@ def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
     packed = _item_value(low, owner, value)
     at = position(low, at)
     with in_range(low, owner, at, "list assignment index out of range"):
-        return kept(low, lists.list_set(owner, packed, at), owner, value)
+        new = lists.list_set(owner, packed, at)
+        demanded_at(low, new)
+        return kept(low, new, owner, value)
 
 
 def joined(low: Any, left: Any, right: Any) -> Value | None:
@@ -203,8 +215,9 @@ def _method(low: Any, ref: Ref, owner: Value, name: str, args: Sequence[Any]) ->
 
 def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
     at = position(low, at)
-    empty = isinstance(at, int) and at == -1
-    with in_range(low, owner, at, "pop from empty list" if empty else "pop index out of range"):
+    with ExitStack() as tested:
+        for place, text in _popping(at):
+            tested.enter_context(in_range(low, owner, place, text))
         found = told(low, containers.list_item(owner, at), owner)
     if isinstance(at, int) and at == -1:
         rest = kept(low, lists.list_head(owner), owner)
@@ -212,6 +225,12 @@ def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
         rest = remaining(low, owner, at)
     low.state.heap[ref] = rest
     return found
+
+
+def _popping(at: Any) -> tuple[tuple[Any, str], ...]:
+    """The places that must be there for an item to be popped, and what is said if they are not."""
+    some = (-1, "pop from empty list")
+    return (some,) if isinstance(at, int) and at == -1 else (some, (at, "pop index out of range"))
 
 
 def without(low: Any, owner: Value, at: Any) -> Value:
@@ -223,19 +242,18 @@ def without(low: Any, owner: Value, at: Any) -> Value:
     return remaining(low, owner, at)
 
 
-def check_read(low: Any, found: Any, popped: bool) -> None:
-    """Of an item that a statement reads, or pops, and nothing uses: forward raises all the same
-    where there is no such item."""
+def check_popped(low: Any, found: Any) -> None:
+    """Of an item that a statement pops, and nothing uses: forward raises all the same where there
+    is no such item."""
     if low.is_caught(IndexError):
-        return  # tested where it was read
+        return  # tested where it was popped
     maker = next((low.builder.producer(leaf) for leaf in leaves(found)), None)
     while maker is not None and maker.opdef is containers.item:
         maker = low.builder.producer(maker.operands[0])
     if maker is not None and maker.opdef is containers.list_item:
         owner, at = maker.operands
-        empty = popped and isinstance(at, int) and at == -1
-        text = "pop index out of range" if popped else "list index out of range"
-        _demand(low, owner, at, "pop from empty list" if empty else text)
+        for place, text in _popping(at):
+            _demand(low, owner, place, text)
 
 
 def _demand(low: Any, owner: Value, at: Any, text: str) -> None:
@@ -270,7 +288,7 @@ def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
         message = f"{count} values are to be unpacked, and the list has another number of them"
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
-    return [item(low, owner, at) for at in range(count)]
+    return [item(low, owner, at, sure=True) for at in range(count)]
 
 
 def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
@@ -281,7 +299,7 @@ def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
     middle = low.allocate("list", part(low, owner, slice(head, -tail or None)))
-    ends = [item(low, owner, at) for at in (*range(head), *range(-tail, 0))]
+    ends = [item(low, owner, at, sure=True) for at in (*range(head), *range(-tail, 0))]
     return [*ends[:head], middle, *ends[head:]]
 
 

@@ -310,5 +310,5 @@ def _is_done_once(op: Op) -> bool:
     inner = [each for region in op.regions for each in region.ops]
     functions: tuple[Function, ...] = op.functions
     inner += [each for function in functions for each in function.body.ops]
-    again = op.opdef in (effects.fail, effects.check)
+    again = op.opdef in (effects.fail, effects.check, effects.demand)
     return op.opdef.effect and not again or any(map(_is_done_once, inner))

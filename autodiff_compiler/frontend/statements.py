@@ -97,8 +97,9 @@ class Statements(Storing):
     def exec_Expr(self, node: Any) -> None:
         _alone(node.value)
         found = self.evaluate(node.value)
-        with self.builder.at(self.source.span(node)):
-            lists.check_read(self, found, isinstance(node.value, gast.Call))
+        if isinstance(node.value, gast.Call):
+            with self.builder.at(self.source.span(node)):
+                lists.check_popped(self, found)
 
     def exec_Delete(self, node: Any) -> None:
         for target in node.targets:

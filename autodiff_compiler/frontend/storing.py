@@ -75,7 +75,10 @@ class Storing(Raising):
         """``owner[key] = value``, where the value is a tensor or number."""
         self._refuse_write(owner)
         rest, index = self.encode_index(key)
-        self._replace(owner, indexing.set_item(owner, self.lifted(value), *rest, index=index))
+        new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
+        if rest:
+            lists.demanded_at(self, new)
+        self._replace(owner, new)
 
     def changed(self, owner: Value, new: Value) -> Value:
         parameter = self.original(owner)

@@ -111,9 +111,12 @@ class Subscripts(Comparisons):
             for at, axis in self._places(owner, key):
                 tested.enter_context(self._in_bounds(owner, at, axis))
             try:
-                return indexing.index(owner, *rest, index=index)
+                found = indexing.index(owner, *rest, index=index)
             except ShapeError as error:
                 raise _as_numpy_says(error, owner, key) from None
+            if rest:
+                lists.demanded_at(self, found)
+            return found
 
     @staticmethod
     def _places(owner: Value, key: Any) -> list[tuple[Value, int]]:

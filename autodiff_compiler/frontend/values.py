@@ -208,7 +208,8 @@ class Along:
 class Iteration:
     """``enumerate``, ``zip``, ``map``, one of ``itertools``, a generator expression and such: what
     it goes through, what it starts with (the first number of ``enumerate``, what the list of
-    ``reversed`` held, a value to fill in), and what is done to each item. Nothing was taken yet, or ``sources`` are iterators."""
+    ``reversed`` held, a value to fill in), and what is done to each item. Nothing was taken yet,
+    or ``sources`` are iterators."""
 
     kind: str
     sources: tuple[Any, ...]

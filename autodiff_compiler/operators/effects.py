@@ -35,6 +35,11 @@ fail = OpDef(
     _nothing, kind="effect", effect=True,
 )  # fmt: skip
 
+demand = OpDef(
+    "demand", "Computes the operand, which may raise, though nobody reads it.", ("x",),
+    "{x}", _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
 
 def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
     if not types:

@@ -4,7 +4,9 @@ An operation stays if it has an effect or if one of its results is live: returne
 operation that stays. Inside a branch or loop single ports die: a result of an ``if``, a carry that
 only feeds itself, a stack, a read. What decides which way control goes (predicates, bounds, tests,
 ``until``) lives as long as the operation does. Operators without effect may be left out because
-nobody can tell. Calls keep all their results; that is for whoever shapes the callee.
+nobody can tell, but for what the text demands: an item that may not be there. That is computed, and
+the demand goes where something else reads the item. Calls keep all their results; that is for
+whoever shapes the callee.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -62,8 +64,9 @@ class _Liveness:
         self._enter(body, None)
         self.mark(body.yields)
         for op in list(self._around):
-            if not op.regions and effects.has(op):
+            if not op.regions and op.name != "demand" and effects.has(op):
                 self._run(op)
+        self._demands = [op for op in self._around if op.name == "demand"]
 
     def mark(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
@@ -72,6 +75,14 @@ class _Liveness:
                 self._todo.append(operand)
 
     def spread(self) -> None:
+        """Marks all that lives; what is demanded, and read otherwise, need not be demanded."""
+        self._spread()
+        for op in reversed(self._demands):
+            if self.values.isdisjoint(op.operands):
+                self._run(op)
+                self._spread()
+
+    def _spread(self) -> None:
         while self._todo:
             owner, needed = self._needs.get(self._todo.pop(), (None, ()))
             self._run(owner)

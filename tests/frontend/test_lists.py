@@ -48,9 +48,27 @@ def read(x: Any, n: int) -> Any:
     return x * x * len(parts)
 
 
+def first(x: Any, n: int) -> Any:
+    parts = _grown(x, n)
+    parts.pop(0)
+    return x * x * len(parts)
+
+
+def stored(x: Any, n: int) -> Any:
+    parts = [x]
+    for i in range(n):
+        parts.append(x * i)
+    count = len(parts)
+    parts[2] = x * 3
+    return x * x * count
+
+
 @pytest.mark.parametrize(
-    ("program", "enough", "too_few"), [(last, 1, 0), (place, 1, -1), (pair, 2, 1), (read, 2, 1)]
-)
+    ("program", "enough", "too_few"),
+    [
+        (last, 1, 0), (place, 1, -1), (pair, 2, 1), (read, 2, 1), (first, 1, 0), (stored, 2, 1),
+    ],
+)  # fmt: skip
 def test_an_item_that_is_not_used_must_be_there(
     program: Callable[..., Any], enough: int, too_few: int
 ) -> None:
@@ -62,6 +80,71 @@ def test_an_item_that_is_not_used_must_be_there(
     with pytest.raises(IndexError) as compiled:
         ms.grad(program)(x, too_few)
     assert str(plain.value) == str(compiled.value)
+
+
+def test_what_a_pop_says_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    def program(x: Any, n: int, at: int) -> Any:
+        parts = []
+        for i in range(n):
+            parts.append(x * (i + 2))
+        try:
+            found = parts.pop(at)
+        except IndexError as error:
+            print(error)
+            found = x
+        return found * x
+
+    x = Tensor([1.5, 2.5])
+    for n, at in ((0, 0), (0, -1), (2, 1), (2, 5)):
+        slope = 2 * program(x, n, at).asnumpy() / x.asnumpy()
+        said = capsys.readouterr().out
+        np.testing.assert_allclose(ms.grad(program)(x, n, at).asnumpy(), slope, rtol=1e-6)
+        assert capsys.readouterr().out == said
+
+
+def _item(x: Any, n: int) -> Any:
+    return x[n]
+
+
+def _reads(x: Any, n: int) -> Any:
+    _y = x[n]
+    return x * x
+
+
+def _sets(x: Any, n: int) -> Any:
+    y = x * 2
+    y[n] = 3.0
+    return x * x
+
+
+def _calls(x: Any, n: int) -> Any:
+    _y = _item(x, n)
+    return x * x
+
+
+def _loops(x: Any, n: int) -> Any:
+    parts = [x]
+    for _ in range(20):
+        _y = x[n]
+        parts[0] = parts[n - 2]
+    return x * x
+
+
+@pytest.mark.parametrize("program", [_reads, _sets, _calls, _loops])
+def test_a_row_that_is_not_used_must_be_there(program: Callable[..., Any]) -> None:
+    x = Tensor([1.5, 2.5, 3.5])
+    np.testing.assert_allclose(ms.grad(program)(x, 2).asnumpy(), 2 * x.asnumpy())
+    for run in (program, ms.jit(program), ms.grad(program)):
+        with pytest.raises(IndexError, match="out of bounds"):
+            run(x, 3)
+
+
+def test_an_example_reads_a_row_that_is_not_used() -> None:
+    x = Tensor([[1.5, 2.5], [3.5, 4.5]])
+    found = ms.vmap(_reads, (0, None))(x, 1)
+    np.testing.assert_allclose(found.asnumpy(), x.asnumpy() ** 2)
+    with pytest.raises(IndexError, match="out of bounds"):
+        ms.vmap(_reads, (0, None))(x, 2)
 
 
 def test_next_takes_an_iterator() -> None:
