@@ -4,6 +4,7 @@ that lent arrays are in one call at a time and in nobody's hands."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -180,6 +181,42 @@ def test_the_verifier_notices_a_row_that_is_spoilt(more: str, before: str) -> No
     text = reused(by_rows())
     with pytest.raises(CompilerBug, match="read after it was overwritten"):
         verify(parse_function(text.replace(before, f"{more}\n    {before}", 1)), "lowered")
+
+
+def two_filled(second: str, rows: bool, views: Sequence[int] = (0, 1)) -> str:
+    """A loop that fills two arrays from what it takes of ``%a``: one where ``%a`` is, and another
+    one where ``second`` is."""
+    whole, part = (ROWS, "f32[100]") if rows else (BIG, "f32[5000]")
+    steps = "300, 1" if rows else "20000, 5000"
+    row, tile = "{in_place=True, index=(('op', 0),)}", "{rows=5000}"
+    taken = [f"%t{k}: {part} = part %c{k}, %i {tile}" for k in views if not rows]
+    fills = [
+        f"%d{k}: {whole} = set_item %c{k}, %v, %p {row}" if rows else
+        f"%w{k}: {part} = into %v, %t{k} {{text='np.sin({{0}}, out={{1}})'}}\n"
+        f"%d{k}: {whole} = filled %w{k}, %c{k}"
+        for k in range(2)
+    ]  # fmt: skip
+    return function(
+        f"%x: {whole}", "f32[], f32[]", f"%a: {whole} = sin %x", f"%b: {whole} = cos %x",
+        *(f"%e{k}: {whole} = into {a} {{text='{{0}}'}}" for k, a in enumerate(["%a", second])),
+        f"%y0: {whole}, %y1: {whole}, %n: int = for %p, %i in (0, {steps}) "
+        f"carry (%c0: {whole} = %e0, %c1: {whole} = %e1) {{",
+        f"%old: {part} = index %a, %p {{index=(('op', 0),)}}" if rows
+        else f"%old: {part} = part %a, %i {tile}",
+        f"%v: {part} = exp %old", *taken, *fills, "yield carry %d0, %d1", "}",
+        *(f"%s{k}: f32[] = sum %y{k} {{axes=None, keepdims=False}}" for k in range(2)),
+        "return %s0, %s1")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rows, views", [(False, (0, 1)), (False, (1, 0)), (True, ())], ids=["0 1", "1 0", "rows"]
+)
+def test_the_verifier_notices_that_a_loop_fills_two_arrays_in_one_place(
+    rows: bool, views: Sequence[int]
+) -> None:
+    verify(parse_function(two_filled("%b", rows, views)), "lowered")
+    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+        verify(parse_function(two_filled("%a", rows, views)), "lowered")
 
 
 def halves() -> tuple[reuse.Reused, reuse.Reused]:
