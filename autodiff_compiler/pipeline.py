@@ -135,6 +135,7 @@ def _printed(lowered: Lowered, request: Request) -> Printed:
         unconnected=_unconnected(stages, request) if request.connections else (),
         line_map=emitted.line_map,
         work=stages.reused[-1].blocks,
+        given=stages.reused[-1].given,
         lent=tuple(each.work for each in stages.reused),
     )
 

@@ -180,6 +180,7 @@ class Printed:
                on what they are of; told where the request asks for it.
     line_map   the place in the user's text that each line is about.
     work       the bytes of each block of memory that a caller may lend.
+    given      which of them go to the caller with a result: they are made for each call.
     lent       the types of the arrays that each half takes as a tuple, last, with their blocks.
     from_disk  whether another process printed it.
     """
@@ -192,6 +193,7 @@ class Printed:
     unconnected: tuple[int, ...] = ()
     line_map: Mapping[int, Any] = field(default_factory=dict)
     work: tuple[int, ...] = ()
+    given: frozenset[int] = frozenset()
     lent: tuple[tuple[tuple[int, Any], ...], ...] = ((), ())
     from_disk: bool = False
 

@@ -184,6 +184,8 @@ class _Writes:
         self.whole: set[Value] = set()
         #: The piece of each block that is lent: arrays of one block are in one another's way.
         self.lent: dict[int, frozenset[int]] = {}
+        #: The pieces of blocks that are lent once, and may be returned.
+        self.given: frozenset[int] = frozenset()
         #: And the piece that what forward kept there lies in: spoilt by a write to the block.
         self.held: dict[int, frozenset[int]] = {}
         #: How far a loop goes at a time, by its index and position; of a tile (or a row) the start
@@ -206,7 +208,7 @@ class _Writes:
         self.region(body)
         for value in body.yields:
             if isinstance(value, Value) and value is not self.function.residuals:
-                kept = self.where[value] & frozenset().union(*self.lent.values())
+                kept = self.where[value] & frozenset().union(*self.lent.values()) - self.given
                 self.demand(not kept, f"{value} is returned in memory that is only lent")
 
     def place(self, residual: AnyOperand) -> Place:
@@ -267,6 +269,7 @@ class _Writes:
         if op.name == "lent":
             pieces = self.lent.setdefault(op.attrs["block"], self.where[op.result])
             self.define(op.result, pieces, True)
+            self.given |= pieces if op.attrs.get("given") else frozenset()
         elif op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
             place = self.kept[op.attrs["key"]]
             held = (self.held[block] for block in place.blocks)

@@ -29,10 +29,10 @@ into = OpDef(
 lent = OpDef(
     "lent",
     "Number key of the arrays to work in that a caller may lend, the tuple work. Those of a block "
-    "begin at the same place.",
+    "begin at the same place. What is in a given one may be returned: it is lent once.",
     ("work",),
     "{work}[{key}]",
-    lambda types, *, key, block: types[0].items[key],
+    lambda types, *, key, block, given=False: types[0].items[key],
     kind="lowered",
     label="buffer",
 )

@@ -3,10 +3,10 @@
 New memory costs more than arithmetic: the machine hands it out page by page, each one cleared. So
 a large result goes into an operand that nothing reads any more (``np.exp(u, out=u)``), else into
 the memory of any array that is dead, else into one of the work arrays that a caller may lend
-(``work``, which is None for each where nobody lends any). What a caller receives is never in lent
-memory, except for residuals, which live until backward has run; it works where those were that it
-reads no more. A loop over tiles puts what it makes where it takes tiles for the last time. The law
-is ``ir/memory.py``'s.
+(``work``, which is None for each where nobody lends any). What a caller receives is in no memory
+that is lent again: a result that ends up in a block takes it along. Residuals live until backward
+has run; it works where those were that it reads no more. A loop over tiles puts what it makes where
+it takes tiles for the last time. The law is ``ir/memory.py``'s.
 
 This is the last pass: nothing is differentiated after it. It looks at results of known size, from
 ``LARGE`` bytes on, and from ``MEDIUM`` where an operand has a variable of its own: those are kept
@@ -38,18 +38,19 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.ir.memory import Cells, Place, cells, places, whole_arrays
+from autodiff_compiler.ir.memory import Place, cells, places, whole_arrays
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import FLOAT, INT, NONE, ArrayType, TupleType, Type, size_of
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import into, lent
+from autodiff_compiler.passes.blocks import Memory
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.tiles import arrays_taken
 from autodiff_compiler.passes.ufuncs import Earlier, Operand, Step, calls_of
@@ -61,17 +62,21 @@ LARGE = 2**16
 #: name of its own.
 MEDIUM = 2**11
 
+#: What an array says of its block if a result takes that along.
+ONCE = {True: {"given": True}}
 WEAK: dict[Type, type] = {INT: int, FLOAT: float}
 
 
 @dataclass(frozen=True)
 class Reused:
     """``work`` are the arrays to lend, each with the block of memory that it begins; ``blocks`` the
-    bytes of all blocks so far; ``kept`` says in which of them the residuals lie."""
+    bytes of all blocks so far; ``given`` the blocks that results take along; ``kept`` says in which
+    blocks the residuals lie."""
 
     function: Function
     work: tuple[tuple[int, Type], ...] = ()
     blocks: tuple[int, ...] = ()
+    given: frozenset[int] = frozenset()
     kept: tuple[Place, ...] = ()
 
 
@@ -88,10 +93,10 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
         for op in body.ops if held and op.name == "item" and op.operands[0] is body.params[0]
     }  # fmt: skip
     lying = {value: lies for value, lies in lying.items() if lies}
-    memory = _Memory(cells(body, lying), whole_arrays(function, before.kept), lends)
+    memory = Memory(cells(body, lying), whole_arrays(function, before.kept), lends)
     memory.begin(before.blocks, held)
     kept = [function.residuals] if lends and isinstance(function.residuals, Value) else []
-    plan = _Plan(memory, body, kept)
+    plan = _Plan(memory, body, kept, gives=lends and function.residuals is None)
     for cell in held.values():
         if cell not in plan.escaping:
             plan.ends_at(plan.last.get(cell, -1), cell)
@@ -101,11 +106,15 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
         return Reused(function, blocks=before.blocks)
     if work:
         given = Value(TupleType(tuple(type_ for _, type_ in work)), "work")
-        opened = [Op(lent, (given,), {"key": key, "block": block}, (value,), NOWHERE, "primal")
-                  for key, ((block, _), value) in enumerate(memory.buffers.items())]  # fmt: skip
+        opened = [
+            Op(lent, (given,), {"key": key, "block": block, **ONCE.get(block in memory.given, {})},
+               (value,), NOWHERE, "primal")
+            for key, ((block, _), value) in enumerate(memory.buffers.items())
+        ]  # fmt: skip
         body = Region((*body.params, given), (*opened, *body.ops), body.yields)
     function = with_body(function, body)
-    return Reused(function, work, tuple(memory.blocks), places(function) if kept else ())
+    found = places(function) if kept else ()
+    return Reused(function, work, tuple(memory.blocks), frozenset(memory.given), found)
 
 
 @dataclass(frozen=True)
@@ -118,72 +127,14 @@ class _Piece:
     elementwise: bool
 
 
-class _Memory:
-    """What is known of memory wherever control is: the lent arrays, and what is in them."""
-
-    def __init__(self, lies: Mapping[Value, Cells], whole: Set[Value], lends: bool):
-        self.lies, self.whole, self.lends = lies, whole, lends
-        #: The lent arrays, by the block that they begin and their type; and the blocks' bytes.
-        self.buffers: dict[tuple[int, Type], Value] = {}
-        self.blocks: list[int] = []
-        self.free: list[int] = []
-        #: The block that a cell is in, and the value of each type that was put there last.
-        self.slots: dict[Value, int] = {}
-        self.holders: dict[tuple[int, Type], Value] = {}
-
-    def begin(self, blocks: Sequence[int], held: Mapping[int, Value]) -> None:
-        """There are these blocks, and what is ``held`` in some."""
-        self.blocks, self.slots = list(blocks), {cell: block for block, cell in held.items()}
-        self.free = [block for block in range(len(blocks)) if block not in held]
-
-    def cells(self, value: AnyOperand) -> Cells:
-        return self.lies.get(value, frozenset()) if isinstance(value, Value) else frozenset()
-
-    def release(self, cell: Value) -> None:
-        self.free.append(self.slots.pop(cell))
-
-    def take(self, result: Value) -> Value:
-        """A lent array for ``result``, in a block that is free or in one more."""
-        return self.put(result, fitting(self.blocks, self.free, size_of(result.type)))
-
-    def put(self, result: Value, block: int) -> Value:
-        """The array of a block that ``result`` goes into."""
-        place = block, result.type
-        buffer = self.buffers.setdefault(place, Value(result.type, "buffer"))
-        target = self.holders.get(place, buffer)
-        self.slots[result], self.holders[place] = block, result
-        return target
-
-    def hand_on(self, argument: Value, result: Value) -> None:
-        """``result`` is where ``argument`` was."""
-        block = self.slots.pop(argument, None)
-        if block is not None:
-            self.slots[result], self.holders[block, result.type] = block, result
-
-
-def fitting(blocks: list[int], free: list[int], size: int) -> int:
-    """The free block that suits ``size`` bytes: the smallest that is large enough, else the largest
-    one, which grows, else one more.
-
-    >>> blocks, free = [100, 50, 80], [0, 1, 2]
-    >>> [fitting(blocks, free, 60) for _ in range(4)], blocks
-    ([2, 0, 1, 3], [100, 60, 80, 60])
-    """
-    if not free:
-        blocks.append(size)
-        return len(blocks) - 1
-    found = min(free, key=lambda block: (blocks[block] < size, abs(blocks[block] - size)))
-    free.remove(found)
-    blocks[found] = max(blocks[found], size)
-    return found
-
-
 class _Plan:
     """Goes through a region, knowing at each place what is dead. What it yields is not, but for
-    ``residuals``, which may lie in lent memory."""
+    ``residuals``, which may lie in lent memory; where the plan ``gives``, a block goes with it."""
 
-    def __init__(self, memory: _Memory, region: Region, residuals: Sequence[Value] = ()):
-        self.memory, self.region = memory, region
+    def __init__(
+        self, memory: Memory, region: Region, residuals: Sequence[Value] = (), gives: bool = False
+    ):
+        self.memory, self.region, self.gives = memory, region, gives
         self.made = {value: op for op in region.ops for value in op.results}
         self.reads: Counter[Value] = Counter()
         self.last: dict[Value, int] = {}
@@ -249,16 +200,20 @@ class _Plan:
         escapes = not pieces or op.result in self.escaping
         large = bool(pieces) and size_of(op.result.type) >= LARGE
         lends = lends and large
-        if not pieces or len(pieces) > 1 and (escapes or not lends):
+        gives = lends and escapes and self.gives
+        if not pieces or len(pieces) > 1 and not gives and (escapes or not lends):
             return (op,)
         targets: list[Value] = []
         for number, piece in enumerate(pieces):
             later = {v for after in pieces[number + 1 :] for v in after.arguments}
             user = None if large else op
-            target = self.in_place(piece, place, later, escapes, user)
+            out = escapes and piece.result is op.result
+            target = self.in_place(piece, place, later, out, user)
             if op.name == "empty":
-                target = self.in_tiles(op.result, place, escapes)
-            if target is None and lends and not escapes:
+                target = self.in_tiles(op.result, place, out)
+            if target is None and gives and out:
+                target = self.memory.give(piece.result, or_new=len(pieces) > 1)
+            elif target is None and lends and not out:
                 target = self.memory.take(piece.result)
             if target is None:
                 return (op,)
@@ -290,21 +245,27 @@ class _Plan:
         anything later."""
         after = enumerate(self.region.ops[place + 1 :], place + 1)
         found = next(((at, op) for at, op in after if made in op.operands), None)
-        if found is None or found[1].name != "for" or escapes:
+        if found is None or found[1].name != "for" or escapes and not self.gives:
             return None
         at, loop = found[0], Loop(found[1])
-        for array in arrays_taken(loop, loop.inits.index(made), self.memory.lies):
+        taken = arrays_taken(loop, loop.inits.index(made), self.memory.lies)
+        for array in taken:
             (cell, *others) = self.memory.cells(array)
-            fits = array.type == made.type and array in self.memory.whole and not others
+            fits = array.type == made.type and not others
+            fits = fits and all(each in self.memory.whole for each in taken
+                                if cell in self.memory.cells(each))  # fmt: skip
             fits = fits and cell not in self.taken
             if not fits or self.last.get(cell) != at or cell in self.escaping:
                 continue
-            self.taken.add(cell)
-            block = self.memory.slots.pop(cell, None)
-            if block is not None:
-                return self.memory.put(made, block)
-            if cell is array and cell in self.made:
-                return array
+            if cell not in self.memory.slots:
+                target = array if cell is array and cell in self.made else None
+            elif escapes:
+                target = self.memory.give(made, cell)
+            else:
+                target = self.memory.put(made, self.memory.slots.pop(cell))
+            if target is not None:
+                self.taken.add(cell)
+                return target
         return None
 
     def is_kept(self, array: Value) -> bool:
@@ -330,13 +291,19 @@ class _Plan:
             )
             temporary = argument not in self.memory.lies and argument not in later
             is_lent = cell in self.memory.slots
-            over = is_lent and dead and not others and cell not in self.escaping
-            if over and not escapes and self.is_kept(argument):
-                return self.memory.put(piece.result, self.memory.slots.pop(cell))
-            if not (owned and dead or temporary) or escapes and is_lent:
+            kept = is_lent and dead and not others and cell not in self.escaping
+            kept = kept and self.is_kept(argument)
+            if not (owned and dead or temporary or kept):
                 continue
             if user is not None and not self.has_line(argument, user):
                 continue
+            if is_lent and escapes:
+                target = self.memory.give(piece.result, cell) if self.gives else None
+                if target is not None:
+                    return target
+                continue
+            if kept:
+                return self.memory.put(piece.result, self.memory.slots.pop(cell))
             self.memory.hand_on(argument, piece.result)
             return argument
         return None

@@ -67,7 +67,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int]:
 def _written(made: Printed) -> bytes:
     """A line with the check sum of the rest, and the record as JSON."""
     record = asdict(made)
-    record["output"] = str(made.output)
+    record["output"], record["given"] = str(made.output), sorted(made.given)
     record["lent"] = [[(block, str(type_)) for block, type_ in half] for half in made.lent]
     body = json.dumps(record).encode()
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
@@ -88,6 +88,7 @@ def _read(path: Path) -> Printed | None:
         **record,
         "output": parse_type(record["output"]), "line_map": spans, "lent": tuple(lent),
         "unconnected": tuple(record["unconnected"]), "work": tuple(record["work"]),
+        "given": frozenset(record["given"]),
     })  # fmt: skip
 
 

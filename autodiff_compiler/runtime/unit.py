@@ -36,7 +36,7 @@ class Unit:
         self.compiled, self.request, self.reason, self.title = compiled, request, reason, title
         loaded = self.loaded = load(compiled, title)
         self.forward, self.backward = loaded.forward, loaded.backward
-        self.workspace = Workspace(compiled.work, compiled.lent)
+        self.workspace = Workspace(compiled.work, compiled.lent, compiled.given)
         self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
         sources = [item.source for item in compiled.hoisted]
         self.read = compile_reader(slots, compiled.dynamic_slots, sources)

@@ -2,15 +2,15 @@
 
 A call takes a set that nobody uses, or makes one, and gives it back when both halves have run; so
 calls in several threads, or one inside another, have sets of their own. What a caller receives is
-in none of them (``ir/memory.py`` proves it). A call that raises keeps its set, which then goes.
+in none of them (``ir/memory.py`` proves it), but for the blocks that are given: they are made for
+each call, and go with a result. A call that raises keeps its set, which then goes.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,29 @@ MOST = 2**30
 ALL: weakref.WeakSet[Workspace] = weakref.WeakSet()
 CLOCK = itertools.count(1)
 
-Lent = tuple[tuple[Any, ...], ...]
+#: The arrays of each half.
+Lent = list[list[Any]]
 
 
 class Workspace:
     """``blocks`` are the bytes of each block of one set; ``places`` are the arrays that each half
-    is lent: a block and a type for each."""
+    is lent: a block and a type for each; ``given`` the blocks that are not kept."""
 
-    def __init__(self, blocks: Sequence[int], places: Sequence[Sequence[tuple[int, ArrayType]]]):
+    def __init__(
+        self,
+        blocks: Sequence[int],
+        places: Sequence[Sequence[tuple[int, ArrayType]]],
+        given: Set[int] = frozenset(),
+    ):
         self.blocks, self.places = blocks, places
-        self.bytes = sum(blocks)
+        #: The blocks that are not kept, and of each array there: the half, its number, its type.
+        self.given = [
+            (size, [(half, key, type_)
+                    for half, arrays in enumerate(places)
+                    for key, (place, type_) in enumerate(arrays) if place == block])
+            for block, size in enumerate(blocks) if block in given
+        ]  # fmt: skip
+        self.bytes = sum(blocks) - sum(size for size, _ in self.given)
         self.idle: list[Lent] = []
         self.used = 0
         if self.bytes:
@@ -43,25 +56,35 @@ class Workspace:
         """The arrays of each half, for one call."""
         self.used = next(CLOCK)
         try:
-            return self.idle.pop()
+            return self.completed(self.idle.pop())
         except IndexError:
             pass
         if self.bytes > MOST:
             return self.nothing()
         make_room(self.bytes)
         made = [np.empty(size, np.uint8) for size in self.blocks]
-        return tuple(
-            tuple(_array(made[block], type_) for block, type_ in half) for half in self.places
-        )
+        return [[_array(made[block], type_) for block, type_ in half] for half in self.places]
+
+    def completed(self, lent: Lent) -> Lent:
+        """A set that was kept, with the blocks that are given."""
+        for size, arrays in self.given:
+            block = np.empty(size, np.uint8)
+            for half, key, type_ in arrays:
+                lent[half][key] = _array(block, type_)
+        return lent
 
     def nothing(self) -> Lent:
         """In the place of the arrays of each half, for a call that lends none."""
-        return tuple((None,) * len(places) for places in self.places)
+        return [[None] * len(places) for places in self.places]
 
     def give_back(self, lent: Lent) -> None:
-        """Nobody reads or writes ``lent`` any more."""
-        if self.bytes * (len(self.idle) + 1) <= MOST:
-            self.idle.append(lent)
+        """Nobody reads or writes ``lent`` any more, but for what is given."""
+        if self.bytes * (len(self.idle) + 1) > MOST:
+            return
+        for _, arrays in self.given:
+            for half, key, _ in arrays:
+                lent[half][key] = None
+        self.idle.append(lent)
 
 
 def make_room(wanted: int) -> None:
@@ -78,9 +101,7 @@ def make_room(wanted: int) -> None:
 
 def _array(block: np.ndarray, type_: ArrayType) -> np.ndarray:
     """An array at the beginning of a block."""
-    dtype = np.dtype(type_.dtype)
-    size = math.prod(type_.shape or ()) * dtype.itemsize  # type: ignore[arg-type]
-    return block[:size].view(dtype).reshape(type_.shape)  # type: ignore[arg-type]
+    return np.ndarray(type_.shape, type_.dtype, block)  # type: ignore[arg-type]
 
 
 __all__ = ["Workspace"]

@@ -1,9 +1,7 @@
-"""Memory that is reused: what may be written over, that the verifier notices what may not, and
-that lent arrays are in one call at a time and in nobody's hands."""
+"""Memory that is reused: what may be written over, and that the verifier notices what may not."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
-from autodiff_compiler.api import RUNTIME
 from autodiff_compiler.errors import CompilerBug
 from autodiff_compiler.ir.memory import Place
 from autodiff_compiler.ir.text import parse_function, print_function
@@ -42,7 +39,21 @@ def test_a_dead_operand_is_written_over():
         f"%z: {BIG} = mul %y, %x", "return %z"))  # fmt: skip
     assert "%v: f32[20000] = into %u, %u" in text
     assert "%y: f32[20000] = into %v, 1.0, %v" in text
-    assert "%z: f32[20000] = mul" in text  # the caller's own
+    assert "%z: f32[20000] = into %y, %x, %y" in text  # goes to the caller, and the block with it
+    assert "%buffer: f32[20000] = lent %work {block=0, given=True, key=0}" in text
+
+
+def test_a_block_goes_with_one_result_alone():
+    text = reused(function(
+        f"%x: {BIG}", f"{BIG}, {BIG}, f32[100]", f"%u: {BIG} = sin %x", f"%y: {BIG} = exp %u",
+        f"%z: {BIG} = cos %y", "%t: f32[200,100] = reshape %u {shape=(200, 100)}",
+        f"%w: {BIG} = mul %x, %z", "%s: f32[100] = sum %t {axes=(0,), keepdims=False}",
+        f"%v: {BIG} = exp %x", "return %y, %v, %s"))  # fmt: skip
+    assert "%y: f32[20000] = exp %u" in text  # no block is free yet: memory of its own
+    assert "%v: f32[20000] = into %x, " in text
+    assert text.count("given=True") == 1
+    with pytest.raises(CompilerBug, match="is returned in memory that is only lent"):
+        verify(parse_function(text.replace("given=True, ", "")), "lowered")
 
 
 def test_an_operand_that_is_read_later_is_not():
@@ -244,7 +255,7 @@ def test_backward_works_where_residuals_were() -> None:
 def test_the_verifier_notices_a_residual_that_is_spoilt() -> None:
     forward, backward = halves()
     text = print_function(backward.function)
-    late = text.replace("mul %w, %v", "mul %w, %u")
+    late = text.replace("into %w, %v", "into %w, %u")
     with pytest.raises(CompilerBug, match="%u.* read after it was overwritten"):
         verify(parse_function(late), "lowered", forward.kept)
     verify(parse_function(late), "lowered", [Place(frozenset([2]), True)])
@@ -302,59 +313,6 @@ def test_the_names_of_the_generated_text_are_free_to_use():
         (value, 2 * np.exp(x) * y), (d_work, 2 * np.exp(x) * y), (d_buffer, 2 * np.exp(x))
     ):  # fmt: skip
         np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5)
-
-
-def test_threads_have_arrays_of_their_own():
-    gradient, inputs = ms.grad(chain), arrays(8)
-    wrong: list[int] = []
-
-    def work(number: int) -> None:
-        x = Tensor(inputs[number])
-        for _ in range(30):
-            if not np.allclose(gradient(x).asnumpy(), wanted(inputs[number]), rtol=1e-4, atol=1e-5):
-                wrong.append(number)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
-def test_arrays_are_kept_for_the_next_call_and_go_with_the_cache():
-    ms.compile_info().clear()
-    gradient, (x,) = ms.grad(chain), arrays(1)
-    for _ in range(3):
-        gradient(Tensor(x))
-    (unit,) = RUNTIME.cache.all()
-    assert unit.workspace.bytes > 0 and len(unit.workspace.idle) == 1
-    ms.compile_info().clear()
-    assert RUNTIME.cache.all() == []
-
-
-def test_the_least_lately_used_arrays_make_room(monkeypatch):
-    ms.compile_info().clear()
-    functions = [lambda x, k=k: chain(x * (k + 2.5)) for k in range(3)]
-    gradients, (x,) = [ms.grad(function) for function in functions], arrays(1)
-    for gradient in gradients[:2]:
-        gradient(Tensor(x))
-    first, second = RUNTIME.cache.all()
-    size = first.workspace.bytes
-    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 2 * size)
-    gradients[0](Tensor(x))
-    gradients[2](Tensor(x))
-    idle = [len(unit.workspace.idle) for unit in (first, second, RUNTIME.cache.all()[-1])]
-    assert idle == [1, 0, 1]
-
-
-def test_too_much_is_not_kept(monkeypatch):
-    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 1000)
-    ms.compile_info().clear()
-    gradient, (x,) = ms.grad(chain), arrays(1)
-    np.testing.assert_allclose(gradient(Tensor(x)).asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
-    (unit,) = RUNTIME.cache.all()
-    assert unit.workspace.idle == []
 
 
 def test_a_medium_operand_with_a_line_of_its_own_is_written_over() -> None:

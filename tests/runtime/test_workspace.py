@@ -1,0 +1,90 @@
+"""Lent arrays are in one call at a time, and in nobody's hands but where they are given."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, ops
+from autodiff_compiler.api import RUNTIME
+
+
+def chain(x):
+    return ops.sum(ops.exp(ops.tanh(x) * 0.5) * x)
+
+
+def wanted(x: np.ndarray) -> np.ndarray:
+    e = np.exp(np.tanh(x) * 0.5)
+    return e + x * e * 0.5 * (1 - np.tanh(x) ** 2)
+
+
+def arrays(count: int) -> list[np.ndarray]:
+    return list(np.random.default_rng(0).standard_normal((count, 30000)).astype(np.float32))
+
+
+def test_a_result_is_where_a_residual_was():
+    """tanh(x) is kept for backward, which makes the gradient of it: one array for each call."""
+    gradient = ms.value_and_grad(lambda x: ops.sum(ops.tanh(x)))
+    ms.compile_info().clear()
+    inputs = arrays(3)
+    found = [gradient(Tensor(x))[1].asnumpy() for x in inputs]
+    (unit,) = RUNTIME.cache.all()
+    assert unit.compiled.given == {0} and unit.workspace.bytes == 0
+    for x, d_x in zip(inputs, found):
+        np.testing.assert_allclose(d_x, 1 - np.tanh(x) ** 2, rtol=1e-4, atol=1e-6)
+    assert not any(np.shares_memory(a, b) for a, b in zip(found, found[1:]))
+
+
+def test_threads_have_arrays_of_their_own():
+    gradient, inputs = ms.grad(chain), arrays(8)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        x = Tensor(inputs[number])
+        for _ in range(30):
+            if not np.allclose(gradient(x).asnumpy(), wanted(inputs[number]), rtol=1e-4, atol=1e-5):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_arrays_are_kept_for_the_next_call_and_go_with_the_cache():
+    ms.compile_info().clear()
+    gradient, (x,) = ms.grad(chain), arrays(1)
+    for _ in range(3):
+        gradient(Tensor(x))
+    (unit,) = RUNTIME.cache.all()
+    assert unit.workspace.bytes > 0 and len(unit.workspace.idle) == 1
+    ms.compile_info().clear()
+    assert RUNTIME.cache.all() == []
+
+
+def test_the_least_lately_used_arrays_make_room(monkeypatch):
+    ms.compile_info().clear()
+    functions = [lambda x, k=k: chain(x * (k + 2.5)) for k in range(3)]
+    gradients, (x,) = [ms.grad(function) for function in functions], arrays(1)
+    for gradient in gradients[:2]:
+        gradient(Tensor(x))
+    first, second = RUNTIME.cache.all()
+    size = first.workspace.bytes
+    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 2 * size)
+    gradients[0](Tensor(x))
+    gradients[2](Tensor(x))
+    idle = [len(unit.workspace.idle) for unit in (first, second, RUNTIME.cache.all()[-1])]
+    assert idle == [1, 0, 1]
+
+
+def test_too_much_is_not_kept(monkeypatch):
+    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 1000)
+    ms.compile_info().clear()
+    gradient, (x,) = ms.grad(chain), arrays(1)
+    np.testing.assert_allclose(gradient(Tensor(x)).asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
+    (unit,) = RUNTIME.cache.all()
+    assert unit.workspace.idle == []
