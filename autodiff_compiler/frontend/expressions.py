@@ -325,6 +325,8 @@ class Expressions(Stepping):
     @staticmethod
     def described(value: Any) -> str:
         """A compile-time value in an error's words."""
+        if isinstance(value, Ref):
+            return value.kind
         plain = isinstance(value, (Value, *NUMBERS, str)) or value is None
         return str(type_of(value)) if plain else type(value).__name__
 

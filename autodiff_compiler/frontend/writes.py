@@ -21,9 +21,9 @@ from autodiff_compiler.frontend.memory import is_held, put
 from autodiff_compiler.frontend.recursion import Recursing
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
-from autodiff_compiler.frontend.values import Ref
-from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.frontend.values import LEAVES, Ref
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.plan import Write
 
@@ -58,6 +58,8 @@ class Writes(Recursing):
             return
         held = getattr(owner, name, None)
         if isinstance(held, Parameter):
+            if isinstance(owner, Cell):
+                self._refuse_number(name, value)
             self.store_parameter(held, value)
             return
         if isinstance(value, Value) and isinstance(self.original(value), Parameter):
@@ -69,6 +71,15 @@ class Writes(Recursing):
         cell = self.cell_to_write(owner, name)
         self._name(cell, value)
         self.state.heap[cell] = value
+
+    def _refuse_number(self, name: str, value: Any) -> None:
+        """A Cell lets no number stand in the place of its Parameter, and neither does its text."""
+        if isinstance(value, LEAVES) and isinstance(type_of(value), ScalarType):
+            raise self.fail(
+                DTypeError,
+                f"the Parameter '{name}' of a Cell cannot be set to a number",
+                f"set it to a Tensor of its shape, such as ops.full_like(self.{name}, 3.0)",
+            )
 
     def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
         """The cell that stands for a Parameter or an attribute. One that was not known of lives
@@ -129,20 +140,19 @@ class Writes(Recursing):
         before = self.state.heap[cell]
         assert isinstance(before, Value) and isinstance(before.type, ArrayType)
         value = self.lifted(value)
-        if not isinstance(value, Value):
-            if not isinstance(value, (bool, int, float)):
-                raise self.fail(
-                    DTypeError, f"a Parameter cannot be set to a {self.described(value)}",
-                    "assign a Tensor or a number",
-                )  # fmt: skip
-            value = structure.full_like(before, value=value)
-        have = structure.shape_of_type(value.type)
-        if have != before.type.shape:
+        if not isinstance(value, (Value, bool, int, float)):
+            raise self.fail(
+                DTypeError, f"a Parameter cannot be set to a {self.described(value)}",
+                "assign a Tensor of its shape",
+            )  # fmt: skip
+        if structure.shape_of_type(type_of(value)) != before.type.shape:
             raise self.fail(
                 ShapeError,
-                f"the Parameter '{parameter.name}' is {before.type} and is given {value.type}",
+                f"the Parameter '{parameter.name}' is {before.type} and is given {type_of(value)}",
                 "assign a value of the same shape",
             )
+        if not isinstance(value, Value):
+            value = structure.full_like(before, value=value)
         new = structure.cast_like(value, before)
         if new is value and (self.builder.producer(value) is None or is_held(self, value)):
             new = structure.copy(value)  # of its own: the next write changes no other tensor

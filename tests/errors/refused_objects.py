@@ -273,6 +273,28 @@ class SetsAParameterToAText(nn.Cell):
 
 
 @refused(X)
+class SetsAParameterToANumber(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(Tensor(X), name="weight")
+
+    def construct(self, x):
+        self.weight = 3.0
+        return x * self.weight
+
+
+@refused(X)
+class AssignsANumberToManyElements(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = Parameter(Tensor(X), name="weight")
+
+    def construct(self, x):
+        ops.assign(self.weight, 3.0)
+        return x * self.weight
+
+
+@refused(X)
 class AssignsHalf(nn.Cell):
     def __init__(self):
         super().__init__()
