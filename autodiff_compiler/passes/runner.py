@@ -12,6 +12,7 @@ from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.rewrite import map_functions
 from autodiff_compiler.passes.ahead import ahead
 from autodiff_compiler.passes.algebra import algebra
+from autodiff_compiler.passes.clauses import clauses
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
@@ -31,6 +32,7 @@ PASSES: Mapping[str, Pass] = {
     "stabilise": stabilise,
     "unrule": unrule,
     "fold": fold,
+    "clauses": clauses,
     "rejoin": rejoin,
     "stops": stops,
     "algebra": algebra,

@@ -1,0 +1,95 @@
+"""What one way computes follows a branch whose other way raises; after a raise nothing stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import Tensor, pipeline
+
+
+@pytest.fixture(autouse=True)
+def _verified(monkeypatch):
+    monkeypatch.setattr(pipeline, "VERIFY", True)
+
+
+def handled(x, low):
+    try:
+        if x.sum() < low:
+            raise ValueError("low")
+        y = x * 3
+    except ValueError:
+        raise RuntimeError("too low") from None
+    return y * x
+
+
+def _checked(x, low):
+    if x.sum() > low:
+        return x * 3
+    print("low")
+    raise RuntimeError("too low")
+
+
+def called(x, low):
+    return _checked(x, low) * x
+
+
+def in_a_loop(x, low):
+    y = x
+    for _ in range(3):
+        if y.sum() > low:
+            if y.sum() > 1000:
+                raise RuntimeError("too high")
+            else:
+                y = y * x
+        else:
+            raise RuntimeError("too low")
+    return y
+
+
+def chained(x, low):
+    if x.sum() < low:
+        raise RuntimeError("too low")
+    elif x.sum() > 100:
+        y = x * x * x
+    elif x.sum() > 50:
+        raise RuntimeError("too high")
+    else:
+        y = x * x
+    return y * x
+
+
+@pytest.mark.parametrize(
+    ("program", "row"),
+    [
+        (handled, (1.5, 2.5)), (called, (1.5, 2.5)), (in_a_loop, (1.5, 2.5)),
+        (chained, (1.5, 2.5)), (chained, (40.0, 70.0)),
+    ],
+)  # fmt: skip
+def test_value_and_gradient(program: Callable, row: tuple[float, ...]) -> None:
+    x, step = Tensor(row), 1e-2
+    found = ms.jit(program)(x, 1.0).asnumpy()
+    np.testing.assert_allclose(found, program(x, 1.0).asnumpy(), rtol=1e-6)
+    up, down = (program(Tensor(np.array(row) + d), 1.0).asnumpy() for d in (step, -step))
+    slope = (up - down) / (2 * step)
+    np.testing.assert_allclose(ms.grad(program)(x, 1.0).asnumpy(), slope, rtol=2e-3)
+
+
+@pytest.mark.parametrize("program", [handled, called, in_a_loop, chained])
+def test_what_raises_raises(program: Callable) -> None:
+    for run in (program, ms.jit(program), ms.grad(program)):
+        with pytest.raises(RuntimeError, match="too low"):
+            run(Tensor([1.5, 2.5]), 9.0)
+
+
+@pytest.mark.parametrize("program", [handled, called, in_a_loop, chained])
+def test_nothing_stands_after_a_raise(program: Callable) -> None:
+    source = ms.gradient_source(program, "f32[2]", "float")
+    lines = source.splitlines()
+    assert "UnboundLocalError" not in source and "raise" in source
+    for line, following in zip(lines, lines[1:]):
+        if line.lstrip().startswith("raise"):
+            assert len(following) - len(following.lstrip()) < len(line) - len(line.lstrip())
