@@ -101,7 +101,11 @@ def slot_of(given: Any) -> Type | Static:
     """As ``abstract``; a string is the text of a type."""
     if not isinstance(given, str):
         return abstract(given)
-    type_ = parse_type(given)
+    try:
+        type_ = parse_type(given)
+    except ValueError as error:
+        cure = "a string that the function takes is bound before: functools.partial(f, name='…')"
+        raise ValueError(f"{error}; {cure}") from None
     return Static(None) if type_ == NONE else type_
 
 
@@ -240,6 +244,7 @@ def gradient_source(
 
     inputs      tensors, arrays, numbers, or texts of types: ``"f32[2,3]"``, ``"f32[b,3]"``,
                 ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
+                What is itself a string is bound before: ``functools.partial(f, mode="sum")``.
     get_all, get_by_list, sens_param, weights   as for ``GradOperation``.
     mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
                 the tangents of what is differentiated and returns that of the value, too.

@@ -83,6 +83,8 @@ def test_slot_of_texts():
     assert slot_of("none") == Static(None)
     with pytest.raises(ValueError, match="'f99' is no type"):
         slot_of("f99")
+    with pytest.raises(ValueError, match=r"bound before: functools.partial\(f, name="):
+        ms.gradient_source(lambda x, mode: x if mode == "sq" else -x, X, "sq")
 
 
 def test_objects_among_tensors_are_refused():

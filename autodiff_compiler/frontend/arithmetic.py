@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from autodiff_compiler.errors import CompileError, DTypeError
@@ -13,8 +13,8 @@ from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.values import NUMBERS, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import INT, ArrayType, ScalarType
-from autodiff_compiler.operators import compare
+from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType
+from autodiff_compiler.operators import compare, numbers
 
 
 def _shift(sign: Callable[[Any, Any], Any], change: Callable[[Any, Any], Any]) -> Any:
@@ -165,3 +165,21 @@ class Arithmetic(Expressions):
             raise
         except TypeError as error:
             raise self.translate(error, "this operation fails").meaning(error) from None
+
+
+@contextmanager
+def making_whole(low: Any, value: Value) -> Iterator[None]:
+    """Inside, a number is made an int, which raises where it is not finite."""
+    if value.type != FLOAT and "float" not in (value.dtype_name or ""):
+        yield
+        return
+
+    def number() -> Any:
+        return value if value.type == FLOAT else numbers.to_number(value, kind="float")
+
+    text = "cannot convert float {} to integer".format
+    with (
+        low.risking(ValueError, lambda: compare.isnan(number()), lambda: text("NaN")),
+        low.risking(OverflowError, lambda: compare.isinf(number()), lambda: text("infinity")),
+    ):
+        yield

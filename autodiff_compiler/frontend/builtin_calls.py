@@ -9,6 +9,7 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.access import Access
-from autodiff_compiler.frontend.arithmetic import BINARY
+from autodiff_compiler.frontend.arithmetic import BINARY, making_whole
 from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
 from autodiff_compiler.frontend.copying import COPYING
 from autodiff_compiler.frontend.iterators import ITERATORS, all_of, gone_through, is_iterator
@@ -145,7 +146,8 @@ def _barrier(kind: str) -> Callable[..., Any]:
         low.one_element(value, f"{kind}()")
         if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
             return ARRAY_METHODS["item"](value)
-        return numbers.to_number(value, kind=kind)
+        with making_whole(low, value) if kind == "int" else nullcontext():
+            return numbers.to_number(value, kind=kind)
 
     return convert
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import gast
+from numpy.linalg import LinAlgError
 
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised
@@ -63,6 +64,8 @@ _CALM = ("undefined", "is_unset", "list_append", "list_length", "list_copy", "li
 _CALM_OF_NUMBERS = ("add", "sub", "mul", "neg", "abs", "maximum", "minimum")
 _DIVISIONS = {"Div": operator.truediv, "FloorDiv": operator.floordiv, "Mod": operator.mod}
 _KINDS = {"int": int, "float": float, "bool": bool, "complex": complex}
+#: How it is told that these will not be raised.
+_TESTS = {LinAlgError: ": by the determinant, or the least eigenvalue, of the matrix"}
 _DIVIDING = ("floor_div", "mod", "div")
 
 
@@ -289,7 +292,8 @@ class Raising(Loops):
                         UnsupportedSyntax,
                         f"a handler around this catches {caught.__name__}, which this may raise "
                         "where only a run can tell",
-                        "test for it with 'if' in the body of 'try', and raise there",
+                        "take it out of 'try', behind an 'if' that tests whether it can be done"
+                        + _TESTS.get(caught, ""),
                     )
 
 

@@ -261,13 +261,22 @@ def divides_at(x):
 @refused(X)
 def asserts_below_a_wide_handler(x):
     def checked(v):
-        return ops.sqrt(v) * v[int(v[1])]
+        return ops.sqrt(v) * v.reshape((-1, int(v[1]))).sum()
 
     try:
         y = checked(x)
     except (LookupError, ValueError):
         y = x
     return y.reshape((-1, int(x[1])))
+
+
+@refused(np.eye(3))
+def inverts_below_a_handler(a):
+    try:
+        y = np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        y = a
+    return (y * a).sum()
 
 
 @refused(X)

@@ -1,5 +1,7 @@
 """``try``: the gradient is that of the way that was taken."""
 
+import numpy as np
+
 from autodiff_compiler import Tensor, nn, ops
 from tests.frontend.rows.rows import of, row
 
@@ -215,3 +217,18 @@ def in_a_called_function(x):
         return v * v * v
 
     return safe(x, 0) + safe(x * 2, 3.0)
+
+
+@row("try where an int is made", gradient=lambda x: np.full_like(x, 1.0))
+@row("try where an int is made", of(np.nan, 2.5), gradient=lambda x: np.full_like(x, 7.0))
+@row("try where an int is made", of(-np.inf, 2.5), gradient=lambda x: np.full_like(x, 5.0))
+def in_making_an_int(x):
+    try:
+        n = int(x[0])
+    except ValueError as error:
+        print(error)
+        n = 7
+    except OverflowError as error:
+        print(error)
+        n = 5
+    return x * n
