@@ -65,7 +65,9 @@ _CALM_OF_NUMBERS = ("add", "sub", "mul", "neg", "abs", "maximum", "minimum")
 _DIVISIONS = {"Div": operator.truediv, "FloorDiv": operator.floordiv, "Mod": operator.mod}
 _KINDS = {"int": int, "float": float, "bool": bool, "complex": complex}
 #: How it is told that these will not be raised.
-_TESTS = {LinAlgError: ": by the determinant, or the least eigenvalue, of the matrix"}
+_TESTS: dict[type, str] = {
+    LinAlgError: ": by the determinant, or the least eigenvalue, of the matrix",
+}
 _DIVIDING = ("floor_div", "mod", "div")
 
 

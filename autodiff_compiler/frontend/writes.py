@@ -21,7 +21,7 @@ from autodiff_compiler.frontend.memory import is_held, put
 from autodiff_compiler.frontend.recursion import Recursing
 from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
-from autodiff_compiler.frontend.values import LEAVES, Ref
+from autodiff_compiler.frontend.values import NUMBERS, Ref
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators import structure
@@ -74,7 +74,7 @@ class Writes(Recursing):
 
     def _refuse_number(self, name: str, value: Any) -> None:
         """A Cell lets no number stand in the place of its Parameter, and neither does its text."""
-        if isinstance(value, LEAVES) and isinstance(type_of(value), ScalarType):
+        if isinstance(value, (Value, *NUMBERS)) and isinstance(type_of(value), ScalarType):
             raise self.fail(
                 DTypeError,
                 f"the Parameter '{name}' of a Cell cannot be set to a number",
