@@ -22,6 +22,14 @@ from autodiff_compiler.operators.elementwise import (
     trunc,
     where,
 )
+from autodiff_compiler.operators.error_function import (
+    MIDDLE,
+    SHORT_MIDDLE,
+    SHORT_TAIL,
+    TAIL,
+    erf_parts,
+    erfc_parts,
+)
 from autodiff_compiler.operators.families import elementwise, floating, real_function, signed
 
 log2 = real_function(
@@ -105,25 +113,6 @@ copysign: OpDef = elementwise(
 
 # ---- the error function
 
-#: P in erfc(x) = P(u) exp(-x²) / (1 + 2x), u = 1 - 7.5 / (x + 3.75), for x >= 0: falling powers.
-#: P(-1) is 1 to the last bit, so that erf(0) is 0.
-_TAIL = (
-    3.1114333809799254e-10, -2.623107347133476e-09, -3.7442100809620216e-09,
-    3.1979266716668055e-08, 2.3263508708859134e-08, -2.4857126248016745e-07,
-    -5.72182306032241e-08, 1.7419821586224816e-06, -9.73559896736775e-07,
-    -1.1438048033346895e-05, 2.2384239155082227e-05, 5.1646529741774155e-05,
-    -0.00029015408054084183, 0.00029371437804495796, 0.0017556258528952959,
-    -0.009746579683265262, 0.0283622774189564, -0.058693398576649354,
-    0.09230432116037748, -0.10880393014244463, 0.0822767384901452,
-    0.0035854154854790543, -0.140240598585547, 1.2375126308378275,
-)  # fmt: skip
-#: For 32 bits P in erfc(x) = t P(t) exp(-x²), t = 1 / (1 + x / 2), for 0 <= x <= 10, beyond which
-#: it is 0: falling powers. The relative error is 6e-8, nothing cancels, and P(1) is 1 in 32 bits.
-_SHORT_TAIL = (
-    -0.05910190772, 0.2847354591, -0.487531435, 0.278445527, -0.0268855933, 0.2027965058,
-    0.243076147, 0.2823790911, 0.2820862029,
-)  # fmt: skip
-
 
 def _dtype_of(type_: Type) -> str | None:
     return type_.dtype if isinstance(type_, ArrayType) else "float64"
@@ -155,13 +144,13 @@ def _from_tail(last: str, square: str) -> Callable[..., str]:
             return (
                 f"{{out}} = np.abs({{x}}{widened})\n"
                 "t = 1.0 / (1.0 + 0.5 * {out})\n"
-                f"{{out}} = t * np.polyval(np.float32({list(_SHORT_TAIL)}), t) * {power}\n"
+                f"{{out}} = t * np.polyval(np.float32({list(SHORT_TAIL)}), t) * {power}\n"
                 f"{{out}} = {narrowed}"
             )
         size = "np.abs({x})" + ("" if dtype == "float64" else ".astype(np.float64)")
         return (
             f"{{out}} = {size}\n"
-            f"{{out}} = np.polyval({list(_TAIL)}, 1.0 - 7.5 / ({{out}} + 3.75)) * "
+            f"{{out}} = np.polyval({list(TAIL)}, 1.0 - 7.5 / ({{out}} + 3.75)) * "
             "np.exp(-{out} * {out}) / (1.0 + 2.0 * {out})\n"
             f"{{out}} = {_in_dtype(types, last)}"
         )
@@ -169,22 +158,9 @@ def _from_tail(last: str, square: str) -> Callable[..., str]:
     return text
 
 
-#: Q in erf(x) = x Q(x²) for |x| < 1 / 2, falling powers: the relative error is below 1e-17.
-_MIDDLE = (
-    1.4725865480556744e-06, -1.4845849259707869e-05, 0.00012053335124353741,
-    -0.0008548297753674966, 0.00522397737302147, -0.026866170632887928,
-    0.11283791670925353, -0.37612638903183476, 1.1283791670955126,
-)  # fmt: skip
-#: The same for 32 bits and |x| < 1, to 1e-9: 1 - erfc(x) then loses nothing beyond.
-_SHORT_MIDDLE = (
-    7.853805784e-05, -0.0008010176791, 0.005188325769, -0.02685381093, 0.1128358512,
-    -0.3761262582, 1.128379166,
-)  # fmt: skip
-
-
 def _erf_numpy(types: Sequence[Type]) -> str:
     short = _is_short(types)
-    powers = f"np.float32({list(_SHORT_MIDDLE)})" if short else f"{list(_MIDDLE)}"
+    powers = f"np.float32({list(SHORT_MIDDLE)})" if short else f"{list(MIDDLE)}"
     near = f"{{x}} * np.polyval({powers}, {{x}} * {{x}})"
     limit = 1.0 if short else 0.5
     last = f"np.where(np.abs({{x}}) < {limit}, {near}, np.copysign(1.0 - {{out}}, {{x}}))"
@@ -197,12 +173,14 @@ erf = real_function(
     "below 1e-15, or 2e-7 in float32. d_x = ct * 2 / sqrt(pi) * exp(-x²).",
     _erf_numpy,
     lambda x: 2.0 / math.sqrt(math.pi) * exp(-x * x),
+    parts=erf_parts,
 )
 erfc = real_function(
     "erfc",
     "1 - erf(x), exact also where it is small. d_x = -ct * 2 / sqrt(pi) * exp(-x²).",
-    _from_tail("np.where({x} < 0, 2.0 - {out}, {out})", "np.square({out}, dtype=np.float64)"),
+    _from_tail("np.abs(1.0 - np.copysign(1.0, {x}) - {out})", "np.square({out}, dtype=np.float64)"),
     lambda x: -2.0 / math.sqrt(math.pi) * exp(-x * x),
+    parts=erfc_parts,
 )
 
 #: Q in erfinv(x) = x sqrt(w + 2) Q(u), w = -log(1 - x²), u = (27 - 368 / (w + 8)) / 19: falling
