@@ -280,6 +280,16 @@ def inverts_below_a_handler(a):
 
 
 @refused(X)
+def returns_none(x):
+    x * x
+
+
+@refused(X)
+def returns_a_string(x):
+    return "three"
+
+
+@refused(X)
 def removes_a_hook_on_one_way(x):
     y = x * 2
     handle = y.register_hook(lambda ct: ct * 2)

@@ -197,19 +197,9 @@ def returns_list(x):
     return [x * x, ops.sin(x)]
 
 
-@row("return None", gradient=lambda x: 0 * x)
-def returns_none(x):
-    x * x
-
-
 @row("return int", gradient=lambda x: 0 * x)
 def returns_int(x):
     return 3
-
-
-@row("return str", gradient=lambda x: 0 * x)
-def returns_str(x):
-    return "three"
 
 
 @ms.jit
