@@ -25,6 +25,7 @@ from autodiff_compiler.emit.wrap import filled, wrap
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.digest import digest
+from autodiff_compiler.ir.effects import ends
 from autodiff_compiler.ir.memory import Place
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
@@ -209,7 +210,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
                 "leave out sens_param, or return a tensor",
                 primal.span,
             )
-        if not holds_number(out):
+        if not holds_number(out) and not any(map(ends, primal.body.ops)):
             raise CallError(
                 "there is nothing to differentiate: the output holds no number",
                 "return a tensor or a number; perhaps a return is missing",

@@ -1,4 +1,5 @@
-"""Which operations do more than give results: random draws, prints, and calls of such."""
+"""Which operations do more than give results: random draws, prints, and calls of such; and which
+give none, because they raise."""
 
 from __future__ import annotations
 
@@ -26,3 +27,12 @@ class Effects:
         if callee not in self._functions:
             self._functions[callee] = self.inside(callee.body)
         return op.opdef.effect or self._functions[callee]
+
+
+def ends(op: Op) -> bool:
+    """Whether nothing follows ``op``: it raises, on every way."""
+    if op.name == "fail":
+        return True
+    regions = (op.attrs["callee"].body,) if "callee" in op.attrs else op.regions
+    is_sure = "callee" in op.attrs or op.name == "if"
+    return is_sure and all(any(map(ends, region.ops)) for region in regions)

@@ -166,3 +166,20 @@ def test_an_output_without_a_number_has_no_gradient(forgotten):
 def test_a_constant_number_has_the_gradient_zero():
     assert plain(ms.grad(lambda x: 3.0)(X)) == [0, 0]
     assert plain(ms.grad(lambda x: 3)(X)) == [0, 0]
+
+
+def _not_written(x):
+    raise NotImplementedError("write me")
+
+
+def _one_of_two(x):
+    if x.sum() > 0:
+        _not_written(x)
+    else:
+        raise NotImplementedError("write me")
+
+
+@pytest.mark.parametrize("unfinished", [_not_written, _one_of_two, lambda x: _not_written(x)])
+def test_a_text_that_only_raises_raises(unfinished):
+    with pytest.raises(NotImplementedError, match="write me"):
+        ms.grad(unfinished)(X)
