@@ -85,8 +85,8 @@ def solution_tangent_tangent_forward(t, w, b, v, dot_t, dot2_t):
     h = np.tanh(t * w + b)
     sub_h_times_h = 1.0 - h * h
     dot2_h = dot2_t_times_w * sub_h_times_h
-    dot2_h_times_h = dot2_h * h
-    dot2_sub_h_times_h = -(dot2_h_times_h + dot2_h_times_h)
+    mul_dot2_h = -2.0 * dot2_h
+    dot2_sub_h_times_h = mul_dot2_h * h
     dot_h = dot_t_times_w * sub_h_times_h
     dot2_dot_h = dot2_sub_h_times_h * dot_t_times_w
     network = np.dot(h, v)       # 26| network = ops.matmul(h, self.v)
@@ -114,8 +114,8 @@ def solution_tangent_tangent_forward(t, w, b, v, dot_t, dot2_t):
         dot2_dot_t_times_t_times_network,
         (
             t, v, dot_t, dot2_t, dot2_t_times_w, dot_t_times_w, h, sub_h_times_h, dot2_h,
-            dot2_sub_h_times_h, dot_h, dot2_dot_h, t_times_t, dot2_t_times_t_1, dot_t_times_t_1,
-            dot2_dot_t_times_t_1,
+            mul_dot2_h, dot2_sub_h_times_h, dot_h, dot2_dot_h, t_times_t, dot2_t_times_t_1,
+            dot_t_times_t_1, dot2_dot_t_times_t_1,
         ),
     )
 
@@ -157,7 +157,7 @@ def solution_backward(residuals, d_out):
 # Solution.construct (physics_informed.py:24)
 def solution_tangent_tangent_backward(residuals, d3_dot2_dot_t_times_t_times_network):
     (
-        t, v, dot_t, dot2_t, dot2_t_times_w, dot_t_times_w, h, sub_h_times_h, dot2_h,
+        t, v, dot_t, dot2_t, dot2_t_times_w, dot_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h,
         dot2_sub_h_times_h, dot_h, dot2_dot_h, t_times_t, dot2_t_times_t, dot_t_times_t,
         dot2_dot_t_times_t,
     ) = residuals
@@ -178,14 +178,11 @@ def solution_tangent_tangent_backward(residuals, d3_dot2_dot_t_times_t_times_net
     d3_v = d3_v_3 + np.dot(h.T, d3_network)
     # 25| h = ops.tanh(t * self.w + self.b)
     d3_dot2_sub_h_times_h = d3_dot2_dot_h * dot_t_times_w
-    d3_dot2_h_times_h = -d3_dot2_sub_h_times_h - d3_dot2_sub_h_times_h
-    d3_dot2_h_1 = d3_dot2_h + d3_dot2_h_times_h * h
-    d3_h_1 = d3_h + d3_dot2_h_times_h * dot2_h
-    d3_h_times_h = -(d3_dot_h * dot_t_times_w + d3_dot2_h_1 * dot2_t_times_w)
-    d3_h_times_h_times_h = d3_h_times_h * h
-    d3_h_2 = d3_h_1 + d3_h_times_h_times_h
-    d3_h_3 = d3_h_2 + d3_h_times_h_times_h
-    d3_t_times_w_plus_b = d3_h_3 * (1.0 - h * h)
+    d3_h_1 = d3_h + d3_dot2_sub_h_times_h * mul_dot2_h
+    d3_dot2_h_1 = d3_dot2_h + d3_dot2_sub_h_times_h * h * -2.0
+    mul_d3_sub_h_times_h = -2.0 * (d3_dot_h * dot_t_times_w + d3_dot2_h_1 * dot2_t_times_w)
+    d3_h_2 = d3_h_1 + mul_d3_sub_h_times_h * h
+    d3_t_times_w_plus_b = d3_h_2 * (1.0 - h * h)
     d3_b = d3_t_times_w_plus_b.sum(axis=0)  # b was stretched f32[16] -> f32[24,16]
     mul_d3_dot_t_times_w = (d3_dot2_dot_h * dot2_sub_h_times_h + d3_dot_h * sub_h_times_h) * dot_t
     # w was stretched f32[1,16] -> f32[24,16]
@@ -201,12 +198,11 @@ def residual_backward(residuals):
     residuals_1, residuals_2, error = residuals
     # 41| return (error * error).mean()
     d_out = np.float32(1)
-    d_error = d_out / 24 * error
-    d_error_1 = d_error + d_error
+    d_error = d_out / 24 * 2.0 * error
     # 40| error = second + self.u(t)
-    d_u_w_1, d_u_b_1, d_u_v_1 = solution_backward(residuals_2, d_error_1)
+    d_u_w_1, d_u_b_1, d_u_v_1 = solution_backward(residuals_2, d_error)
     # 39| _, second = ms.jvp(lambda s: ms.jvp(self.u, s, one)[1], t, one)
-    d3_w, d3_b, d3_v = solution_tangent_tangent_backward(residuals_1, d_error_1)
+    d3_w, d3_b, d3_v = solution_tangent_tangent_backward(residuals_1, d_error)
     d_u_w = d_u_w_1 + d3_w
     d_u_b = d_u_b_1 + d3_b
     d_u_v = d_u_v_1 + d3_v

@@ -120,10 +120,15 @@ filled = OpDef(
 )
 
 
+#: Rows of fewer elements einsum multiplies quicker than vecdot, which calls BLAS for each.
+SHORT = 64
+
+
 def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) -> str:
     shape = types[0].shape  # type: ignore[attr-defined]
     rank, over = len(shape), tuple(axes)
-    if over == (rank - 1,) and rank > 1:
+    short = shape[-1] < SHORT and types[0] == types[1]
+    if over == (rank - 1,) and rank > 1 and not short:
         return f"np.vecdot({{a}}, {{b}}{', keepdims=True' if keepdims else ''})"
     if len(over) == rank and not keepdims:
         return "np.vdot({a}, {b})"

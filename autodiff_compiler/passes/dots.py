@@ -1,7 +1,7 @@
 """Sums of products as what NumPy has for them: the product is never in memory.
 
 ``(a * b).sum()`` writes the product to memory and reads it again; ``np.vdot(a, b)`` adds up as it
-multiplies, in a third of the time, ``np.vecdot`` does so along the last axis, and ``np.einsum``
+multiplies, in a third of the time, ``np.vecdot`` does so along a long last axis, and ``np.einsum``
 along others. So is each sum, and each mean, of a product that nothing else reads. Small arrays keep
 the short text. The terms are added in another order.
 

@@ -3,9 +3,10 @@
 The chain rule makes long products of arrays, of numbers, and of arrays that are stretched. In
 ``c * (2.0 * x)`` the array is gone through twice, in ``(c * 2.0) * x`` once. A sum over axes along
 which a factor does not change is a sum without it, which often is at hand: the mean of a
-normalization and its scale ask for the same one. So much is done only where fewer operations on
-whole arrays remain, and only in what differentiation added: the user's own text is computed as it
-is written. Rounding differs in the last bit, as with another order of the factors.
+normalization and its scale ask for the same one. What is added to itself is a product with two.
+So much is done only where fewer operations on whole arrays remain, and only in what differentiation
+added: the user's own text is computed as it is written. Rounding differs in the last bit, as with
+another order of the factors.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -103,22 +104,25 @@ class _Factors:
         #: The operations on the whole array that a product of the factors would make unnecessary.
         self.before = 0
 
-    def of(self, op: Op, below: bool = False) -> None:
-        """Takes in the factors of what ``op`` makes."""
+    def of(self, op: Op, below: bool = False, uses: int = 1) -> None:
+        """Takes in the factors of what ``op`` makes, of which there are so many ``uses`` here."""
         self.before += _shape(op.result) == self.whole.shape and (
-            op is self.view.op or self.view.uses.get(op.result) == 1
+            op is self.view.op or self.view.uses.get(op.result) == uses
         )
+        if _doubles(op):
+            self.factor(2.0, below)
+            return self.factor(op.operands[0], below, 2)
         if op.name == "neg":
             self.negative = not self.negative
         for place, operand in enumerate(op.operands):
             self.factor(operand, below != (op.name == "div" and place == 1))
 
-    def factor(self, operand: AnyOperand, below: bool) -> None:
+    def factor(self, operand: AnyOperand, below: bool, uses: int = 1) -> None:
         maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
-        alone = maker is not None and (self.shared or self.view.uses.get(operand) == 1)  # type: ignore
+        alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)  # type: ignore
         large = _shape(operand) == self.whole.shape
         if large and alone and maker is not None and _is_product(maker):
-            self.of(maker, below)
+            self.of(maker, below, uses)
         elif large or not _is_small(operand, self.size):
             (self.below if below else self.above).append(operand)
         elif not any(group.takes(operand, below, self.size) for group in self.groups):
@@ -153,6 +157,24 @@ def _small_first(view: View) -> Any:
     found = _Factors(view, whole, shared=False)
     found.of(view.op)
     return found.product() if found.after < found.before else None
+
+
+def _added_twice(view: View) -> Any:
+    """``a + m + m``, where m has a small factor: that is doubled."""
+    for first, m in (view.operands, view.operands[::-1]):
+        inner, maker = view.made_by(first, "add"), view.makers.get(m)
+        if inner is None or maker is None or not _is_product(maker) or view.op.about == "primal":
+            continue
+        others = [operand for operand in inner.operands if operand is not m]
+        alone = view.uses.get(first) == 1 and view.uses.get(m) == 2 and inner.about != "primal"
+        if len(others) != 1 or not alone or not view.op.result.type == first.type == m.type:
+            continue
+        found = _Factors(view, m.type, shared=False)
+        found.factor(2.0, False)
+        found.of(maker, uses=2)
+        if found.after <= found.before:
+            return others[0] + found.product()
+    return None
 
 
 def _out_of_sum(view: View) -> Any:
@@ -226,7 +248,14 @@ def _changes(shape: Sequence[Any], axes: Sequence[int], rank: int) -> bool:
 
 
 def _is_product(op: Op) -> bool:
-    return op.name in SIGNS and op.about != "primal" and _is_known(op.result.type)
+    signs = op.name in SIGNS or _doubles(op)
+    return signs and op.about != "primal" and _is_known(op.result.type)
+
+
+def _doubles(op: Op) -> bool:
+    return (
+        op.name == "add" and isinstance(op.operands[0], Value) and op.operands[0] is op.operands[1]
+    )
 
 
 def _is_known(type_: Any) -> bool:
@@ -249,6 +278,7 @@ def _is_small(operand: AnyOperand, whole: int) -> bool:
 
 
 ROWS = (
-    *(Row(f"small first in {name}", name, _small_first) for name in SIGNS),
+    *(Row(f"small first in {name}", name, _small_first) for name in (*SIGNS, "add")),
+    Row("added twice", "add", _added_twice),
     Row("out of a sum", "sum", _out_of_sum),
 )
