@@ -44,11 +44,20 @@ def _added_at(view: View) -> Any:
     left, right = view.operands
     for acc, part in ((left, right), (right, left)):
         maker = view.made_by(part, "scatter")
-        if maker is not None and isinstance(acc, Value) and view.uses.get(part, 0) == 1:
+        if maker is not None and _as_large(view, acc, part) and view.uses.get(part, 0) == 1:
             index = maker.attrs["index"]
             v, *rest = maker.operands
             return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
     return None
+
+
+def _as_large(view: View, acc: Any, part: Any) -> bool:
+    """Whether ``part`` is as large as ``acc``, so that no place of it is many of ``acc``. Where
+    sizes are not known, cotangents that meet are: those of one value."""
+    sizes = getattr(type_of(part), "shape", None)
+    if not isinstance(acc, Value) or sizes != getattr(acc.type, "shape", None):
+        return False
+    return view.op.about == "adjoint" or sizes is not None and None not in sizes
 
 
 def _added_along(view: View) -> Any:
@@ -56,7 +65,7 @@ def _added_along(view: View) -> Any:
     left, right = view.operands
     for acc, placed in ((left, right), (right, left)):
         maker = view.made_by(placed, "put_along")
-        if maker is not None and isinstance(acc, Value) and view.uses.get(placed, 0) == 1:
+        if maker is not None and _as_large(view, acc, placed) and view.uses.get(placed, 0) == 1:
             v, i, *_ = maker.operands
             axis = maker.attrs["axis"]
             if acc.type == view.op.result.type and points_once(acc.type, type_of(i), axis):

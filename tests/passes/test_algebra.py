@@ -210,6 +210,8 @@ def test_inexact_rows_are_off(name: str) -> None:
         ("f32[2,1] = sum %x {axes=(1,), keepdims=True}",),
         ("f16[70,70] = full {dtype='float16', shape=(70, 70), value=1}",
          "f16[] = sum %a {axes=None, keepdims=False}"),
+        ("f32[] = index %x {index=(0, 1)}", "f32[3] = scatter %a {index=(0,), shape=(3,)}",
+         f"{M} = add %x, %b"),
     ],
 )  # fmt: skip
 def test_what_only_looks_alike_stays(lines: tuple[str, ...]) -> None:
