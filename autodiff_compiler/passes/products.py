@@ -123,7 +123,7 @@ class _Factors:
         large = _shape(operand) == self.whole.shape
         if large and alone and maker is not None and _is_product(maker):
             self.of(maker, below, uses)
-        elif large or not _is_small(operand, self.size):
+        elif large or not _is_small(operand, self.whole):
             (self.below if below else self.above).append(operand)
         elif not any(group.takes(operand, below, self.size) for group in self.groups):
             self.groups.append(_Group())
@@ -271,10 +271,12 @@ def _shape(operand: AnyOperand) -> Any:
     return type_.shape if isinstance(type_, ArrayType) else ()
 
 
-def _is_small(operand: AnyOperand, whole: int) -> bool:
+def _is_small(operand: AnyOperand, whole: ArrayType) -> bool:
+    """Whether ``operand`` is much smaller than ``whole``, and as precise and wide in its range: the
+    product of two halves may be none of these."""
     type_ = type_of(operand)
-    known = not isinstance(type_, ArrayType) or type_.is_static
-    return known and math.prod(_shape(operand)) * SMALL <= whole
+    known = not isinstance(type_, ArrayType) or type_.is_static and type_.dtype == whole.dtype
+    return known and math.prod(_shape(operand)) * SMALL <= math.prod(whole.shape or ())  # type: ignore[arg-type]
 
 
 ROWS = (

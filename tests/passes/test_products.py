@@ -133,3 +133,12 @@ def test_a_batch_norm_sums_each_thing_once() -> None:
             step[place] = 1e-6
             up, down = ((value(x + s, g) if of == 0 else value(x, g + s)) for s in (step, -step))
             np.testing.assert_allclose(found[place], (up - down) / 2e-6, rtol=1e-6)
+
+
+def test_halves_are_not_multiplied_by_halves() -> None:
+    def scaled(x: Tensor, scale: Tensor) -> Tensor:
+        return x * scale * scale
+
+    x, scale = Tensor(np.ones((4, 60), np.float32)), Tensor(np.full((4, 1), 1e4, np.float16))
+    found = ops.GradOperation()(scaled)(x, scale).asnumpy()
+    np.testing.assert_allclose(found, np.full((4, 60), 1e8), rtol=1e-6)
