@@ -3,7 +3,7 @@
 ``(a * b).sum()`` writes the product to memory and reads it again; ``np.vdot(a, b)`` adds up as it
 multiplies, in a third of the time, ``np.vecdot`` does so along a long last axis, and ``np.einsum``
 along others. So is each sum, and each mean, of a product that nothing else reads. Small arrays keep
-the short text. The terms are added in another order.
+the short text. The terms are added in another order: singles, where they are very many, row by row.
 
 This is a part of the last stage, and stands before whatever writes over memory: the factors are
 read later than they were.
@@ -37,12 +37,16 @@ from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import dot
+from autodiff_compiler.operators.structure import sum_
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.rows import Row, View, apply_rows
 
-#: So many terms, one beside the other in memory, einsum adds up in a row without losing digits.
-RUN = 2**13
+#: So many terms, one beside the other in memory, einsum adds up in a row without losing digits, and
+#: BLAS so many: of a thousand times as many singles, one percent may be wrong.
+RUN, LONG = 2**13, 2**18
+#: From how many terms on a row is worth a call of BLAS.
+ROW = 2**6
 
 
 def dots(function: Function) -> Function:
@@ -73,13 +77,19 @@ def _sum(view: View) -> Any:
     a, b = factors if type_of(factors[0]) == type_ else factors[::-1]
     if type_.dtype not in ("float32", "float64") or type_of(a) != type_ or not over:
         return None
-    alike = type_of(b) == type_
+    alike, last = type_of(b) == type_, type_.shape[-1]
+    if type_.dtype == "float32" and rank - 1 in over and last > LONG:  # type: ignore[operator]
+        return None
     if over != (rank - 1,) or rank == 1:
         first = next(axis for axis in reversed(range(-1, rank)) if axis not in over) + 1
         run = math.prod(type_.shape[first:])  # type: ignore[arg-type]
         whole = len(over) == rank and not keepdims
         if not alike or not whole and rank - 1 in over and run > RUN:
             return None
+        if whole and type_.dtype == "float32" and run > LONG:
+            if last < ROW:  # type: ignore[operator]
+                return None
+            return sum_(dot(a, b, axes=(rank - 1,), keepdims=False), axes=None, keepdims=False)
     elif not alike and not _goes_along(b, type_):
         return None
     return dot(a, b, axes=over, keepdims=keepdims)

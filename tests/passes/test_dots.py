@@ -9,7 +9,7 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.passes.dots import RUN, dots
+from autodiff_compiler.passes.dots import LONG, RUN, dots
 from autodiff_compiler.passes.tiles import tiles
 from tests.interpreter import run
 
@@ -67,11 +67,22 @@ def test_one_call_gives_the_sum(name: str) -> None:
         program("9,800", "sum", "axes=None, keepdims=False", "", dtype="f16"),
         program("9,80", "sum", "axes=None, keepdims=False", "", dtype="c64"),
         program(f"2,2,{RUN}", "sum", "axes=(1, 2), keepdims=False", "2"),
+        program(f"{LONG + 1}", "sum", "axes=None, keepdims=False", ""),
+        program(f"{LONG},3", "sum", "axes=None, keepdims=False", ""),
+        program(f"2,{LONG + 1}", "sum", "axes=(1,), keepdims=False", "2"),
         program("?,80", "sum", "axes=None, keepdims=False", ""),
     ],
 )
 def test_others_stay(function: Function) -> None:
     assert dots(function) is function
+
+
+def test_very_many_singles_are_added_up_row_by_row() -> None:
+    after = dots(program("5000,1000", "sum", "axes=None, keepdims=False", ""))
+    assert [op.name for op in after.body.ops] == ["dot", "sum"]
+    tenths = np.full((5000, 1000), 0.1, np.float32)
+    (total,) = run(after, [tenths, tenths])
+    np.testing.assert_allclose(total, 5e6 * float(np.float32(0.1)) ** 2, rtol=2e-6)
 
 
 def test_a_product_that_is_read_again_stays() -> None:
