@@ -45,8 +45,8 @@ from autodiff_compiler.passes.rows import Row, View, apply_rows
 #: So many terms, one beside the other in memory, einsum adds up in a row without losing digits, and
 #: BLAS so many: of a thousand times as many singles, one percent may be wrong.
 RUN, LONG = 2**13, 2**18
-#: From how many terms on a row is worth a call of BLAS.
-ROW = 2**6
+#: From how many terms on a row is added up by itself in less time than it takes in memory.
+ROW = 2**3
 
 
 def dots(function: Function) -> Function:
