@@ -185,14 +185,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     expanded = _placed(tidied, typed)
     primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
     _verify(primal, "differentiated: optimise")
-    for position in request.positions:
-        if position not in lowered.places:
-            raise CallError(
-                f"argument {position} decides over the text, so its value is known while compiling "
-                "and it has no gradient",
-                "pass what decides, such as int(n), as an argument of its own",
-                lowered.function.span,
-            )
+    _refuse(lowered, primal, request)
     wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places
     # With aux the first output stands once more after the value: that is differentiated.
     output = int(request.aux)
@@ -203,19 +196,6 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     elif not request.differentiates:
         halves = (replace(primal, role="value"),)
     else:
-        out = type_of(primal.returns[output])
-        if request.sens == "given" and not carries_cotangent(out):
-            raise CallError(
-                "the output takes no sensitivity: it holds no tensor",
-                "leave out sens_param, or return a tensor",
-                primal.span,
-            )
-        if not holds_number(out) and not any(map(ends, primal.body.ops)):
-            raise CallError(
-                "there is nothing to differentiate: the output holds no number",
-                "return a tensor or a number; perhaps a return is missing",
-                primal.span,
-            )
         values = [*([0] if request.returns_value else []), *writes]
         halves = split(primal, wrt, request.sens == "given", values, (output,), clean=clean)
     for half in halves:
@@ -237,6 +217,33 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     for each, before in zip(reused, [(), *(each.kept for each in reused)]):
         _verify(each.function, "lowered: reuse", before)
     return Stages(lowered, primal, halves, tuple(finished), wrt, tuple(reused))
+
+
+def _refuse(lowered: Lowered, primal: Function, request: Request) -> None:
+    """Refuses gradients of what has none, and by what has none."""
+    for position in request.positions:
+        if position not in lowered.places:
+            raise CallError(
+                f"argument {position} decides over the text, so its value is known while compiling "
+                "and it has no gradient",
+                "pass what decides, such as int(n), as an argument of its own",
+                lowered.function.span,
+            )
+    out = type_of(primal.returns[int(request.aux)])
+    if not request.differentiates or request.tangent:
+        return
+    if request.sens == "given" and not carries_cotangent(out):
+        raise CallError(
+            "the output takes no sensitivity: it holds no tensor",
+            "leave out sens_param, or return a tensor",
+            primal.span,
+        )
+    if not holds_number(out) and not any(map(ends, primal.body.ops)):
+        raise CallError(
+            "there is nothing to differentiate: the output holds no number",
+            "return a tensor or a number; perhaps a return is missing",
+            primal.span,
+        )
 
 
 def _reused(roots: Sequence[Function]) -> list[Reused]:
