@@ -9,7 +9,7 @@ Each stage can be printed (``stage_text``), and with ``VERIFY`` set each is veri
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -18,10 +18,9 @@ from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
-from autodiff_compiler.emit.account import account, in_short
+from autodiff_compiler.emit.account import account
 from autodiff_compiler.emit.apart import named_apart
-from autodiff_compiler.emit.to_numpy import Emitted, Names, emit_module
-from autodiff_compiler.emit.wrap import filled, wrap
+from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.digest import digest
@@ -31,7 +30,7 @@ from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import GENERATOR, carries_cotangent, holds_number
+from autodiff_compiler.ir.types import carries_cotangent, holds_number
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.dots import dots
@@ -44,16 +43,10 @@ from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import everywhere, run
 from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.passes.tiles import tiles
-from autodiff_compiler.plan import Compiled, Printed, Request, Slot, Write
+from autodiff_compiler.plan import Compiled, Printed, Request, Slot
 from autodiff_compiler.runtime.disk import kept_on_disk, versions
 from autodiff_compiler.span import NOWHERE
-
-#: What a text with such operations says of itself.
-NOTES = {
-    "into": "Large results are written over arrays that nothing reads any more (out=).",
-    "lent": "Arrays to work in may be lent as work; without them new ones are made.",
-    "part": "Long rows of operations on very large arrays run in tiles, which stay in the cache.",
-}
+from autodiff_compiler.stages import Stages, header, written_name
 
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
@@ -71,22 +64,6 @@ LEVELS = {0: ("dce",), 1: _PASSES, 3: _PASSES}
 LAST = {0: (), 1: ("placed",), 3: ("placed",)}
 #: What runs before anything is differentiated, unless it is not wanted.
 STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}
-
-
-@dataclass(frozen=True)
-class Stages:
-    """A function at every stage between its text and its source, for one request."""
-
-    lowered: Lowered
-    primal: Function
-    halves: tuple[Function, ...]
-    finished: tuple[Function, ...]
-    wrt: tuple[int, ...]
-    reused: tuple[Reused, ...]
-
-    @property
-    def emitted(self) -> tuple[Function, ...]:
-        return tuple(each.function for each in self.reused)
 
 
 def compile_unit(
@@ -121,7 +98,7 @@ def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
     """What the text depends on, besides the versions of all that makes it."""
     asked = {each.name: getattr(request, each.name) for each in fields(request)}
     asked["weights"] = lowered.weight_places
-    written = [_written_name(write) for write in lowered.writes]
+    written = [written_name(write) for write in lowered.writes]
     return lowered.function, asked, lowered.places, written, lowered.silenced
 
 
@@ -321,56 +298,6 @@ def emit(stages: Stages, request: Request) -> Emitted:
             lambda printed: header(stages, request, printed),
             {root.name: stages.lowered.silenced for root in stages.emitted},
         )
-
-
-def header(stages: Stages, request: Request, printed: Names) -> list[str]:
-    """The docstring of a generated module: what it is, its signature, how it is called."""
-    primal, names = stages.primal, _names(stages, 0, printed)
-    place = f"{primal.span.where.rpartition(':')[0]}"
-    what = "Tangent" if request.tangent else "Gradient" if request.differentiates else "Forward"
-    made = stages.lowered.function.span == NOWHERE and what == "Forward"
-    title = primal.title[:1].upper() + primal.title[1:] if made else f"{what} of {primal.title}"
-    lines = [f"{title} ({place}).", ""]
-    types = (type_of(param) for param in primal.params)
-    lines += filled([f"{name}: {type_}" for name, type_ in zip(names, types)])
-    if request.differentiates or request.tangent:
-        wanted = [names[place] for place in stages.wrt]
-        seeds = [] if request.tangent else [f"sens: {request.sens}"]
-        lines += filled([f"wrt: {', '.join(wanted) or 'nothing'}", *seeds])
-    drawn_from = [name for name, param in zip(names, primal.params) if param.type == GENERATOR]
-    draws = [f"    {name} = np.random.default_rng()" for name in drawn_from]
-    lines += ["", *draws, *_usage(stages, request, printed)]
-    done = {op.name for function in stages.emitted for op in function.body.walk()}
-    notes = [note for name, note in NOTES.items() if name in done]
-    kept = in_short(stages.emitted, printed) if request.differentiates else []
-    return [*lines, *([""] * bool(notes)), *notes, *([""] * bool(kept)), *kept]
-
-
-def _names(stages: Stages, half: int, printed: Names) -> list[str]:
-    """The printed names of a half's parameters, but for the work arrays."""
-    function, known = stages.emitted[half], len(stages.finished[half].params)
-    return [printed[function.name][param] for param in function.params[:known]]
-
-
-def _usage(stages: Stages, request: Request, printed: Names) -> list[str]:
-    """How the generated functions are called."""
-    forward, names = stages.finished[0], _names(stages, 0, printed)
-    call = f"{forward.name}({', '.join(names)})"
-    written = [f"new_{_written_name(write)}" for write in stages.lowered.writes]
-    if not request.differentiates:
-        dot = ["dot_out"] if request.tangent else []
-        return wrap(f"{', '.join(['out', *written, *dot])} = {call}", 4)
-    backward = stages.finished[1]
-    found = ", ".join(f"d_{names[place]}" for place in stages.wrt)
-    given = ", ".join(["residuals", *_names(stages, 1, printed)[1:]])
-    parts = [*(["out"] if request.returns_value else []), *written, "residuals"]
-    target = f"{found} = " if found else ""
-    lines = [f"{', '.join(parts)} = {call}", f"{target}{backward.name}({given})"]
-    return [piece for line in lines for piece in wrap(line, 4)]
-
-
-def _written_name(write: Write) -> str:
-    return str(write.name or write.target.name).replace(".", "_")
 
 
 def stage_text(

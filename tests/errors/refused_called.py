@@ -7,6 +7,8 @@ import numpy as np
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from tests.errors.cases import refused
 
+X = np.array([0.5, 1.5, -0.5], np.float32)
+
 F32 = np.float32
 
 
@@ -117,3 +119,8 @@ class ComputedByADescriptor(nn.Cell):
 
     def construct(self, x):
         return x * self.double
+
+
+@refused(X)
+def method_without_an_operator(x):
+    return x.tolist()[0] * x

@@ -397,8 +397,3 @@ def none_in_a_tuple(x):
         state = (state[0] * x, x * 2)
         k += 1
     return state
-
-
-@refused(X)
-def method_without_an_operator(x):
-    return x.tolist()[0] * x

@@ -51,7 +51,7 @@ FLOORS = (
         "names to_numpy sizes readers origins kept account",
     ),
     ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
-    ("pipeline",),
+    ("stages", "pipeline"),
     ("testing:", "api", "cli", "plugin", "paths"),
     ("__init__", "__main__"),
 )
