@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from autodiff_compiler.errors import CompileError, DTypeError
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.lists import is_long
@@ -55,25 +55,48 @@ class Arithmetic(Expressions):
         """What ``left sign= right`` leaves. A list or dict is changed where it stands: every name
         that holds it sees that."""
         method = self.special(left, f"__i{BINARY[sign].__name__.strip('_')}__")
-        if method is not None:
-            return self.call(method, (right,), {})
+        found = NotImplemented if method is None else self.call(method, (right,), {})
+        if found is not NotImplemented:
+            return found
+        if isinstance(left, (set, frozenset)):
+            self._refuse_shared(left)
         joined = self.binary(sign, left, right)
         if not isinstance(left, Ref) or left.kind == "object":
             return joined
         self.state.heap[left] = self.state.heap[joined]
         return left
 
+    def _refuse_shared(self, left: Any) -> None:
+        """A set is a constant here: another name that holds it would not see it change."""
+        here: list[Any] = []
+        low: Any = self
+        while low is not None:  # the texts around a function of its own, too
+            here += [low.state.names, *(frame.names for frame in low.waiting)]
+            here += low.state.heap.values()
+            low = low.parent
+        parts = [held.values() if isinstance(held, dict) else held
+                 for held in here if isinstance(held, (dict, tuple))]  # fmt: skip
+        names = sum(part is left for held in parts for part in held)
+        from_outside = self.world.path(left) is not None
+        if isinstance(left, set) if from_outside else names > 1:
+            raise self.fail(
+                UnsupportedSyntax,
+                "this changes a set that has another name, which compiled text cannot follow",
+                "write s = s | t, which makes a new set",
+            )
+
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """``left sign right`` for compile-time values."""
         name = BINARY[sign].__name__.strip("_")
-        for thing, other, side in ((left, right, ""), (right, left, "r")):
-            method = self.special(thing, f"__{side}{name}__")
-            if method is not None:
-                return self.call(method, (other,), {})
+        found = self.operated(left, right, f"__{name}__", f"__r{name}__")
+        if found is not NotImplemented:
+            return found
         if isinstance(left, View) or isinstance(right, View):
             left, right = self.set_of(left), self.set_of(right)
         if isinstance(left, Ref) or isinstance(right, Ref):
             return self._heap_binary(sign, left, right)
+        for side in (left, right):
+            self.world.assume_held(side)
         with self.dividing(sign, left, right):
             try:
                 return BINARY[sign](left, right)
@@ -83,6 +106,26 @@ class Arithmetic(Expressions):
                 told = self.translate(error, "this operation fails")
                 known = not isinstance(left, Value) and not isinstance(right, Value)
                 raise (told.meaning(error) if known else told) from None
+
+    def operated(self, left: Any, right: Any, name: str, reflected: str) -> Any:
+        """What the methods of the user's objects make of ``left sign right``, those of a subclass
+        first; NotImplemented where there are none."""
+        kinds = [self.class_of(side) for side in (left, right)]
+        ways = [(left, right, name), (right, left, reflected)]
+        if kinds[0] is not kinds[1] and issubclass(kinds[1], kinds[0]):
+            ways.reverse()
+        for thing, other, method in ways:
+            asked = self.special(thing, method)
+            found = NotImplemented if asked is None else self.call(asked, (other,), {})
+            if found is not NotImplemented:
+                return found
+        return NotImplemented
+
+    def class_of(self, thing: Any) -> type:
+        """The class of an object of the user's, made here or outside."""
+        made_here = isinstance(thing, Ref) and thing.kind == "object"
+        found: type = self.state.heap[thing]["__class__"] if made_here else type(thing)
+        return found
 
     def set_of(self, side: Any) -> Any:
         """The set that a dict's keys or items are beside a sign, and what stands on its other
@@ -131,6 +174,7 @@ class Arithmetic(Expressions):
         """What is in a list or dict that may be one from outside."""
         if isinstance(side, Ref):
             return self.state.heap[side]
+        self.world.assume_held(side)
         return tuple(self.sequence(side)) if isinstance(side, list) else side
 
     def sequence(self, value: Any) -> list[Any]:
@@ -156,7 +200,14 @@ class Arithmetic(Expressions):
         if method is not None:
             return self.call(method, (), {})
         if sign == "Invert" and isinstance(value, Value):
-            whole = self.world.numpy and (value.dtype_name or "").startswith("int")
+            dtype = (value.dtype_name or "") if self.world.numpy else ""
+            if dtype.startswith("uint"):
+                return self.binary("Sub", 2 ** int(dtype[4:]) - 1, value)
+            whole = dtype.startswith("int")
+            if value.type == FLOAT:
+                raise self.fail(
+                    DTypeError, "bad operand type for unary ~: 'float'", "make an int of it first"
+                ).meaning(TypeError("bad operand type for unary ~: 'float'"))
             if whole or isinstance(value.type, ScalarType):
                 return self.binary("Sub", -1, value)  # the operator is a tensor's logical not
         try:

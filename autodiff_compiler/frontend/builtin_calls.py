@@ -22,19 +22,19 @@ from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.arithmetic import BINARY, making_whole
 from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
 from autodiff_compiler.frontend.copying import COPYING
-from autodiff_compiler.frontend.iterators import ITERATORS, all_of, gone_through, is_iterator
+from autodiff_compiler.frontend.deciding import decided
+from autodiff_compiler.frontend.iterators import ITERATORS, all_of, is_iterator
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
 from autodiff_compiler.frontend.quieting import QUIETING
 from autodiff_compiler.frontend.values import (
+    NUMBERS,
     BoundToValue,
     Closure,
     Either,
     HeapMethod,
     InPlace,
     Iteration,
-    Maybe,
     Partial,
-    Perhaps,
     Ref,
     RunTimeRange,
     View,
@@ -51,7 +51,7 @@ from autodiff_compiler.ir.types import (
     ScalarType,
     TupleType,
 )
-from autodiff_compiler.operators import compare, containers, effects, elementwise, numbers
+from autodiff_compiler.operators import containers, effects, elementwise, numbers
 
 #: What stands for a Python object while compiling, and the class of that.
 STANDING = {
@@ -61,7 +61,15 @@ STANDING = {
 }  # fmt: skip
 
 
-def _range(low: Access, *bounds: Any) -> Any:
+#: The methods of the user's objects that functions call first of all.
+ASKED = {
+    abs: "__abs__", float: "__float__", hash: "__hash__", int: "__int__", round: "__round__",
+}  # fmt: skip
+
+
+def _range(low: Access, *ends: Any) -> Any:
+    asked = [(low.special(end, "__index__"), end) for end in ends]
+    bounds: Sequence[Any] = [low.call(way, (), {}) if way else end for way, end in asked]
     if not any(isinstance(bound, Value) for bound in bounds):
         return range(*bounds)
     if any(isinstance(b, Value) and isinstance(b.type, ArrayType) for b in bounds):
@@ -142,7 +150,7 @@ def _barrier(kind: str) -> Callable[..., Any]:
 
     def convert(low: Access, value: Any = 0, *base: Any) -> Any:
         if not isinstance(value, Value):
-            return plain(value, *base)
+            return plain(low.static(value, f"the argument of {kind}()"), *base)
         low.one_element(value, f"{kind}()")
         if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
             return ARRAY_METHODS["item"](value)
@@ -168,7 +176,7 @@ def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
         if key is not None:
             return items[static(range(len(items)), key=_keys(low, items, key).__getitem__)]
         if not any(isinstance(item, Value) for item in items):
-            return static(items)
+            return static(low.static(item, "what is compared") for item in items)
         return functools.reduce(record, items)
 
     return choose
@@ -194,12 +202,15 @@ def _sum(low: Access, items: Any, start: Any = 0) -> Any:
         found = lists.total(low, long, start)
         if found is not None:
             return found
-    total = start
+    total, only = start, None
     for position, item in enumerate(low.sequence(items)):
-        # A bool becomes a number by it.
-        first = position == 0 and total == 0 and isinstance(total, int) and not _is_bool(item)
-        total = item if first else low.binary("Add", total, item)
-    return total
+        # 0 + x is x: but for a bool, which becomes a number, and an array, which is a new one.
+        first = position == 0 and total == 0 and isinstance(total, int)
+        if first and isinstance(item, (Value, *NUMBERS)) and not _is_bool(item):
+            total = only = item
+        else:
+            total, only = low.binary("Add", total, item), None
+    return total if only is None or not low.world.numpy else low.binary("Add", start, only)
 
 
 def _is_bool(item: Any) -> bool:
@@ -214,33 +225,6 @@ def _pow(low: Access, base: Any, exponent: Any) -> Any:
 def _str(low: Access, value: Any = "") -> Any:
     return effects.text(value, pattern="{}", sign="format") if isinstance(value, Value) else str(
         low.shown(value))  # fmt: skip
-
-
-def _all(conjunction: bool) -> Callable[..., Any]:
-    join = compare.logical_and if conjunction else compare.logical_or
-
-    def decide(low: Access, items: Any) -> Any:
-        outcome: Any = conjunction
-        held: dict[str, Any] = {}
-        for item in gone_through(low, all_of(low, items)):
-            truth = low.truth(item)
-            if isinstance(truth, bool):
-                if truth != conjunction:
-                    return truth
-            else:
-                outcome = truth if isinstance(outcome, bool) else join(outcome, truth)
-                held = held or dict(low.state.names)
-        left = low.state.names
-        if any(left.get(name) is not value and not isinstance(value, (Maybe, Perhaps))
-               for name, value in held.items()):  # fmt: skip
-            raise low.fail(
-                UnsupportedSyntax,
-                "how far this goes, and so what it leaves in a variable, is known at run time only",
-                "write it as a loop with a break",
-            )
-        return outcome
-
-    return decide
 
 
 def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
@@ -344,8 +328,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     pow: _pow,
     str: _str,
     divmod: lambda low, a, b: (low.binary("FloorDiv", a, b), low.binary("Mod", a, b)),
-    all: _all(True),
-    any: _all(False),
+    all: decided(True),
+    any: decided(False),
     getattr: _getattr,
     hasattr: _hasattr,
     tuple: lambda low, items=(): tuple(low.sequence(items)),
@@ -365,7 +349,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     sorted: _sorted,
     setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
     id: lambda low, thing: thing.number if isinstance(thing, Ref) else id(thing),
-    hash: lambda low, thing: hash(low.original(thing)),
+    hash: lambda low, thing: hash(low.static(low.original(thing), "what is hashed")),
     functools.wraps: lambda low, function, **parts: _unchanged,
     _unchanged: lambda low, function: function,
     functools.partial: lambda low, function, *args, **kwargs: Partial(function, args, kwargs),
@@ -384,6 +368,9 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 
 def built_in(low: Access, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call of one of ``BUILTINS``."""
+    method = low.special(args[0], ASKED[callee]) if args and callee in ASKED else None
+    if method is not None:
+        return low.call(method, args[1:], kwargs)
     try:
         return BUILTINS[callee](low, *args, **kwargs)
     except CompileError:

@@ -29,10 +29,10 @@ from autodiff_compiler.frontend.hooks import TextHandle
 from autodiff_compiler.frontend.iterators import ITERATORS, named
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
-from autodiff_compiler.frontend.objects import PACKAGE, is_theirs, is_users, is_written
+from autodiff_compiler.frontend.objects import is_users, is_written
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.quieting import Quiet
-from autodiff_compiler.frontend.resolve import MISSING, PLAIN
+from autodiff_compiler.frontend.resolve import MISSING, PACKAGE, PLAIN, is_theirs
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import (
     Above,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import gast
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
+from autodiff_compiler.frontend.resolve import PLAIN, is_generated
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Iteration,
@@ -25,6 +27,11 @@ from autodiff_compiler.ir.types import BOOL, STR, ArrayType, ScalarType
 from autodiff_compiler.operators import compare
 from autodiff_compiler.trees import nodes_in
 
+#: The method of the right side that is asked where the left one has no answer.
+REFLECTED = {
+    "Lt": "__gt__", "LtE": "__ge__", "Gt": "__lt__", "GtE": "__le__",
+    "Eq": "__eq__", "NotEq": "__ne__",
+}  # fmt: skip
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
     "Eq": compare.equal, "NotEq": compare.not_equal,
@@ -77,9 +84,10 @@ class Comparisons(Arithmetic):
         if sign in ("Is", "IsNot"):
             found = self._identical(left, right)
             return found if sign == "Is" else _not(found)
-        made_here = isinstance(left, Ref) and left.kind == "object"
-        if sign in COMPARE and (made_here or self._compares(sign, left)):
-            return self._compare_object(sign, left, right)
+        if sign in COMPARE:
+            found = self._compare_objects(sign, left, right)
+            if found is not NotImplemented:
+                return found
         self.world.assume_held(left)
         if sign in ("In", "NotIn"):
             method = self.special(right, "__contains__")
@@ -171,7 +179,7 @@ class Comparisons(Arithmetic):
     def _among(self, left: Any, items: Any) -> Any:
         """Whether ``left`` is one of the items, or equal to one."""
         keys = list(items) if isinstance(items, (tuple, dict)) else items
-        if not any(isinstance(key, (Value, Ref, tuple, list, dict)) for key in (left, *keys)):
+        if all(isinstance(key, PLAIN) for key in (left, *keys)):
             return left in keys
         outcome: Any = False
         for key in keys:
@@ -182,29 +190,45 @@ class Comparisons(Arithmetic):
                 outcome = found if outcome is False else compare.logical_or(outcome, found)
         return outcome
 
-    def _compares(self, sign: str, thing: Any) -> Any:
-        """The method of a user's object that such a comparison calls, or None."""
-        return self.special(thing, f"__{STATIC_COMPARE[sign].__name__}__")
+    def _compare_objects(self, sign: str, left: Any, right: Any) -> Any:
+        """A comparison of objects of the user's: by their classes, or by identity; NotImplemented
+        for what is none."""
+        name = f"__{STATIC_COMPARE[sign].__name__}__"
+        found = self.operated(left, right, name, REFLECTED[sign])
+        if found is not NotImplemented:
+            return found
+        if self.class_of(left) is self.class_of(right):
+            sides = [self._fields(side, name) for side in (left, right)]
+            if None not in sides:
+                return self.compare(sign, *sides)
+        made_here = "object" in (_kind(left), _kind(right))
+        if sign == "NotEq" and (made_here or self._has_eq(left) or self._has_eq(right)):
+            return _not(self.truth(self.compare("Eq", left, right)))
+        if made_here and sign == "Eq":
+            return same(left, right)
+        if made_here:
+            raise self.fail(
+                DTypeError, "objects of this class have no order", "compare attributes"
+            ).meaning(TypeError("objects of this class have no order"))
+        return NotImplemented
 
-    def _compare_object(self, sign: str, left: Any, right: Any) -> Any:
-        """A comparison of an object of the user's: by its class, or by identity."""
-        method = self._compares(sign, left)
-        if method is not None:
-            return self.call(method, (right,), {})
-        if sign == "NotEq":
-            return _not(self.compare("Eq", left, right))
-        if sign == "Eq":
-            return bool(_kind(right)) and self.equal(left, right)
-        raise self.fail(DTypeError, "objects of this class have no order", "compare attributes")
+    def _has_eq(self, thing: Any) -> bool:
+        return self.special(thing, "__eq__") is not None
+
+    def _fields(self, thing: Any, name: str) -> tuple[Any, ...] | None:
+        """What the method that ``dataclass`` wrote under this name compares, if it wrote one."""
+        kind = self.class_of(thing)
+        if not dataclasses.is_dataclass(kind) or not is_generated(getattr(kind, name, None)):
+            return None
+        compared = (field.name for field in dataclasses.fields(kind) if field.compare)
+        return tuple(self.attribute(thing, each) for each in compared)
 
     def equal(self, left: Any, right: Any) -> Any:
         """``left == right``, of containers item by item: a bool known now, or a value."""
         kind = _kind(left)
-        if same(left, right) or not (kind and _kind(right)):
+        if same(left, right) or not (kind and _kind(right)) or "object" in (kind, _kind(right)):
             return same(left, right) or self.truth(self.compare("Eq", left, right))
         ours, theirs = (self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right))
-        if kind == "object" and ours["__class__"].__eq__ is object.__eq__:
-            return False
         if kind != _kind(right) or len(ours) != len(theirs):
             return False
         if isinstance(ours, dict):

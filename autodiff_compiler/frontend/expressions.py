@@ -254,6 +254,10 @@ class Expressions(Stepping):
             test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse)
         )
 
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name``."""
+        raise NotImplementedError
+
     def special(self, thing: Any, name: str) -> Any:
         """A method such as ``__add__`` that the class of an object has, or None."""
         raise NotImplementedError
@@ -311,6 +315,7 @@ class Expressions(Stepping):
             raise NeedStatic(value, self.builder.span, purpose)
         for part in value if type(value) is tuple else ():
             self.static(part, purpose)
+        self.world.assume_held(value)
         return value
 
     def packed(self, value: Any) -> Any:

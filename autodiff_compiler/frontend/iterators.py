@@ -16,6 +16,9 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.values import Along, Iteration, Ref, View
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators import indexing
 
 KIND = "iterator"
 #: What goes on for ever.
@@ -58,14 +61,15 @@ def _begin(low: Any, source: Any) -> Any:
         (inner,) = source.sources
         first = _begin(low, inner)
         if isinstance(first, Along):
-            count = len(low.contents(inner))
-            return replace(first, at=count - 1, step=-1)
+            return replace(first, at=_count(low, first) - 1, step=-1)
         return tuple(reversed(low.sequence(inner)))
     if isinstance(source, Iteration):
         return replace(source, sources=tuple(begun(low, each) for each in source.sources))
     if isinstance(source, View) or isinstance(source, Ref) and source.kind == "dict":
         return Along(source, keys=tuple(low.dict_of(source)))
     if isinstance(source, Ref) and source.kind == "list" and not is_long(low.state.heap[source]):
+        return Along(source)
+    if isinstance(source, Value) and isinstance(source.type, ArrayType):
         return Along(source)
     return tuple(low.sequence(source))
 
@@ -125,12 +129,13 @@ def _take(low: Any, ref: Ref) -> Any:
         heap[ref] = tuple(rest)
         return first
     if isinstance(contents, Along):
-        items = _present(low, contents)
-        if not 0 <= contents.at < len(items):
+        if not 0 <= contents.at < _count(low, contents):
             heap[ref] = ()
             return End
         heap[ref] = replace(contents, at=contents.at + contents.step)
-        return low.lifted(items[contents.at])
+        if isinstance(contents.source, Value):
+            return indexing.index(contents.source, index=(contents.at,))
+        return low.lifted(_present(low, contents)[contents.at])
     if contents.kind == "generator":
         return _generate(low, contents)
     if contents.kind in STEPS:
@@ -241,6 +246,14 @@ STEPS: dict[str, Callable[[Any, Ref, Iteration], Any]] = {
     "accumulate": _running,
     "islice": _sliced,
 }
+
+
+def _count(low: Any, along: Along) -> int:
+    """How many items there are to go along now."""
+    if not isinstance(along.source, Value):
+        return len(_present(low, along))
+    found: int = low.static(low.length(along.source), "the number of items")
+    return found
 
 
 def _present(low: Any, along: Along) -> Sequence[Any]:

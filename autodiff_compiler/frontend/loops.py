@@ -195,7 +195,7 @@ class Loops(Rollable):
             bounds = (iterable.start, iterable.stop, iterable.step)
             return Walk(bounds, [], lambda index, reads: index)
         if isinstance(iterable, Value) and isinstance(iterable.type, (ArrayType, ListType)):
-            size = self._length(iterable)
+            size = self.length(iterable)
             return Walk(
                 (0, size, 1), [iterable], lambda index, reads: told(self, reads[0], iterable)
             )
@@ -239,7 +239,8 @@ class Loops(Rollable):
             )
         return replace(walk, items=None, checkpoint=given.checkpoint)
 
-    def _length(self, value: Value) -> AnyOperand:
+    def length(self, value: Value) -> AnyOperand:
+        """How many items a run-time value has."""
         if isinstance(value.type, ListType):
             return containers.list_length(value)
         shape = self.shape(value)
@@ -300,7 +301,7 @@ class Loops(Rollable):
             first = next(b for b in (value.stop, value.start, value.step) if isinstance(b, Value))
             raise NeedStatic(first, self.builder.span, "this range's bound")
         if isinstance(value, Value):
-            size = self._length(value)
+            size = self.length(value)
             count = self.static(size, "the number of items")
             return [indexing.index(value, index=(k,)) for k in range(count)]
         if isinstance(value, (SequentialCell, CellList)):

@@ -10,22 +10,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
-from autodiff_compiler.frontend.resolve import MISSING, suggested
+from autodiff_compiler.frontend.resolve import MISSING, is_generated, is_theirs, suggested
 from autodiff_compiler.frontend.texts import Texts
 from autodiff_compiler.frontend.values import Above, Ref
 from autodiff_compiler.ir.nodes import Value
 
-PACKAGE = "autodiff_compiler"
 KIND = "object"
-#: Where what is not the user's comes from.
-NOT_THEIRS = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
 #: What has no method of the user's, as is known at a glance.
 PLAINEST = (Value, int, float, bool, str, tuple, type(None))
 
@@ -37,7 +33,7 @@ class Objects(Texts):
         """``cls(*args, **kwargs)``."""
         ref = self.allocate(KIND, {"__class__": cls})
         init = inspect.getattr_static(cls, "__init__")
-        if dataclasses.is_dataclass(cls) and _is_generated(init):
+        if dataclasses.is_dataclass(cls) and is_generated(init):
             self._fill(ref, cls, args, kwargs)
         elif init is not object.__init__:
             self.call(types.MethodType(self._from_class(cls, "__init__"), ref), args, kwargs)
@@ -126,7 +122,7 @@ class Objects(Texts):
             if thing.kind != KIND:
                 return None
             found = inspect.getattr_static(self.state.heap[thing]["__class__"], name, None)
-            written = isinstance(found, types.FunctionType) and not _is_generated(found)
+            written = isinstance(found, types.FunctionType) and not is_generated(found)
             return types.MethodType(found, thing) if written else None
         if type(thing) in PLAINEST:
             return None
@@ -140,6 +136,9 @@ class Objects(Texts):
         if isinstance(found, property):
             return self._of_outside(owner, found.fget, f"{name}.fget", found)
         if isinstance(found, functools.cached_property) and name not in vars(owner):
+            path = self.world.path(owner)
+            if path is not None:
+                self.world.assume(f"{path}.__dict__.__contains__({name!r})", False)
             return self._of_outside(owner, found.func, f"{name}.func", found)
         return None
 
@@ -174,17 +173,7 @@ def is_users(callee: Any) -> bool:
     return plain and (made is object.__init__ or isinstance(made, types.FunctionType))
 
 
-def is_theirs(thing: Any) -> bool:
-    """Whether a class or function is neither of this package nor of NumPy or Python's library."""
-    return (thing.__module__ or "").partition(".")[0] not in NOT_THEIRS
-
-
 def is_written(function: Any) -> bool:
     """Whether this is a function with a text of the user's."""
-    written = isinstance(function, types.FunctionType) and not _is_generated(function)
+    written = isinstance(function, types.FunctionType) and not is_generated(function)
     return written and is_theirs(function)
-
-
-def _is_generated(function: Any) -> bool:
-    """Whether a method has no text of its own, as those that ``dataclass`` writes."""
-    return getattr(getattr(function, "__code__", None), "co_filename", "") == "<string>"

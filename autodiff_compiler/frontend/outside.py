@@ -40,8 +40,11 @@ CHANGES = frozenset(
 )  # fmt: skip
 #: Macros that take a list of run-time length.
 LISTED = (arrays.stack, arrays.concat)
-#: Libraries whose functions give something else every time.
-CHANGEFUL = ("random", "time", "secrets", "uuid", "datetime", "_random", "numpy.random")
+#: Libraries whose functions may give something else every time.
+CHANGEFUL = (
+    "random", "time", "secrets", "uuid", "datetime", "_random", "numpy.random", "os", "posix", "nt",
+    "genericpath", "pathlib", "platform", "tempfile", "subprocess", "threading", "inspect",
+)  # fmt: skip
 _ONCE = (
     "'{name}' would run once, while compiling, and what it gave would be used in every call",
     "call it outside, and pass the result in as an argument",

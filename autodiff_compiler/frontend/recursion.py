@@ -16,6 +16,7 @@ from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.calls import Calls
+from autodiff_compiler.frontend.deciding import is_done_once
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import holds_refs
 from autodiff_compiler.frontend.resolve import MISSING
@@ -32,8 +33,7 @@ from autodiff_compiler.frontend.values import (
     same,
     same_skeleton,
 )
-from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
-from autodiff_compiler.operators import effects
+from autodiff_compiler.ir.nodes import Value, type_of
 
 #: So many calls of a text inside each other may differ in numbers alone, before these are taken to
 #: be known at run time only.
@@ -244,7 +244,7 @@ class Recursing(Calls):
             value = recursion.run(recursion.whole(parts))
         self.builder.ops.extend(ops)
         written = not all(same(self.state.heap.get(cell), held) for cell, held in around.items())
-        if written or any(map(_is_done_once, ops)):
+        if written or any(map(is_done_once, ops)):
             raise self.fail(
                 UnsupportedSyntax,
                 "a text that calls itself, with an end that only a run knows, prints, draws or "
@@ -302,13 +302,3 @@ def _varying(given: Any, repeated: Any) -> tuple[int, ...]:
     """The leaves that are not one and the same in two calls."""
     pairs = zip(leaves(given), leaves(repeated))
     return tuple(place for place, pair in enumerate(pairs) if not _alike(*pair))
-
-
-def _is_done_once(op: Op) -> bool:
-    """Whether an operation does what must be done once: to raise again what was not raised is
-    nothing."""
-    inner = [each for region in op.regions for each in region.ops]
-    functions: tuple[Function, ...] = op.functions
-    inner += [each for function in functions for each in function.body.ops]
-    again = op.opdef in (effects.fail, effects.check, effects.demand)
-    return op.opdef.effect and not again or any(map(_is_done_once, inner))

@@ -9,8 +9,10 @@ its assumptions hold.
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import itertools
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,6 +42,9 @@ from autodiff_compiler.plan import CONTAINERS, Assumption, AttributeInput, Write
 from autodiff_compiler.span import Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
 
+PACKAGE = "autodiff_compiler"
+#: Where what is not the user's comes from.
+NOT_THEIRS = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 MISSING = object()
 
@@ -168,8 +173,12 @@ class World:
 
     def assume_held(self, thing: Any) -> None:
         """Records what an outside container holds, at any depth: it was read as a whole."""
+        if isinstance(thing, PLAIN):
+            return
         path = self.path(thing)
-        if isinstance(thing, (set, deque)) or isinstance(thing, CONTAINERS) and _is_plain(thing):
+        if is_of_theirs(thing):
+            self._assume_state(thing, path)
+        elif isinstance(thing, (set, deque)) or isinstance(thing, CONTAINERS) and _is_plain(thing):
             if path is not None:
                 self.assumptions[path, "equal"] = Assumption(path, "equal", frozen(thing))
         elif isinstance(thing, dict):
@@ -180,6 +189,21 @@ class World:
             self.assume_length(thing)
             for place in range(len(thing)):
                 self.assume_held(self.item(thing, place))
+
+    def _assume_state(self, thing: Any, path: str | None) -> None:
+        """Records what is in an outside object of the user's: Python runs its methods."""
+        if path is None or (path, "state") in self.assumptions:
+            return
+        self.assumptions[path, "state"] = Assumption(path, "is", thing)
+        for slot in _slots(type(thing)):
+            if hasattr(thing, slot):
+                self.assume(f"{path}.{slot}", getattr(thing, slot))
+                self.assume_held(getattr(thing, slot))
+            else:
+                self.assume_absent(thing, slot)
+        if hasattr(thing, "__dict__"):
+            self.know(thing.__dict__, f"{path}.__dict__")
+            self.assume_held(thing.__dict__)
 
     def assume_absent(self, owner: Any, name: str) -> None:
         """Records that an outside object has no attribute ``name``."""
@@ -289,6 +313,32 @@ class World:
             name = f"{function.name}_{number}" if number else function.name
             self._functions[text] = replace(function, name=name)
         return self._functions[text]
+
+
+def is_theirs(thing: Any) -> bool:
+    """Whether a class or function is neither of this package nor of NumPy or Python's library."""
+    return (thing.__module__ or "").partition(".")[0] not in NOT_THEIRS
+
+
+def is_of_theirs(thing: Any) -> bool:
+    """Whether ``thing`` is an object of a class of the user's, which may change: no Cell, and no
+    member of an enumeration."""
+    kind = type(thing)
+    fixed = isinstance(thing, (Cell, Tensor, type, enum.Enum))
+    return not fixed and (is_theirs(kind) or kind is types.SimpleNamespace)
+
+
+def is_generated(function: Any) -> bool:
+    """Whether a method has no text of its own, as those that ``dataclass`` writes."""
+    return getattr(getattr(function, "__code__", None), "co_filename", "") == "<string>"
+
+
+def _slots(kind: type) -> Iterator[str]:
+    """The names of what objects of this class hold outside of a ``__dict__``."""
+    for each in kind.__mro__:
+        for name, member in vars(each).items():
+            if isinstance(member, types.MemberDescriptorType) and name != "__dict__":
+                yield name
 
 
 def _is_plain(thing: Any) -> bool:

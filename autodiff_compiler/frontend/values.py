@@ -195,10 +195,10 @@ class View:
 
 @dataclass(frozen=True)
 class Along:
-    """How far an iterator has gone along a list of the heap, and by what step; along a dict or view
-    with the ``keys`` that it had then."""
+    """How far an iterator has gone along a list of the heap or an array, and by what step; along a
+    dict or view with the ``keys`` that it had then."""
 
-    source: Ref | View
+    source: Ref | View | Value
     at: int = 0
     step: int = 1
     keys: tuple[Any, ...] | None = None

@@ -35,7 +35,7 @@ FLOORS = (
     (
         "frontend: source make looking matching testing contexts enclosing trying exits subset "
         "desugar numpy_calls complaints values packing nothing meeting heap memory views naming "
-        "quieting resolve lists iterators copying asking stepping expressions arithmetic "
+        "quieting resolve lists iterators deciding copying asking stepping expressions arithmetic "
         "comparisons subscripts access wording texts objects fitting rules hooks precision batches "
         "derivatives keeping builtin_calls heap_methods outside calls recursion writes branches "
         "carried sameness rolling loops raising storing statements lowering lower",
