@@ -147,7 +147,7 @@ class OpDef:
         if (
             any(map(is_complex, types))
             and self.name not in FOR_COMPLEX
-            and self.kind not in REGIONAL
+            and self.kind not in (*REGIONAL, "lowered")  # these only place what others compute
         ):
             raise DTypeError(
                 f"{self.name} is not for complex numbers",

@@ -173,3 +173,21 @@ def test_what_is_read_before_a_write_is_not_read_after_it(function):
     source = ms.compile_info().units[-1].source
     assert "for tile in" in source and ".copy()" not in source
     np.testing.assert_allclose(value, (np.exp(w * z + w) + z).sum() + y.sum(), rtol=1e-5)
+
+
+def test_complex_arrays_run_in_tiles() -> None:
+    def f(x: Tensor, s: Tensor) -> Tensor:
+        y = ops.exp(x * s)
+        z = y * x
+        return z * z + y
+
+    size = 2 * tiles.TILE
+    random = np.random.default_rng(0)
+    x = random.standard_normal(size) + 1j * random.standard_normal(size)
+    x, s = (0.5 * x).astype(np.complex64), np.array([0.5 - 1j], np.complex64)
+    assert "for tile in" in ms.gradient_source(f, Tensor(x), Tensor(s))
+    found = ops.GradOperation(sens_param=True)(f)(Tensor(x), Tensor(s), Tensor(np.ones_like(x)))
+    y = np.exp(x * s)
+    np.testing.assert_allclose(
+        found.asnumpy(), np.conj(2 * y * x * (y + y * x * s) + y * s), rtol=1e-4
+    )
