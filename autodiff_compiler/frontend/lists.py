@@ -15,9 +15,19 @@ from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.meeting import as_type, list_type
 from autodiff_compiler.frontend.packing import make_container
 from autodiff_compiler.frontend.values import Listed, Ref, Unreached, leaves
-from autodiff_compiler.ir.nodes import Region, Value
-from autodiff_compiler.ir.types import INT, UNDEFINED, ArrayType, ListType, TupleType, Type, join
+from autodiff_compiler.ir.nodes import Region, Value, type_of
+from autodiff_compiler.ir.types import (
+    INT,
+    UNDEFINED,
+    ArrayType,
+    ListType,
+    ScalarType,
+    TupleType,
+    Type,
+    join,
+)
 from autodiff_compiler.operators import compare, containers, effects, lists, numbers
+from autodiff_compiler.operators.structure import full
 
 #: The methods that change the length of a list.
 GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
@@ -313,10 +323,18 @@ def total(low: Any, owner: Value, start: Any) -> Any:
 
 
 def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
-    """A sensitivity as an operand: a list where the output is one of run-time length."""
+    """A sensitivity as an operand: a list where the output is one of run-time length, an array
+    where it is one without axes."""
     if isinstance(type_, ListType):
         long = as_long(low, low.state.heap[sens] if isinstance(sens, Ref) else sens)
         return low.packed(sens) if long is None else long
     if isinstance(type_, TupleType) and isinstance(sens, tuple) and len(sens) == len(type_.items):
         return make_container([sensitivity(low, *pair) for pair in zip(sens, type_.items)])
-    return low.packed(sens)
+    given = low.packed(sens)
+    if (
+        isinstance(type_, ArrayType)
+        and type_.shape == ()
+        and isinstance(type_of(given), ScalarType)
+    ):
+        return full(shape=(), dtype=type_.dtype, value=1) * given
+    return given

@@ -308,6 +308,14 @@ def sensitivity_as_a_number(x):
     return ops.GradOperation(sens_param=True)(lambda v: (v * v).sum())(x, 2.0) * x
 
 
+@row("a number as the sensitivity of an array without axes", gradient=lambda x: 2 * 2 * 2 * x)
+def sensitivity_as_a_number_of_an_array(x):
+    def total(v):
+        return (v * v).sum(keepdims=True).reshape(())
+
+    return ops.GradOperation(sens_param=True)(total)(x, 2.0) * x
+
+
 class Product(nn.Cell):
     def construct(self, parts):
         return parts[0] * parts[1]
