@@ -9,6 +9,7 @@ each call, and go with a result. A call that raises keeps its set, which then go
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Sequence, Set
 from typing import Any
@@ -23,6 +24,8 @@ MOST = 2**30
 #: Every workspace that lends anything, and what tells when it was used last.
 ALL: weakref.WeakSet[Workspace] = weakref.WeakSet()
 CLOCK = itertools.count(1)
+#: Held by who changes or reads ``ALL``: one thread may compile while another makes room.
+LOCK = threading.Lock()
 
 #: The arrays of each half.
 Lent = list[list[Any]]
@@ -50,7 +53,8 @@ class Workspace:
         self.idle: list[Lent] = []
         self.used = 0
         if self.bytes:
-            ALL.add(self)
+            with LOCK:
+                ALL.add(self)
 
     def borrow(self) -> Lent:
         """The arrays of each half, for one call."""
@@ -90,7 +94,9 @@ class Workspace:
 def make_room(wanted: int) -> None:
     """Lets sets go that nobody uses, the least lately used first, until ``wanted`` more bytes fit
     under the limit."""
-    idle = sorted((w for w in [*ALL] if w.idle), key=lambda workspace: workspace.used)
+    with LOCK:
+        known = [*ALL]
+    idle = sorted((w for w in known if w.idle), key=lambda workspace: workspace.used)
     kept = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
     for workspace in idle:
         if kept + wanted <= MOST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.api import RUNTIME
+from autodiff_compiler.runtime.workspace import Workspace, make_room
 
 
 def chain(x):
@@ -88,3 +90,28 @@ def test_too_much_is_not_kept(monkeypatch):
     np.testing.assert_allclose(gradient(Tensor(x)).asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
     (unit,) = RUNTIME.cache.all()
     assert unit.workspace.idle == []
+
+
+def test_room_is_made_while_another_thread_compiles():
+    known, failed = [Workspace((8,), ((), ())) for _ in range(2000)], []
+
+    def compiles():
+        while reader.is_alive():
+            known.append(Workspace((8,), ((), ())))
+
+    def makes_room():
+        try:
+            for _ in range(100):
+                make_room(0)
+        except RuntimeError as error:
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        reader, writer = threading.Thread(target=makes_room), threading.Thread(target=compiles)
+        reader.start(), writer.start()
+        reader.join(), writer.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failed
