@@ -137,7 +137,7 @@ def _lowered(
 ) -> Lowered:
     with numpy_promotion(request.numpy), double_precision(request.double):
         lowered = lower(fn, request, slots, keywords)
-    _verify(lowered.function, "typed: lower")
+        _verify(lowered.function, "typed: lower")
     return lowered
 
 
