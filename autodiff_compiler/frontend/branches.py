@@ -228,7 +228,8 @@ class Merger:
             yield self.low.builder.make(undefined, (), {})
 
     def _apart(self, name: str, left: str, right: str) -> Unset:
-        right = right if left != right else right.replace("a ", "another ", 1)
+        if left == right:
+            right = f"another {right.removeprefix('an ').removeprefix('a ')}"
         return Unset(
             f"'{name}' is {left} on one way through {self.where} and {right} on the other",
             f"make both ways give '{name}' the same kind of value",

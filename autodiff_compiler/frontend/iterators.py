@@ -152,10 +152,6 @@ def _take(low: Any, ref: Ref) -> Any:
         return low.call(contents.function, row, {})
     if contents.kind == "starmap":
         return low.call(contents.function, low.sequence(row[0]), {})
-    if contents.kind == "filter":
-        wanted = low.truth(row[0] if contents.function is None
-                           else low.call(contents.function, row, {}))  # fmt: skip
-        return row[0] if low.static(wanted, "a filter's condition") else _take(low, ref)
     return tuple(row) if row else End
 
 
@@ -167,6 +163,15 @@ def _generate(low: Any, generator: Iteration) -> Any:
         if (first := _take(low, source)) is End:
             return End
         low.state.heap[ready] = tuple(low.generated(generator.function, first))
+    return item
+
+
+def _filtered(low: Any, ref: Ref, part: Iteration) -> Any:
+    (source,) = part.sources
+    while (item := _take(low, source)) is not End:
+        found = item if part.function is None else low.call(part.function, (item,), {})
+        if low.static(low.truth(found), "a filter's condition"):
+            break
     return item
 
 
@@ -240,6 +245,7 @@ def _sliced(low: Any, ref: Ref, part: Iteration) -> Any:
 
 #: How those take an item that do not simply ask each source for one.
 STEPS: dict[str, Callable[[Any, Ref, Iteration], Any]] = {
+    "filter": _filtered,
     "chain": _chain,
     "zip_longest": _zip_longest,
     "pairwise": _pairwise,

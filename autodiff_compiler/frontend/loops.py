@@ -160,7 +160,10 @@ class Loops(Rollable):
             return reason.refusal(cause, "loop over a range that is known while compiling")
         if isinstance(reason, CannotRoll) and reason.problems:
             return reason.problems[0].kind(problems=reason.problems)
-        return DTypeError(str(reason), "keep the structure of what the loop changes", span)
+        cure = "keep the structure of what the loop changes"
+        if isinstance(reason, Moving):
+            cure = "go through a copy of the list"
+        return DTypeError(str(reason), cure, span)
 
     def exec_While(self, node: Any) -> None:
         reason = self._try_to_roll(node, None)

@@ -25,7 +25,7 @@ from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.keeping import Keeping
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_calls import MATH, NUMPY
-from autodiff_compiler.frontend.values import Iteration, Ref, View, leaves
+from autodiff_compiler.frontend.values import Closure, Iteration, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
@@ -160,6 +160,8 @@ class Outside(Keeping):
             )
         if self.world.numpy and any(callee is filling for filling in _FILLING):
             return self._filled(callee, args, kwargs)
+        if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
+            self._refuse_texts(name, (*args, *kwargs.values()))
         result = self.macro(callee, args, kwargs)
         if isinstance(result, Iterator):
             return iterators.made(self, result)
@@ -167,6 +169,16 @@ class Outside(Keeping):
         if isinstance(made, np.ndarray) and made.flags.writeable:
             self.world.made[id(made)] = made
         return result
+
+    def _refuse_texts(self, name: str, given: Sequence[Any]) -> None:
+        """A text that a library calls would run unseen: what it reads would be there for good."""
+        kinds = (Closure, types.FunctionType, types.MethodType)
+        if any(isinstance(each, kinds) for each in given):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' calls a function that is not compiled there",
+                "write it as a loop or a comprehension",
+            )
 
     def _filled(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An array of one number all over is made by the generated source itself."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -72,15 +74,43 @@ def summed_alone(x):
     return (part * total).sum()
 
 
+def long_filters(x):
+    return next(filter(lambda k: k == 4990, range(5000))) * (x * x).sum()
+
+
 def turned_bits(x):
     return (x * x * ~np.array([1, 2, 250], np.uint8)).sum()
 
 
-@pytest.mark.parametrize("program", [counted, inside_only, read_late, summed_alone, turned_bits])
+@pytest.mark.parametrize(
+    "program", [
+        counted, inside_only, read_late, summed_alone, long_filters, turned_bits
+    ]
+)  # fmt: skip
 def test_values_and_gradients_are_those_of_python(program):
     value, gradient = ms.value_and_grad(program)(X.copy())
     np.testing.assert_allclose(value, program(X.copy()), rtol=1e-12)
     np.testing.assert_allclose(gradient, numeric(program, X), rtol=1e-6, atol=1e-6)
+
+
+def below_two(k):
+    return k < 2
+
+
+@pytest.mark.parametrize("asked", [below_two, lambda k: k < 2], ids=["outside", "inside"])
+def test_a_text_that_a_library_would_call_is_refused(asked):
+    with pytest.raises(UnsupportedSyntax, match="'takewhile' calls a function"):
+        ms.jit(lambda x: x * sum(itertools.takewhile(asked, [0, 1, 2])))(Tensor(X))
+
+
+def one_of_two_iterators(x):
+    items = iter([x, x]) if x[0] > 0 else iter([x])
+    return sum(items)
+
+
+def test_two_iterators_are_told_apart():
+    with pytest.raises(CompileError, match="an iterator on one way .* another iterator on"):
+        ms.jit(one_of_two_iterators)(Tensor(X))
 
 
 OUTSIDE = {1}
