@@ -244,7 +244,9 @@ def _rows_added(types: Sequence[Type], index: Index, shape: Shape) -> str | None
     first, part, head = values[0], "", ""
     step = max(1, first * MANY // numbers)  # type: ignore[operator]
     if step < first:  # type: ignore[operator]
-        part, head = f"[i : i + {step}]", f"for i in range(0, {first}, {step}):\n    "
+        part = "[i]" if step == 1 else f"[i : i + {step}]"
+        count = f"{first}" if step == 1 else f"0, {first}, {step}"
+        head = f"for i in range({count}):\n    "
     named = f"({{1}}{part}[..., None] * {row} + np.arange({row})).ravel()"
     return f"{head}np.add.at({{out}}.reshape(-1), {named}, {{v}}{part}.ravel())"
 

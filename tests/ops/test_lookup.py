@@ -195,7 +195,7 @@ def test_complex_numbers_as_pairs() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
-@pytest.mark.parametrize("shape", [(40, 60), (3, 7, 64), (900, 64)])
+@pytest.mark.parametrize("shape", [(40, 60), (3, 7, 64), (900, 64), (3, 800, 64)])
 def test_rows_that_are_read_often_gather_all_their_cotangents(shape, dtype) -> None:
     """In the order of ``np.add.at``, to the bit; positions may count from the end."""
     *places, width = shape
