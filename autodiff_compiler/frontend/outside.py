@@ -30,6 +30,8 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops import arrays
+from autodiff_compiler.plan import CONTAINERS
+from autodiff_compiler.plan import frozen as apart
 
 #: Functions of NumPy that fill an array with one number; what ``empty`` leaves is told by nobody.
 _FILLING = (np.zeros, np.ones, np.empty, np.full)
@@ -78,13 +80,19 @@ class Outside(Keeping):
         lists_go = getattr(function, "function", function) in LISTED
         given = [self.plain(arg, lists_go) for arg in args]
         named = {key: self.plain(arg, lists_go) for key, arg in kwargs.items()}
+        before, name = apart((given, named)), getattr(function, "__name__", type(function).__name__)
         try:
             result = function(*given, **named)
         except CompileError:
             raise
         except Exception as error:
-            name = getattr(function, "__name__", type(function).__name__)
             raise self.translate(error, f"{name} fails", function) from None
+        if not _unchanged(before, (given, named)):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' changes what it is given, which compiled text cannot follow",
+                "write it with methods and statements: l.append(x), l[0] = x",
+            )
         return self.adopted(result)
 
     def plain(self, arg: Any, lists_go: bool = False) -> Any:
@@ -162,7 +170,9 @@ class Outside(Keeping):
             return self._filled(callee, args, kwargs)
         if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
             self._refuse_texts(name, (*args, *kwargs.values()))
-        result = self.macro(callee, args, kwargs)
+        for arg in args:
+            self.world.assume_held(arg)
+        result = self.macro(callee, [_copied(arg) for arg in args], kwargs)
         if isinstance(result, Iterator):
             return iterators.made(self, result)
         made = self.original(result) if isinstance(result, Value) and is_numpy(callee) else None
@@ -237,6 +247,23 @@ def is_hashable(thing: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _copied(thing: Any) -> Any:
+    """A container from outside as one that nobody else holds."""
+    return apart(thing) if type(thing) in (list, dict, set) else thing
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    """Whether a container holds what it held when ``before`` was copied from it."""
+    if isinstance(before, (list, tuple)):
+        return len(before) == len(after) and all(map(_unchanged, before, after))
+    if isinstance(before, dict):
+        alike = list(before) == list(after)
+        return alike and all(_unchanged(before[key], after[key]) for key in before)
+    if isinstance(before, CONTAINERS):
+        return bool(before == after)
+    return before is after or isinstance(before, np.ndarray)
 
 
 def is_numpy(callee: Any) -> bool:

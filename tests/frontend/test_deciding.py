@@ -1,8 +1,12 @@
-"""How far ``any``, ``all`` and iterators go, and what they leave behind."""
+"""How far ``any``, ``all`` and iterators go, what they leave behind, and what a library would
+change unseen."""
 
 from __future__ import annotations
 
+import bisect
+import heapq
 import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -101,6 +105,31 @@ def below_two(k):
 def test_a_text_that_a_library_would_call_is_refused(asked):
     with pytest.raises(UnsupportedSyntax, match="'takewhile' calls a function"):
         ms.jit(lambda x: x * sum(itertools.takewhile(asked, [0, 1, 2])))(Tensor(X))
+
+
+HELD = [3.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda items: heapq.heapify(items),
+        lambda items: bisect.insort(items, 2.0),
+        lambda items: list.append(items, 2.0),
+        lambda items: operator.setitem(items, 0, 2.0),
+        lambda items: heapq.heapify(HELD),
+    ],
+    ids=["heapify", "insort", "append", "setitem", "outside"],
+)
+def test_a_library_that_changes_a_list_is_refused(changed):
+    def program(x):
+        items = [3.0, 1.0]
+        changed(items)
+        return x * items[0]
+
+    with pytest.raises(UnsupportedSyntax, match="changes what it is given"):
+        ms.jit(program)(Tensor(X))
+    assert HELD == [3.0, 1.0]
 
 
 def one_of_two_iterators(x):
