@@ -190,10 +190,13 @@ class _Level:
         if not self.moved:
             return []
         gradient = GradientFunction(
-            self.subject.fn, self.subject.weights, position=tuple(self.places), by_list=True,
+            self.subject.fn, self.subject.weights, position=tuple(self.places) or None, by_list=True,
             sens_param=True, numpy=self.subject.bare,
         )  # fmt: skip
-        in_inputs, in_weights = self.subject.derived(gradient, self.inputs, self.sens)
+        found = self.subject.derived(gradient, self.inputs, self.sens)
+        if not self.places:
+            return list(found)
+        in_inputs, in_weights = found
         alone = len(self.places) == 1
         return [*((in_inputs,) if alone else in_inputs), *in_weights]
 

@@ -30,6 +30,21 @@ class Net(nn.Cell):
 X = Tensor(np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]], np.float32))
 
 
+class Table(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.rows = Parameter(np.array([[1, 2], [3, 5], [7, 9]], np.float32), name="rows")
+
+    def construct(self, ids):
+        return ops.tanh(self.rows[ids] * 0.1).sum()
+
+
+def test_a_cell_that_takes_whole_numbers_alone_is_checked_by_its_weights():
+    report = check_grads(Table(), [Tensor(np.array([0, 2, 2], np.int32))])
+    assert {row.name for row in report.rows} == {"rows"}
+    assert all(row.good and row.error < 1e-6 for row in report.rows)
+
+
 def test_a_cell_passes_in_every_order():
     net = Net()
     report = check_grads(net, [X, 2], order=2)
