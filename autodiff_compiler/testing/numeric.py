@@ -190,8 +190,8 @@ class _Level:
         if not self.moved:
             return []
         gradient = GradientFunction(
-            self.subject.fn, self.subject.weights, position=tuple(self.places) or None, by_list=True,
-            sens_param=True, numpy=self.subject.bare,
+            self.subject.fn, self.subject.weights, position=tuple(self.places) or None,
+            by_list=True, sens_param=True, numpy=self.subject.bare,
         )  # fmt: skip
         found = self.subject.derived(gradient, self.inputs, self.sens)
         if not self.places:
