@@ -255,6 +255,8 @@ class _Plan:
             fits = fits and all(each in self.memory.whole for each in taken
                                 if cell in self.memory.cells(each))  # fmt: skip
             fits = fits and cell not in self.taken
+            # What was made around this region is read again: the region may be a loop's.
+            fits = fits and (cell in self.made or self.is_kept(array))
             if not fits or self.last.get(cell) != at or cell in self.escaping:
                 continue
             if cell not in self.memory.slots:
@@ -270,9 +272,10 @@ class _Plan:
 
     def is_kept(self, array: Value) -> bool:
         """Whether ``array`` is a residual that is no view: nothing may be written over it by name,
-        but into its block, where there is one."""
+        but into its block, where there is one; in the outermost region, which runs once."""
         maker = self.made.get(array)
-        return maker is not None and maker.name == "item" and array in self.memory.whole
+        is_item = maker is not None and maker.name == "item"
+        return self.gives and is_item and array in self.memory.whole
 
     def in_place(
         self, piece: _Piece, place: int, later: set[Any], escapes: bool, user: Op | None

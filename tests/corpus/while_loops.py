@@ -90,3 +90,17 @@ class WithParameter(nn.Cell):
             x = ops.matmul(x, self.w * 0.3)
             count = count + 1
         return x * count
+
+
+@case(t(3), t(2, 3), t(3, 3), 3)
+def rows_that_every_turn_goes_through_anew(x, m, u, turns):
+    done = 0
+    while done < turns:
+        done += 1
+        for row, mixed in zip(m, ops.matmul(m, u)):
+            near = ops.sum(row * x) > 0.1
+            if near:
+                bent = ops.sin(row + mixed)
+            y = bent * row if near else row
+            x = x * x
+    return y + x
