@@ -25,10 +25,10 @@ as long as a text runs. What an iteration or a branch hands on is left in memory
 >>> print(print_function(reuse(before).function), end='')
 func @f(%x: f32[99999], %work: (f32[99999], f32[99999])) -> (f32[99999]) {
   %buffer: f32[99999] = lent %work {block=0, key=0}
-  %buffer.1: f32[99999] = lent %work {block=1, key=1}
+  %buffer.1: f32[99999] = lent %work {block=1, given=True, key=1}
   %u: f32[99999] = into %x, %buffer {text='np.sin({0}, out={1})'}
   %v: f32[99999] = into %u, %buffer.1 {text='np.exp({0}, out={1})'}
-  %y: f32[99999] = mul %v, %u
+  %y: f32[99999] = into %v, %u, %v {text='np.multiply({0}, {1}, out={2})'}
   return %y
 }
 """
