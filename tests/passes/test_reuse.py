@@ -18,6 +18,7 @@ from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.ufuncs import steps
+from tests.runtime.chains import arrays, chain, wanted
 
 BIG = "f32[20000]"
 INTO = "into {a}, {b} {{text='np.exp({{0}}, out={{1}})'}}"
@@ -275,19 +276,6 @@ def test_what_has_more_to_it_than_calls_has_no_steps():
     assert [step.text for step in steps("np.stack({v})", ("v",))] == ["np.stack({0}, out={1})"]
     assert [step.text for step in steps("{x} ** {y}", ("x", "y"), 2)] == ["np.square({0}, out={1})"]
     assert "power" in steps("{x} ** {y}", ("x", "y"), 3)[0].text
-
-
-def chain(x):
-    return ops.sum(ops.exp(ops.tanh(x) * 0.5) * x)
-
-
-def wanted(x: np.ndarray) -> np.ndarray:
-    e = np.exp(np.tanh(x) * 0.5)
-    return e + x * e * 0.5 * (1 - np.tanh(x) ** 2)
-
-
-def arrays(count: int) -> list[np.ndarray]:
-    return list(np.random.default_rng(0).standard_normal((count, 30000)).astype(np.float32))
 
 
 def test_results_live_on_when_the_memory_is_used_again():

@@ -11,19 +11,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.api import RUNTIME
 from autodiff_compiler.runtime.workspace import Workspace, make_room
-
-
-def chain(x):
-    return ops.sum(ops.exp(ops.tanh(x) * 0.5) * x)
-
-
-def wanted(x: np.ndarray) -> np.ndarray:
-    e = np.exp(np.tanh(x) * 0.5)
-    return e + x * e * 0.5 * (1 - np.tanh(x) ** 2)
-
-
-def arrays(count: int) -> list[np.ndarray]:
-    return list(np.random.default_rng(0).standard_normal((count, 30000)).astype(np.float32))
+from tests.runtime.chains import arrays, chain, wanted
 
 
 def test_a_result_is_where_a_residual_was():
