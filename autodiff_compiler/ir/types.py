@@ -227,9 +227,7 @@ def holds_number(type_: Type) -> bool:
     """Whether a value of this type is a number or an array, or holds one (an empty list might)."""
     if isinstance(type_, (TupleType, DictType)):
         return any(map(holds_number, type_.items))
-    return isinstance(type_, (ArrayType, ListType, ShapeTupleType)) or type_ in (
-        INT, FLOAT, BOOL, COMPLEX
-    )  # fmt: skip
+    return isinstance(type_, (ArrayType, ListType, ShapeTupleType, ScalarType))
 
 
 def as_cotangent(type_: Type) -> Type:
