@@ -29,7 +29,7 @@ class Session:
         self.runner = import_module(f"benchmarks.peers.{peer}")
         self.imported = clock() - start
         self.work = import_module("benchmarks.workloads").WORKLOADS[workload]()
-        self.make = self.runner.CALLS[workload]
+        self.make = self.runner.make
 
     def first(self) -> dict[str, Any]:
         """The first call; the values are held against those written by hand. ``resident`` is the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 # A first call is one that finds nothing compiled earlier, and compiles in the process measured.
@@ -17,28 +17,9 @@ from benchmarks.workloads.workload import Workload  # noqa: E402
 arrays = eager.arrays
 
 
-def _of(*given: Any, **flags: Any) -> Callable[[Workload], Callable[[], Any]]:
-    function, *rest = given
-    return lambda work: eager.of(torch.compile(function), *rest, **flags)(work)
-
-
-CALLS: Mapping[str, Callable[[Workload], Callable[[], Any]]] = {
-    "seed_net": _of(eager.seed_net, sens=True),
-    "line": _of(eager.line),
-    "mlp_small": _of(eager.mlp_small, "weights"),
-    "mlp_large": _of(eager.mlp_large, "weights"),
-    "chain_1e3": _of(eager.chain),
-    "chain_1e5": _of(eager.chain),
-    "chain_1e7": _of(eager.chain),
-    "rnn": _of(eager.rnn, "weights"),
-    "while": _of(eager.root),
-    "lenet": _of(eager.lenet, "weights"),
-    "attention": _of(eager.attend),
-    "norm_gelu": _of(eager.norm_gelu),
-    "batch_norm": _of(eager.batch_norm),
-    "cross_entropy": _of(eager.cross_entropy, "weights"),
-    "rosenbrock": _of(eager.valley),
-}
+def make(work: Workload) -> Callable[[], Any]:
+    """The program's value and gradients, or its pullback."""
+    return eager.make(work, torch.compile)
 
 
 def forget() -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.workloads import (
     attention,
-    batch,
     chain,
     lenet,
     losses,
@@ -38,7 +37,7 @@ WORKLOADS: Mapping[str, Callable[[], Workload]] = {
     "lenet": lenet.lenet,
     "attention": attention.attention,
     "norm_gelu": norm.norm_gelu,
-    "batch_norm": batch.batch_norm,
+    "batch_norm": norm.batch_norm,
     "cross_entropy": losses.cross_entropy,
     "rosenbrock": rosenbrock.rosenbrock,
 }

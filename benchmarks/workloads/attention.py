@@ -13,7 +13,7 @@ SCALE = WIDTH**-0.5
 def attention() -> Workload:
     """The mean of squares of what comes out; gradients in x and both projections."""
 
-    def hand(x, w, w_out):  # type: ignore[no-untyped-def]
+    def hand(x, w, w_out):
         batch, steps, wide = x.shape
         flat, split = x.reshape(batch * steps, wide), (batch, steps, 3, HEADS, WIDTH)
         q, k, v = np.ascontiguousarray((flat @ w).reshape(split).transpose(2, 0, 3, 1, 4))
@@ -41,4 +41,6 @@ def attention() -> Workload:
         return value, (d_flat @ w.T).reshape(x.shape), flat.T @ d_flat, d_w_out
 
     weights = (normal(81, 128, 384, scale=0.08), normal(82, 128, 128, scale=0.08))
-    return Workload((normal(80, 8, 64, 128),), weights, hand, tolerance=1e-4)
+    return Workload(
+        "attention", (normal(80, 8, 64, 128),), weights, hand, asked="all", tolerance=1e-4
+    )

@@ -10,7 +10,7 @@ from benchmarks.workloads.workload import Workload, normal
 def chain(size: int) -> Workload:
     """The value and the gradient in x."""
 
-    def hand(x):  # type: ignore[no-untyped-def]
+    def hand(x):
         u = x * np.float32(1.5)
         v = np.sin(u)
         e = v + x
@@ -50,4 +50,4 @@ def chain(size: int) -> Workload:
         d_x += d_q
         return value, d_x
 
-    return Workload((normal(40, size),), (), hand)
+    return Workload("chain", (normal(40, size),), (), hand, asked="all")

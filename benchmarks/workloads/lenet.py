@@ -15,7 +15,7 @@ def _columns(x: np.ndarray) -> np.ndarray:
     return view.transpose(1, 4, 5, 0, 2, 3).reshape(x.shape[1] * KERNEL**2, -1)
 
 
-def _convolved(x, weight, bias):  # type: ignore[no-untyped-def]
+def _convolved(x, weight, bias):
     """Channels first: (C', N, H', W'), and the columns for the way back."""
     columns = _columns(x)
     out = weight.reshape(len(weight), -1) @ columns
@@ -24,7 +24,7 @@ def _convolved(x, weight, bias):  # type: ignore[no-untyped-def]
     return out.reshape(len(weight), len(x), size, size), columns
 
 
-def _added_up(d_columns, batch, channels, size):  # type: ignore[no-untyped-def]
+def _added_up(d_columns, batch, channels, size):
     """Columns back to images, channels first."""
     out = size - KERNEL + 1
     parts = d_columns.reshape(channels, KERNEL, KERNEL, batch, out, out)
@@ -35,7 +35,7 @@ def _added_up(d_columns, batch, channels, size):  # type: ignore[no-untyped-def]
     return d_x
 
 
-def _pooled(x):  # type: ignore[no-untyped-def]
+def _pooled(x):
     """The largest of each 2 x 2, from four views."""
     views = [x[..., i::2, j::2] for i in (0, 1) for j in (0, 1)]
     best = np.maximum(views[0], views[1])
@@ -44,7 +44,7 @@ def _pooled(x):  # type: ignore[no-untyped-def]
     return best
 
 
-def _unpooled(d_best, best, x):  # type: ignore[no-untyped-def]
+def _unpooled(d_best, best, x):
     """To the first of the largest."""
     d_x = np.empty_like(x)
     left = np.ones(best.shape, np.bool_)
@@ -60,7 +60,7 @@ def _unpooled(d_best, best, x):  # type: ignore[no-untyped-def]
 def lenet() -> Workload:
     """The mean softmax cross-entropy and its gradients in ten weights."""
 
-    def hand(x, labels, k1, c1, k2, c2, w1, b1, w2, b2, w3, b3):  # type: ignore[no-untyped-def]
+    def hand(x, labels, k1, c1, k2, c2, w1, b1, w2, b2, w3, b3):
         batch, rows = len(x), np.arange(len(x))
         u1, columns1 = _convolved(np.pad(x, ((0, 0), (0, 0), (2, 2), (2, 2))), k1, c1)
         np.maximum(u1, 0, out=u1)
@@ -125,4 +125,4 @@ def lenet() -> Workload:
         normal(69, 84, 10, scale=0.1),
         normal(70, 10, scale=0.1),
     )
-    return Workload((normal(71, 32, 1, 28, 28), labels), weights, hand, tolerance=1e-4)
+    return Workload("lenet", (normal(71, 32, 1, 28, 28), labels), weights, hand, tolerance=1e-4)

@@ -10,7 +10,7 @@ from benchmarks.workloads.workload import Workload, normal
 def small() -> Workload:
     """784-128-10, ReLU, batch 32, the mean softmax cross-entropy of labels."""
 
-    def hand(x, labels, w1, b1, w2, b2):  # type: ignore[no-untyped-def]
+    def hand(x, labels, w1, b1, w2, b2):
         batch, rows = len(x), np.arange(len(x))
         h = x @ w1
         h += b1
@@ -36,13 +36,14 @@ def small() -> Workload:
         normal(10, 128, 10, scale=0.1),
         normal(11, 10, scale=0.1),
     )
-    return Workload((normal(12, 32, 784), labels), weights, hand)
+    return Workload("mlp_small", (normal(12, 32, 784), labels), weights, hand)
 
 
 def large() -> Workload:
     """Four layers of 1024 with tanh, batch 256, the mean of squares of what comes out."""
 
-    def hand(x, *weights):  # type: ignore[no-untyped-def]
+    def hand(x, w1, b1, w2, b2, w3, b3, w4, b4):
+        weights = (w1, b1, w2, b2, w3, b3, w4, b4)
         kept, h = [x], x
         for w, b in zip(weights[::2], weights[1::2]):
             h = h @ w
@@ -65,4 +66,4 @@ def large() -> Workload:
     for layer in range(4):
         weights.append(normal(20 + layer, 1024, 1024, scale=1 / 32))
         weights.append(normal(30 + layer, 1024, scale=0.1))
-    return Workload((normal(13, 256, 1024),), tuple(weights), hand, tolerance=1e-4)
+    return Workload("mlp_large", (normal(13, 256, 1024),), tuple(weights), hand, tolerance=1e-4)

@@ -13,7 +13,7 @@ TOLERANCE = 1e-4
 def newton() -> Workload:
     """The sum of the roots, and its gradient; about 45 iterations."""
 
-    def hand(a):  # type: ignore[no-untyped-def]
+    def hand(a):
         x, tape = np.full_like(a, START), []
         while np.sum(np.abs(x * x - a)) > TOLERANCE:
             tape.append(x)
@@ -26,4 +26,4 @@ def newton() -> Workload:
             d_x -= share * (a / before)
         return np.sum(x), d_a
 
-    return Workload((np.array([0.5, 2, 3, 7], np.float32),), (), hand)
+    return Workload("newton", (np.array([0.5, 2, 3, 7], np.float32),), (), hand, asked="all")

@@ -1,4 +1,4 @@
-"""A layer norm and a GELU (by tanh) on 1024 rows of 1024."""
+"""Normalisations, each with what usually follows it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ SLOPE, CUBE, TINY = 0.7978845608, 0.044715, 1e-5
 
 
 def norm_gelu() -> Workload:
-    """The sum, and gradients in x, the scale and the shift."""
+    """A layer norm and a GELU (by tanh) on 1024 rows of 1024, and the sum; gradients in x, the
+    scale and the shift."""
 
-    def hand(x, scale, shift):  # type: ignore[no-untyped-def]
+    def hand(x, scale, shift):
         c = x - x.mean(axis=-1, keepdims=True)
         u = c * c
         r = 1 / np.sqrt(u.mean(axis=-1, keepdims=True) + np.float32(TINY))
@@ -48,4 +49,32 @@ def norm_gelu() -> Workload:
         return value, u, d_scale, d_shift
 
     weights = (normal(84, 1024), normal(85, 1024))
-    return Workload((normal(83, 1024, 1024),), weights, hand, tolerance=1e-4)
+    x = normal(83, 1024, 1024)
+    return Workload("norm_gelu", (x,), weights, hand, asked="all", tolerance=1e-4)
+
+
+def batch_norm() -> Workload:
+    """A batch norm of 32 images as in training, a ReLU, and the mean square; gradients in the
+    images, the scale and the shift."""
+
+    def hand(x, scale, shift):
+        each, upright = x.size // x.shape[1], (-1, 1, 1)
+        c = x - x.mean(axis=(0, 2, 3), keepdims=True)
+        r = 1 / np.sqrt(np.einsum("nchw,nchw->c", c, c) / each + np.float32(TINY))
+        c *= r.reshape(upright)
+        y = c * scale.reshape(upright)
+        y += shift.reshape(upright)
+        np.maximum(y, 0, out=y)
+        value = np.vdot(y, y) / np.float32(y.size)
+        y *= np.float32(2 / y.size)
+        d_shift = y.sum(axis=(0, 2, 3))
+        d_scale = np.einsum("nchw,nchw->c", y, c)
+        y -= (d_shift / each).reshape(upright)
+        c *= (d_scale / each).reshape(upright)
+        y -= c
+        y *= (scale * r).reshape(upright)
+        return value, y, d_scale, d_shift
+
+    weights = (normal(91, 32), normal(92, 32))
+    x = normal(90, 32, 32, 28, 28)
+    return Workload("batch_norm", (x,), weights, hand, asked="all", tolerance=1e-4)

@@ -10,7 +10,7 @@ from benchmarks.workloads.workload import Workload, normal
 def rnn() -> Workload:
     """The mean of squares of the last state; gradients in three weights."""
 
-    def hand(x, w_in, w, b):  # type: ignore[no-untyped-def]
+    def hand(x, w_in, w, b):
         steps, batch, width = x.shape
         flat = x.reshape(steps * batch, width)
         states = np.zeros((steps + 1, batch, width), np.float32)
@@ -39,4 +39,4 @@ def rnn() -> Workload:
         normal(51, 128, 128, scale=0.08),
         normal(52, 128, scale=0.1),
     )
-    return Workload((normal(53, 64, 32, 128),), weights, hand, tolerance=1e-4)
+    return Workload("rnn", (normal(53, 64, 32, 128),), weights, hand, tolerance=1e-4)

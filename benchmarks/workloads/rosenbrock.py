@@ -10,7 +10,7 @@ from benchmarks.workloads.workload import Workload, normal
 def rosenbrock(size: int = 10**6) -> Workload:
     """The value and the gradient in x."""
 
-    def hand(x):  # type: ignore[no-untyped-def]
+    def hand(x):
         left = x[:-1]
         a = left * left
         np.subtract(x[1:], a, out=a)
@@ -26,4 +26,5 @@ def rosenbrock(size: int = 10**6) -> Workload:
         d_x[:-1] -= a
         return value, d_x
 
-    return Workload((normal(86, size, scale=0.5),), (), hand, tolerance=1e-4)
+    x = normal(86, size, scale=0.5)
+    return Workload("rosenbrock", (x,), (), hand, asked="all", tolerance=1e-4)

@@ -10,7 +10,7 @@ from benchmarks.workloads.workload import Workload, normal
 def seed_net() -> Workload:
     """``out = (x * z) @ y`` with a sensitivity; gradients in x, y and z."""
 
-    def hand(x, y, sens, z):  # type: ignore[no-untyped-def]
+    def hand(x, y, sens, z):
         u = x * z
         d_u = sens @ y.T
         d_y = u.T @ sens
@@ -18,14 +18,18 @@ def seed_net() -> Workload:
         return d_u * z, d_y, d_z
 
     return Workload(
-        (normal(1, 2, 3), normal(2, 3, 3), normal(3, 2, 3)), (np.ones(1, np.float32),), hand
+        "seed_net",
+        (normal(1, 2, 3), normal(2, 3, 3), normal(3, 2, 3)),
+        (np.ones(1, np.float32),),
+        hand,
+        asked="pullback",
     )
 
 
 def line() -> Workload:
     """``w * x + b``: value and gradients in x, w and b."""
 
-    def hand(x, w, b):  # type: ignore[no-untyped-def]
+    def hand(x, w, b):
         return w * x + b, w.copy(), x.copy(), np.ones(1, np.float32)
 
-    return Workload((normal(4, 1),), (normal(5, 1), normal(6, 1)), hand)
+    return Workload("line", (normal(4, 1),), (normal(5, 1), normal(6, 1)), hand, asked="all")

@@ -14,7 +14,7 @@ SMALL = [name for name in WORKLOADS if name not in ("mlp_large", "chain_1e7")]
 @pytest.mark.parametrize("name", SMALL)
 def test_the_gradient_is_the_hand_written_one(name):
     work = WORKLOADS[name]()
-    work.check(ours.arrays(ours.CALLS[name](work)()))
+    work.check(ours.arrays(ours.make(work)()))
 
 
 def test_a_wrong_sign_is_noticed():
