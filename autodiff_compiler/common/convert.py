@@ -68,7 +68,7 @@ def _from_python(number: Any) -> np.ndarray:
 
 def _from_sequence(data: list | tuple) -> np.ndarray:
     try:
-        array = np.array(_plain(data))
+        array = np.array(plain(data))
     except ValueError:
         raise _unsupported(data) from None
     if array.dtype == np.float64 and not any(hasattr(leaf, "dtype") for leaf in _leaves(data)):
@@ -76,10 +76,10 @@ def _from_sequence(data: list | tuple) -> np.ndarray:
     return array
 
 
-def _plain(data: Any) -> Any:
+def plain(data: Any) -> Any:
     """``data`` with every tensor in it replaced by its array."""
     if isinstance(data, (list, tuple)):
-        return [_plain(item) for item in data]
+        return [plain(item) for item in data]
     return data.asnumpy() if hasattr(data, "asnumpy") else data
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.convert import cast, to_array
+from autodiff_compiler.common.convert import cast, plain, to_array
 
 
 def read(array: np.ndarray, index: Any) -> np.ndarray:
@@ -36,7 +36,10 @@ def write(array: np.ndarray, index: Any, value: Any) -> None:
         )
     parts = _parts(index)
     _check(array.shape, parts, "Index {index} is out of bounds for axis {axis} with size {size}")
-    new = cast(to_array(value), array.dtype.name)
+    new = to_array(value)
+    if isinstance(value, (float, list, tuple)):
+        new = np.array(plain(value))  # a number is as exact as what it is written to
+    new = cast(new, array.dtype.name)
     try:
         array[parts] = new
     except ValueError:

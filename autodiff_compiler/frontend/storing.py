@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists, views
 from autodiff_compiler.frontend.memory import written
@@ -14,7 +16,8 @@ from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.values import Ref, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing, placing
+from autodiff_compiler.operators import indexing, placing, structure
+from autodiff_compiler.operators.joining import stack
 from autodiff_compiler.ops.in_place_methods import as_before
 
 #: What ``ufunc.at`` does.
@@ -72,9 +75,11 @@ class Storing(Raising):
         return True
 
     def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
-        """``owner[key] = value``, where the value is a tensor or number."""
+        """``owner[key] = value``, where the value is a tensor, a number or a list of these."""
         self._refuse_write(owner)
         rest, index = self.encode_index(key)
+        if isinstance(value, (Ref, tuple, list)):
+            value = self.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore
         new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
         if rest:
             lists.demanded_at(self, new)
@@ -153,3 +158,12 @@ class Storing(Raising):
                         "is written to",
                         "write into the tensor itself, or make a copy of the view first",
                     )
+
+
+def _array_of(items: Sequence[Any], dtype: str | None) -> Any:
+    """The array of what is in a list, in the dtype of the array that it is written to."""
+    parts = [_array_of(item, dtype) if isinstance(item, (list, tuple)) else item for item in items]
+    if all(isinstance(part, (bool, int, float, complex)) for part in parts):
+        return Tensor(np.array(parts, dtype))
+    arrays = [part if isinstance(part, Value) else Tensor(np.array(part)) for part in parts]
+    return stack(*(structure.cast(array, dtype=dtype) for array in arrays), axis=0)

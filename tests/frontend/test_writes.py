@@ -284,3 +284,36 @@ def test_what_is_written_is_found_in_one_lowering(monkeypatch: pytest.MonkeyPatc
     assert len(lowerings) == 2
     for norm in net.norms:
         np.testing.assert_allclose(norm.moving_mean.asnumpy(), [0.2, 0.5], rtol=1e-6)
+
+
+def _written_list(x):
+    x[:2] = [0.1, x[2] * x[2]]
+    return x * x
+
+
+def _written_rows(x):
+    rows = ops.stack((x, x))
+    rows[:, 1:] = [[1, 2.5], (x[:2] * x[1])]
+    return rows
+
+
+def _written_numbers(x):
+    x[0] = 0.1
+    x[1:] = (0.3, 4)
+    return x
+
+
+@pytest.mark.parametrize(
+    "write, expected",
+    [
+        (_written_list, [0.1**2, 64.0**2, 64.0]),
+        (_written_rows, [[6.0, 1.0, 2.5], [6.0, 42.0, 49.0]]),
+        (_written_numbers, [0.1, 0.3, 4.0]),
+    ],
+)
+def test_what_is_written_to_a_part_may_be_a_list(write, expected):
+    """And is as exact as the array that it is written to, eagerly and compiled."""
+    for run in (write, ms.jit(write)):
+        x = Tensor(np.array([6.0, 7.0, 8.0]))
+        assert run(x).asnumpy().tolist() == np.array(expected).tolist()
+    check_grads(write, [Tensor(np.array([6.0, 7.0, 8.0]))])
