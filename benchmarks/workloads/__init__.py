@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from benchmarks.workloads import (
+    adaptive,
     attention,
     chain,
+    heat,
     lenet,
     losses,
     mlp,
@@ -19,6 +21,8 @@ from benchmarks.workloads import (
     norm,
     recurrent,
     rosenbrock,
+    rows,
+    second,
     tiny,
 )
 from benchmarks.workloads.workload import Workload
@@ -40,6 +44,16 @@ WORKLOADS: Mapping[str, Callable[[], Workload]] = {
     "batch_norm": norm.batch_norm,
     "cross_entropy": losses.cross_entropy,
     "rosenbrock": rosenbrock.rosenbrock,
+    "causal_attention": attention.causal,
+    "embedding_bag": rows.embedding_bag,
+    "graph": rows.graph,
+    "heat": heat.heat,
+    "lstm": recurrent.lstm,
+    "group_norm": norm.group_norm,
+    "focal_loss": losses.focal,
+    "hvp": second.hvp,
+    "gradient_penalty": second.gradient_penalty,
+    "adaptive": adaptive.adaptive,
 }
 #: Those whose text has loops.
-LOOPS = ("rnn", "while")
+LOOPS = ("rnn", "while", "heat", "lstm", "adaptive")

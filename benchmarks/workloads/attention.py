@@ -1,4 +1,4 @@
-"""Four heads of attention with two projections: batch 8, 64 steps, 128 wide."""
+"""Attention of four heads, 128 wide: with two projections, and causal with four."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from benchmarks.workloads.workload import Workload, normal
 
 HEADS, WIDTH = 4, 32
 SCALE = WIDTH**-0.5
+#: The score of a step that is not seen.
+HIDDEN = -1e9
 
 
 def attention() -> Workload:
-    """The mean of squares of what comes out; gradients in x and both projections."""
+    """Batch 8, 64 steps; the mean of squares of what comes out, and gradients in x and both
+    projections."""
 
     def hand(x, w, w_out):
         batch, steps, wide = x.shape
@@ -44,3 +47,44 @@ def attention() -> Workload:
     return Workload(
         "attention", (normal(80, 8, 64, 128),), weights, hand, asked="all", tolerance=1e-4
     )
+
+
+def causal() -> Workload:
+    """Batch 4, 128 steps, of which each sees those before it; the mean of squares of what comes
+    out, and gradients in the projections."""
+
+    def hand(x, mask, w_q, w_k, w_v, w_out):
+        batch, steps, wide = x.shape
+        flat, split = x.reshape(batch * steps, wide), (batch, steps, HEADS, WIDTH)
+
+        def heads(array):
+            return array.reshape(split).transpose(0, 2, 1, 3)
+
+        q = flat @ w_q
+        q *= np.float32(SCALE)
+        q, k, v = heads(q), heads(flat @ w_k), heads(flat @ w_v)
+        p = q @ k.swapaxes(-1, -2)
+        p += np.where(mask, np.float32(HIDDEN), np.float32(0))
+        p -= p.max(axis=-1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(axis=-1, keepdims=True)
+        y = np.empty((batch * steps, wide), np.float32)
+        np.matmul(p, v, out=heads(y))
+        out = y @ w_out
+        value = np.vdot(out, out) / np.float32(out.size)
+        out *= np.float32(2 / out.size)
+        d_w_out = y.T @ out
+        d_y = out @ w_out.T
+        d_p = heads(d_y) @ v.swapaxes(-1, -2)
+        np.matmul(p.swapaxes(-1, -2), heads(d_y), out=heads(out))
+        y *= d_y  # whose sums over a head are those of d_p * p over a row
+        d_p -= heads(y).sum(axis=-1, keepdims=True)
+        d_p *= p
+        np.matmul(d_p, k, out=heads(d_y))
+        d_y *= np.float32(SCALE)
+        np.matmul(d_p.swapaxes(-1, -2), q, out=heads(y))
+        return value, flat.T @ d_y, flat.T @ y, flat.T @ out, d_w_out
+
+    x, mask = normal(100, 4, 128, 128), np.triu(np.ones((128, 128), np.bool_), 1)
+    weights = tuple(normal(101 + k, 128, 128, scale=0.09) for k in range(4))
+    return Workload("causal_attention", (x, mask), weights, hand, tolerance=1e-4)

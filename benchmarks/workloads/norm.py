@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.workloads.workload import Workload, normal
 
-SLOPE, CUBE, TINY = 0.7978845608, 0.044715, 1e-5
+SLOPE, CUBE, TINY, GROUPS = 0.7978845608, 0.044715, 1e-5, 8
 
 
 def norm_gelu() -> Workload:
@@ -78,3 +78,40 @@ def batch_norm() -> Workload:
     weights = (normal(91, 32), normal(92, 32))
     x = normal(90, 32, 32, 28, 28)
     return Workload("batch_norm", (x,), weights, hand, asked="all", tolerance=1e-4)
+
+
+def group_norm() -> Workload:
+    """A group norm of 32 images, a SiLU, and the mean; gradients in the images, the scale and the
+    shift."""
+
+    def hand(x, scale, shift):
+        upright, rows = (-1, 1, 1), x.reshape(len(x) * GROUPS, -1)
+        each = rows.shape[1]
+        c = rows - rows.mean(axis=1, keepdims=True)
+        r = 1 / np.sqrt(np.einsum("ij,ij->i", c, c)[:, None] / each + np.float32(TINY))
+        c *= r
+        y = c.reshape(x.shape) * scale.reshape(upright)
+        y += shift.reshape(upright)
+        s = np.negative(y)
+        np.exp(s, out=s)
+        s += 1
+        np.divide(1, s, out=s)
+        value = np.vdot(y, s) / np.float32(y.size)
+        u = np.subtract(1, s)
+        u *= y
+        u += 1
+        u *= s
+        u *= np.float32(1 / u.size)  # of y
+        d_shift = u.sum(axis=(0, 2, 3))
+        d_scale = np.einsum("nchw,nchw->c", u, c.reshape(x.shape))
+        u *= scale.reshape(upright)
+        u = u.reshape(rows.shape)
+        c *= np.einsum("ij,ij->i", u, c)[:, None] / each
+        c += u.mean(axis=1, keepdims=True)
+        u -= c
+        u *= r
+        return value, u.reshape(x.shape), d_scale, d_shift
+
+    weights = (normal(95, 32), normal(96, 32))
+    x = normal(97, 32, 32, 28, 28)
+    return Workload("group_norm", (x,), weights, hand, asked="all", tolerance=1e-4)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import autograd.numpy as np
 import numpy
+from autograd import elementwise_grad, grad
 from autograd.scipy.signal import convolve
 
-from benchmarks.workloads.attention import HEADS, SCALE, WIDTH
+from benchmarks.workloads.adaptive import END, MOST, STEP
+from benchmarks.workloads.attention import HEADS, HIDDEN, SCALE, WIDTH
+from benchmarks.workloads.heat import STEPS
+from benchmarks.workloads.losses import POSITIVE
 from benchmarks.workloads.newton import START, TOLERANCE
-from benchmarks.workloads.norm import CUBE, SLOPE, TINY
+from benchmarks.workloads.norm import CUBE, GROUPS, SLOPE, TINY
+from benchmarks.workloads.second import PENALTY
 
 
 def seed_net(x, y, z):
@@ -116,3 +121,101 @@ def cross_entropy(labels, shares, logits):
 def rosenbrock(x):
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return np.sum(100 * a**2 + b**2)
+
+
+def causal_attention(x, mask, w_q, w_k, w_v, w_out):
+    batch, steps, wide = x.shape
+    split = (batch, steps, HEADS, WIDTH)
+    q, k, v = (np.transpose(np.reshape(x @ w, split), (0, 2, 1, 3)) for w in (w_q, w_k, w_v))
+    scores = np.where(mask, HIDDEN, (q @ np.swapaxes(k, -1, -2)) * SCALE)
+    y = np.transpose(_softmax(scores) @ v, (0, 2, 1, 3))
+    out = np.reshape(y, (batch, steps, wide)) @ w_out
+    return np.mean(out * out)
+
+
+def embedding_bag(words, table, w, b):
+    h = np.tanh(np.mean(table[words], axis=1) @ w + b)
+    return np.mean(h * h)
+
+
+def graph(sources, targets, counts, nodes, w_own, w_near):
+    # There is no derivative of np.add.at: edges stand in a matrix, which is made at every call.
+    edges = numpy.zeros((len(nodes), len(nodes)), numpy.float32)
+    numpy.add.at(edges, (targets, sources), 1)
+    h = np.maximum(nodes @ w_own + (edges @ nodes / counts) @ w_near, 0)
+    return np.mean(h * h)
+
+
+def heat(u, k):
+    for _ in range(STEPS):
+        bend = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        u = u + np.pad(k * bend, 1, "constant")
+    return np.mean(u * u)
+
+
+def _sigmoid(x):
+    return 0.5 * np.tanh(0.5 * x) + 0.5
+
+
+def lstm(x, w_in, w, b):
+    h = numpy.zeros_like(x[0])
+    c = numpy.zeros_like(x[0])
+    for k in range(len(x)):
+        i, f, o, g = np.split(x[k] @ w_in + h @ w + b, 4, axis=1)
+        c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+        h = _sigmoid(o) * np.tanh(c)
+    return np.mean(h * h)
+
+
+def group_norm(x, scale, shift):
+    rows = np.reshape(x, (len(x) * GROUPS, -1))
+    c = rows - np.mean(rows, axis=1, keepdims=True)
+    c = c * (1 / np.sqrt(np.mean(c * c, axis=1, keepdims=True) + TINY))
+    y = np.reshape(c, x.shape) * scale[:, None, None] + shift[:, None, None]
+    return np.mean(y * _sigmoid(y))
+
+
+def focal_loss(labels, logits):
+    p = _sigmoid(logits)
+    loss = np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))
+    right = p * labels + (1 - p) * (1 - labels)
+    share = POSITIVE * labels + (1 - POSITIVE) * (1 - labels)
+    return np.mean(share * (1 - right) ** 2 * loss)
+
+
+def hvp(x, y, v1, c1, v2, c2, w1, b1, w2, b2):
+    def loss(weights):
+        w1, b1, w2, b2 = weights
+        error = np.tanh(x @ w1 + b1) @ w2 + b2 - y
+        return np.mean(error * error)
+
+    def slope(weights):
+        gradients = zip(grad(loss)(weights), (v1, c1, v2, c2))
+        return sum(np.sum(gradient * v) for gradient, v in gradients)
+
+    return grad(slope)((w1, b1, w2, b2))
+
+
+def gradient_penalty(x, w1, b1, w2):
+    def critic(x):
+        return np.sum(np.tanh(x @ w1 + b1) @ w2)
+
+    d_x = elementwise_grad(critic)(x)
+    long = np.sqrt(np.sum(d_x * d_x, axis=1))
+    return critic(x) / len(x) + PENALTY * np.mean((long - 1) ** 2)
+
+
+def adaptive(y, w, b):
+    t, step = 0.0, STEP
+    while t < END:
+        first = np.tanh(y @ w + b)
+        second = np.tanh((y + step * first) @ w + b)
+        error = 0.5 * step * np.max(np.abs(second - first))
+        if error > MOST:
+            step = step * 0.5
+        else:
+            y = y + 0.5 * step * (first + second)
+            t = t + step
+            if error < MOST / 4:
+                step = step * 2
+    return np.mean(y * y)

@@ -6,9 +6,13 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 
-from benchmarks.workloads.attention import HEADS, SCALE, WIDTH
+from benchmarks.workloads.adaptive import END, MOST, STEP
+from benchmarks.workloads.attention import HEADS, HIDDEN, SCALE, WIDTH
+from benchmarks.workloads.heat import STEPS
+from benchmarks.workloads.losses import POSITIVE
 from benchmarks.workloads.newton import START, TOLERANCE
-from benchmarks.workloads.norm import CUBE, SLOPE, TINY
+from benchmarks.workloads.norm import CUBE, GROUPS, SLOPE, TINY
+from benchmarks.workloads.second import PENALTY
 
 #: Iterations of what is a ``while`` elsewhere; a finished one keeps its value.
 BOUND = 64
@@ -113,3 +117,95 @@ def cross_entropy(labels, shares, logits):
 def rosenbrock(x):
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return jnp.sum(100 * a**2 + b**2)
+
+
+def causal_attention(x, mask, w_q, w_k, w_v, w_out):
+    batch, steps, wide = x.shape
+    split = (batch, steps, HEADS, WIDTH)
+    q, k, v = ((x @ w).reshape(split).transpose(0, 2, 1, 3) for w in (w_q, w_k, w_v))
+    scores = jnp.where(mask, HIDDEN, (q @ k.swapaxes(-1, -2)) * SCALE)
+    y = (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3)
+    out = y.reshape((batch, steps, wide)) @ w_out
+    return jnp.mean(out * out)
+
+
+def embedding_bag(words, table, w, b):
+    h = jnp.tanh(jnp.mean(table[words], axis=1) @ w + b)
+    return jnp.mean(h * h)
+
+
+def graph(sources, targets, counts, nodes, w_own, w_near):
+    near = jax.ops.segment_sum(nodes[sources], targets, len(nodes)) / counts
+    h = jax.nn.relu(nodes @ w_own + near @ w_near)
+    return jnp.mean(h * h)
+
+
+def heat(u, k):
+    def step(u, _):
+        bend = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        return u.at[1:-1, 1:-1].add(k * bend), None
+
+    u, _ = lax.scan(step, u, None, STEPS)
+    return jnp.mean(u * u)
+
+
+def lstm(x, w_in, w, b):
+    def step(state, x_k):
+        h, c = state
+        i, f, o, g = jnp.split(x_k @ w_in + h @ w + b, 4, axis=1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+
+    (h, _), _ = lax.scan(step, (jnp.zeros_like(x[0]), jnp.zeros_like(x[0])), x)
+    return jnp.mean(h * h)
+
+
+def group_norm(x, scale, shift):
+    rows = x.reshape(len(x) * GROUPS, -1)
+    c = rows - jnp.mean(rows, axis=1, keepdims=True)
+    c = c * lax.rsqrt(jnp.mean(c * c, axis=1, keepdims=True) + TINY)
+    y = c.reshape(x.shape) * scale[:, None, None] + shift[:, None, None]
+    return jnp.mean(jax.nn.silu(y))
+
+
+def focal_loss(labels, logits):
+    p = jax.nn.sigmoid(logits)
+    loss = jax.nn.softplus(logits) - logits * labels
+    right = p * labels + (1 - p) * (1 - labels)
+    share = POSITIVE * labels + (1 - POSITIVE) * (1 - labels)
+    return jnp.mean(share * (1 - right) ** 2 * loss)
+
+
+def hvp(x, y, v1, c1, v2, c2, w1, b1, w2, b2):
+    def loss(w1, b1, w2, b2):
+        error = jnp.tanh(x @ w1 + b1) @ w2 + b2 - y
+        return jnp.mean(error * error)
+
+    gradient = jax.grad(loss, (0, 1, 2, 3))
+    return jax.jvp(gradient, (w1, b1, w2, b2), (v1, c1, v2, c2))[1]
+
+
+def gradient_penalty(x, w1, b1, w2):
+    def critic(x):
+        return jnp.tanh(x @ w1 + b1) @ w2
+
+    d_x = jax.grad(lambda x: critic(x).sum())(x)
+    long = jnp.sqrt(jnp.sum(d_x * d_x, axis=1))
+    return jnp.mean(critic(x)) + PENALTY * jnp.mean((long - 1) ** 2)
+
+
+def adaptive(y, w, b):
+    def attempt(state):
+        t, step, y = state
+        first = jnp.tanh(y @ w + b)
+        second = jnp.tanh((y + step * first) @ w + b)
+        error = 0.5 * step * jnp.max(jnp.abs(second - first))
+        ahead = (t + step, jnp.where(error < MOST / 4, step * 2, step))
+        ahead += (y + 0.5 * step * (first + second),)
+        return lax.cond(error > MOST, lambda: (t, step * 0.5, y), lambda: ahead)
+
+    def turn(state, _):
+        return lax.cond(state[0] < END, attempt, lambda state: state, state), None
+
+    (_, _, y), _ = lax.scan(turn, (jnp.float32(0), jnp.float32(STEP), y), None, BOUND)
+    return jnp.mean(y * y)

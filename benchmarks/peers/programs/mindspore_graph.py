@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import mindspore as ms
 from mindspore import ops
 
-from benchmarks.workloads.attention import HEADS, SCALE, WIDTH
+from benchmarks.workloads.adaptive import END, MOST, STEP
+from benchmarks.workloads.attention import HEADS, HIDDEN, SCALE, WIDTH
+from benchmarks.workloads.heat import STEPS
+from benchmarks.workloads.losses import POSITIVE
 from benchmarks.workloads.newton import START, TOLERANCE
-from benchmarks.workloads.norm import CUBE, SLOPE, TINY
+from benchmarks.workloads.norm import CUBE, GROUPS, SLOPE, TINY
+from benchmarks.workloads.second import PENALTY
 
 
 def seed_net(x, y, z):
@@ -93,3 +98,91 @@ def cross_entropy(labels, shares, logits):
 def rosenbrock(x):
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return ops.sum(100 * a**2 + b**2)
+
+
+def causal_attention(x, mask, w_q, w_k, w_v, w_out):
+    batch, steps, wide = x.shape
+    split = (batch, steps, HEADS, WIDTH)
+    q = ops.matmul(x, w_q).reshape(split).transpose(0, 2, 1, 3)
+    k = ops.matmul(x, w_k).reshape(split).transpose(0, 2, 3, 1)
+    v = ops.matmul(x, w_v).reshape(split).transpose(0, 2, 1, 3)
+    scores = ops.masked_fill(ops.matmul(q, k) * SCALE, mask, HIDDEN)
+    y = ops.matmul(ops.softmax(scores, -1), v).transpose(0, 2, 1, 3)
+    out = ops.matmul(y.reshape((batch, steps, wide)), w_out)
+    return ops.mean(out * out)
+
+
+def embedding_bag(words, table, w, b):
+    m = ops.mean(ops.gather(table, words, 0), 1)
+    h = ops.tanh(ops.matmul(m, w) + b)
+    return ops.mean(h * h)
+
+
+def graph(sources, targets, counts, nodes, w_own, w_near):
+    near = ops.unsorted_segment_sum(nodes[sources], targets, nodes.shape[0]) / counts
+    h = ops.relu(ops.matmul(nodes, w_own) + ops.matmul(near, w_near))
+    return ops.mean(h * h)
+
+
+def heat(u, k):
+    for _ in range(STEPS):
+        bend = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        u = u + ops.pad(k * bend, (1, 1, 1, 1))
+    return ops.mean(u * u)
+
+
+def lstm(x, w_in, w, b):
+    h = ops.zeros_like(x[0])
+    c = ops.zeros_like(x[0])
+    for k in range(x.shape[0]):
+        i, f, o, g = ops.chunk(ops.matmul(x[k], w_in) + ops.matmul(h, w) + b, 4, 1)
+        c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
+        h = ops.sigmoid(o) * ops.tanh(c)
+    return ops.mean(h * h)
+
+
+def group_norm(x, scale, shift):
+    return ops.mean(ops.silu(ops.group_norm(x, GROUPS, scale, shift, TINY)))
+
+
+def focal_loss(labels, logits):
+    p = ops.sigmoid(logits)
+    loss = ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+    right = p * labels + (1 - p) * (1 - labels)
+    share = POSITIVE * labels + (1 - POSITIVE) * (1 - labels)
+    return ops.mean(share * (1 - right) ** 2 * loss)
+
+
+def hvp(x, y, v1, c1, v2, c2, w1, b1, w2, b2):
+    def loss(w1, b1, w2, b2):
+        error = ops.matmul(ops.tanh(ops.matmul(x, w1) + b1), w2) + b2 - y
+        return ops.mean(error * error)
+
+    gradient = ms.grad(loss, (0, 1, 2, 3))
+    return ms.jvp(gradient, (w1, b1, w2, b2), (v1, c1, v2, c2))[1]
+
+
+def gradient_penalty(x, w1, b1, w2):
+    def critic(x):
+        return ops.matmul(ops.tanh(ops.matmul(x, w1) + b1), w2)
+
+    d_x = ms.grad(critic)(x)
+    long = ops.sqrt(ops.sum(d_x * d_x, 1))
+    return ops.mean(critic(x)) + PENALTY * ops.mean((long - 1) ** 2)
+
+
+def adaptive(y, w, b):
+    t = ops.zeros((), y.dtype)
+    step = ops.full((), STEP, dtype=y.dtype)
+    while t < END:
+        first = ops.tanh(ops.matmul(y, w) + b)
+        second = ops.tanh(ops.matmul(y + step * first, w) + b)
+        error = 0.5 * step * ops.max(ops.abs(second - first))[0]
+        if error > MOST:
+            step = step * 0.5
+        else:
+            y = y + 0.5 * step * (first + second)
+            t = t + step
+            if error < MOST / 4:
+                step = step * 2
+    return ops.mean(y * y)

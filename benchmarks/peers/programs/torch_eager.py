@@ -5,9 +5,13 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
+from benchmarks.workloads.adaptive import END, MOST, STEP
 from benchmarks.workloads.attention import HEADS, SCALE, WIDTH
+from benchmarks.workloads.heat import STEPS
+from benchmarks.workloads.losses import POSITIVE
 from benchmarks.workloads.newton import START, TOLERANCE
-from benchmarks.workloads.norm import CUBE, SLOPE, TINY
+from benchmarks.workloads.norm import CUBE, GROUPS, SLOPE, TINY
+from benchmarks.workloads.second import PENALTY
 
 
 def seed_net(x, y, z):
@@ -90,3 +94,86 @@ def cross_entropy(labels, shares, logits):
 def rosenbrock(x):
     a, b = x[1:] - x[:-1] ** 2, 1 - x[:-1]
     return torch.sum(100 * a**2 + b**2)
+
+
+def causal_attention(x, mask, w_q, w_k, w_v, w_out):
+    batch, steps, wide = x.shape
+    split = (batch, steps, HEADS, WIDTH)
+    q, k, v = ((x @ w).reshape(split).permute(0, 2, 1, 3) for w in (w_q, w_k, w_v))
+    y = functional.scaled_dot_product_attention(q, k, v, attn_mask=~mask)
+    out = y.permute(0, 2, 1, 3).reshape((batch, steps, wide)) @ w_out
+    return torch.mean(out * out)
+
+
+def embedding_bag(words, table, w, b):
+    h = torch.tanh(functional.embedding_bag(words, table, mode="mean") @ w + b)
+    return torch.mean(h * h)
+
+
+def graph(sources, targets, counts, nodes, w_own, w_near):
+    near = torch.zeros_like(nodes).index_add(0, targets, nodes[sources]) / counts
+    h = torch.relu(nodes @ w_own + near @ w_near)
+    return torch.mean(h * h)
+
+
+def heat(u, k):
+    for _ in range(STEPS):
+        bend = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        u = u + functional.pad(k * bend, (1, 1, 1, 1))
+    return torch.mean(u * u)
+
+
+def lstm(x, w_in, w, b):
+    h = torch.zeros_like(x[0])
+    c = torch.zeros_like(x[0])
+    for k in range(x.shape[0]):
+        i, f, o, g = torch.chunk(x[k] @ w_in + h @ w + b, 4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+    return torch.mean(h * h)
+
+
+def group_norm(x, scale, shift):
+    return torch.mean(functional.silu(functional.group_norm(x, GROUPS, scale, shift, TINY)))
+
+
+def focal_loss(labels, logits):
+    p = torch.sigmoid(logits)
+    loss = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+    right = p * labels + (1 - p) * (1 - labels)
+    share = POSITIVE * labels + (1 - POSITIVE) * (1 - labels)
+    return torch.mean(share * (1 - right) ** 2 * loss)
+
+
+def hvp(x, y, v1, c1, v2, c2, w1, b1, w2, b2):
+    def loss(w1, b1, w2, b2):
+        error = torch.tanh(x @ w1 + b1) @ w2 + b2 - y
+        return torch.mean(error * error)
+
+    gradient = torch.func.grad(loss, (0, 1, 2, 3))
+    return torch.func.jvp(gradient, (w1, b1, w2, b2), (v1, c1, v2, c2))[1]
+
+
+def gradient_penalty(x, w1, b1, w2):
+    def critic(x):
+        return torch.tanh(x @ w1 + b1) @ w2
+
+    d_x = torch.func.grad(lambda x: critic(x).sum())(x)
+    long = torch.sqrt(torch.sum(d_x * d_x, 1))
+    return torch.mean(critic(x)) + PENALTY * torch.mean((long - 1) ** 2)
+
+
+def adaptive(y, w, b):
+    t, step = 0.0, STEP
+    while t < END:
+        first = torch.tanh(y @ w + b)
+        second = torch.tanh((y + step * first) @ w + b)
+        error = 0.5 * step * torch.max(torch.abs(second - first))
+        if error > MOST:
+            step = step * 0.5
+        else:
+            y = y + 0.5 * step * (first + second)
+            t = t + step
+            if error < MOST / 4:
+                step = step * 2
+    return torch.mean(y * y)
