@@ -36,12 +36,14 @@ from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
+from autodiff_compiler.passes.once import once
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results, owns
 from autodiff_compiler.passes.parts import parts, parts_of
 from autodiff_compiler.passes.reuse import Reused, reuse
-from autodiff_compiler.passes.runner import everywhere, run
+from autodiff_compiler.passes.runner import run
 from autodiff_compiler.passes.stacks import stacks
+from autodiff_compiler.passes.sweep import everywhere
 from autodiff_compiler.passes.tiles import tiles
 from autodiff_compiler.plan import Compiled, Printed, Request, Slot
 from autodiff_compiler.runtime.disk import kept_on_disk, versions
@@ -158,9 +160,14 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         _verify(typed, "typed: stabilise")
     if request.opt_level:
         typed = everywhere(typed, parts_of("first"))
-    tidied = expand_gradients(typed, lambda each: clean(_written_out(each)))
+
+    def whole(function: Function) -> Function:
+        return clean(once(function, _may_go)) if request.opt_level else function
+
+    tidied = expand_gradients(typed, lambda each: clean(_written_out(each)), whole)
     expanded = _placed(tidied, typed)
     primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
+    primal = whole(primal) if request.differentiates or request.tangent else primal
     _verify(primal, "differentiated: optimise")
     _refuse(lowered, primal, request)
     wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places

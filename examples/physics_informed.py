@@ -79,48 +79,6 @@ import numpy as np
 
 
 # Solution.construct (physics_informed.py:24)
-def solution_tangent_tangent_forward(t, w, b, v, dot_t, dot2_t):
-    dot2_t_times_w = dot2_t * w  # 25| h = ops.tanh(t * self.w + self.b)
-    dot_t_times_w = dot_t * w
-    h = np.tanh(t * w + b)
-    sub_h_times_h = 1.0 - h * h
-    dot2_h = dot2_t_times_w * sub_h_times_h
-    mul_dot2_h = -2.0 * dot2_h
-    dot2_sub_h_times_h = mul_dot2_h * h
-    dot_h = dot_t_times_w * sub_h_times_h
-    dot2_dot_h = dot2_sub_h_times_h * dot_t_times_w
-    network = np.dot(h, v)       # 26| network = ops.matmul(h, self.v)
-    dot2_network = np.dot(dot2_h, v)
-    dot_network = np.dot(dot_h, v)
-    dot2_dot_network = np.dot(dot2_dot_h, v)
-    t_times_t = t * t            # 27| return t + t * t * network
-    dot2_t_times_t = dot2_t * t
-    dot2_t_times_t_1 = dot2_t_times_t + dot2_t_times_t
-    dot_t_times_t = dot_t * t
-    dot2_dot_t_times_t = dot2_t * dot_t
-    dot_t_times_t_1 = dot_t_times_t + dot_t_times_t
-    dot2_dot_t_times_t_1 = dot2_dot_t_times_t + dot2_dot_t_times_t
-    dot2_mul_dot_t_times_t = dot2_dot_t_times_t_1 * network + dot2_network * dot_t_times_t_1
-    out = t + t_times_t * network
-    dot2_out = dot2_t + (dot2_t_times_t_1 * network + dot2_network * t_times_t)
-    dot_out = dot_t + (dot_t_times_t_1 * network + dot_network * t_times_t)
-    dot2_dot_t_times_t_times_network = (
-        dot2_mul_dot_t_times_t + (dot2_dot_network * t_times_t + dot2_t_times_t_1 * dot_network)
-    )
-    return (
-        out,
-        dot_out,
-        dot2_out,
-        dot2_dot_t_times_t_times_network,
-        (
-            t, v, dot_t, dot2_t, dot2_t_times_w, dot_t_times_w, h, sub_h_times_h, dot2_h,
-            mul_dot2_h, dot2_sub_h_times_h, dot_h, dot2_dot_h, t_times_t, dot2_t_times_t_1,
-            dot_t_times_t_1, dot2_dot_t_times_t_1,
-        ),
-    )
-
-
-# Solution.construct (physics_informed.py:24)
 def solution_forward(t, w, b, v):
     h = np.tanh(t * w + b)  # 25| h = ops.tanh(t * self.w + self.b)
     network = np.dot(h, v)  # 26| network = ops.matmul(h, self.v)
@@ -130,12 +88,28 @@ def solution_forward(t, w, b, v):
 
 
 def residual_forward(t, u_w, u_b, u_v):
-    one = np.ones_like(t)                                  # 38| one = ops.ones_like(t)
-    # 39| _, second = ms.jvp(lambda s: ms.jvp(self.u, s, one)[1], t, one)
-    _, _, _, second, residuals = solution_tangent_tangent_forward(t, u_w, u_b, u_v, one, one)
-    out, residuals_1 = solution_forward(t, u_w, u_b, u_v)  # 40| error = second + self.u(t)
+    one = np.ones_like(t)                                # 38| one = ops.ones_like(t)
+    dot2_t_times_w = one * u_w                           # 25| h = ops.tanh(t * self.w + self.b)
+    h = np.tanh(t * u_w + u_b)
+    sub_h_times_h = 1.0 - h * h
+    dot2_h = dot2_t_times_w * sub_h_times_h
+    mul_dot2_h = -2.0 * dot2_h
+    dot_sub_h_times_h = mul_dot2_h * h
+    dot2_dot_h = dot_sub_h_times_h * dot2_t_times_w
+    network = np.dot(h, u_v)                             # 26| network = ops.matmul(h, self.v)
+    dot2_network = np.dot(dot2_h, u_v)
+    dot2_dot_network = np.dot(dot2_dot_h, u_v)
+    t_times_t = t * t                                    # 27| return t + t * t * network
+    dot2_t_times_t = t + t
+    dot2_dot_t_times_t = one + one
+    dot_mul_dot_t_times_t = dot2_dot_t_times_t * network + dot2_network * dot2_t_times_t
+    second = dot_mul_dot_t_times_t + (dot2_dot_network * t_times_t + dot2_t_times_t * dot2_network)
+    out, residuals = solution_forward(t, u_w, u_b, u_v)  # 40| error = second + self.u(t)
     error = second + out
-    return residuals, residuals_1, error
+    return (
+        t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
+        dot2_dot_h, t_times_t, dot2_t_times_t, dot2_dot_t_times_t, residuals, error,
+    )
 
 
 # Solution.construct (physics_informed.py:24)
@@ -154,58 +128,40 @@ def solution_backward(residuals, d_out):
     return d_w, d_b, d_v
 
 
-# Solution.construct (physics_informed.py:24)
-def solution_tangent_tangent_backward(residuals, d3_dot2_dot_t_times_t_times_network):
-    (
-        t, v, dot_t, dot2_t, dot2_t_times_w, dot_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h,
-        dot2_sub_h_times_h, dot_h, dot2_dot_h, t_times_t, dot2_t_times_t, dot_t_times_t,
-        dot2_dot_t_times_t,
-    ) = residuals
-    # 27| return t + t * t * network
-    d3_dot_network = d3_dot2_dot_t_times_t_times_network * dot2_t_times_t
-    d3_dot2_dot_network = d3_dot2_dot_t_times_t_times_network * t_times_t
-    d3_dot2_network = d3_dot2_dot_t_times_t_times_network * dot_t_times_t
-    d3_network = d3_dot2_dot_t_times_t_times_network * dot2_dot_t_times_t
-    # 26| network = ops.matmul(h, self.v)
-    v_t = v.T
-    d3_dot2_dot_h = np.dot(d3_dot2_dot_network, v_t)
-    d3_v_1 = np.dot(dot2_dot_h.T, d3_dot2_dot_network)
-    d3_dot_h = np.dot(d3_dot_network, v_t)
-    d3_v_2 = d3_v_1 + np.dot(dot_h.T, d3_dot_network)
-    d3_dot2_h = np.dot(d3_dot2_network, v_t)
-    d3_v_3 = d3_v_2 + np.dot(dot2_h.T, d3_dot2_network)
-    d3_h = np.dot(d3_network, v_t)
-    d3_v = d3_v_3 + np.dot(h.T, d3_network)
-    # 25| h = ops.tanh(t * self.w + self.b)
-    d3_dot2_sub_h_times_h = d3_dot2_dot_h * dot_t_times_w
-    d3_h_1 = d3_h + d3_dot2_sub_h_times_h * mul_dot2_h
-    d3_dot2_h_1 = d3_dot2_h + d3_dot2_sub_h_times_h * h * -2.0
-    mul_d3_sub_h_times_h = -2.0 * (d3_dot_h * dot_t_times_w + d3_dot2_h_1 * dot2_t_times_w)
-    d3_h_2 = d3_h_1 + mul_d3_sub_h_times_h * h
-    d3_t_times_w_plus_b = d3_h_2 * (1.0 - h * h)
-    d3_b = d3_t_times_w_plus_b.sum(axis=0)  # b was stretched f32[16] -> f32[24,16]
-    mul_d3_dot_t_times_w = (d3_dot2_dot_h * dot2_sub_h_times_h + d3_dot_h * sub_h_times_h) * dot_t
-    # w was stretched f32[1,16] -> f32[24,16]
-    d3_w_1 = mul_d3_dot_t_times_w.sum(axis=0, keepdims=True)
-    # w was stretched f32[1,16] -> f32[24,16]
-    sum = (d3_dot2_h_1 * sub_h_times_h * dot2_t).sum(axis=0, keepdims=True)
-    d3_w_2 = d3_w_1 + sum
-    d3_w = d3_w_2 + (d3_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
-    return d3_w, d3_b, d3_v
-
-
 def residual_backward(residuals):
-    residuals_1, residuals_2, error = residuals
+    (
+        t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
+        dot2_dot_h, t_times_t, dot2_t_times_t, dot2_dot_t_times_t, residuals_1, error,
+    ) = residuals
     # 41| return (error * error).mean()
     d_out = np.float32(1)
     d_error = d_out / 24 * 2.0 * error
     # 40| error = second + self.u(t)
-    d_u_w_1, d_u_b_1, d_u_v_1 = solution_backward(residuals_2, d_error)
-    # 39| _, second = ms.jvp(lambda s: ms.jvp(self.u, s, one)[1], t, one)
-    d3_w, d3_b, d3_v = solution_tangent_tangent_backward(residuals_1, d_error)
-    d_u_w = d_u_w_1 + d3_w
-    d_u_b = d_u_b_1 + d3_b
-    d_u_v = d_u_v_1 + d3_v
+    d_u_w_1, d_u_b_1, d_u_v_1 = solution_backward(residuals_1, d_error)
+    # 27| return t + t * t * network
+    d3_dot2_network = d_error * dot2_t_times_t
+    d3_dot2_dot_network = d_error * t_times_t
+    d3_dot2_network_1 = d3_dot2_network + d3_dot2_network
+    d_network = d_error * dot2_dot_t_times_t
+    # 26| network = ops.matmul(h, self.v)
+    u_v_t = u_v.T
+    d3_dot2_dot_h = np.dot(d3_dot2_dot_network, u_v_t)
+    d_u_v_2 = d_u_v_1 + np.dot(dot2_dot_h.T, d3_dot2_dot_network)
+    d3_dot2_h = np.dot(d3_dot2_network_1, u_v_t)
+    d_u_v_3 = d_u_v_2 + np.dot(dot2_h.T, d3_dot2_network_1)
+    d_h = np.dot(d_network, u_v_t)
+    d_u_v = d_u_v_3 + np.dot(h.T, d_network)
+    # 25| h = ops.tanh(t * self.w + self.b)
+    d2_dot_sub_h_times_h = d3_dot2_dot_h * dot2_t_times_w
+    d_h_1 = d_h + d2_dot_sub_h_times_h * mul_dot2_h
+    d3_dot2_h_1 = d3_dot2_h + d2_dot_sub_h_times_h * h * -2.0
+    mul_mul_mul_d3_dot2_h = -2.0 * d3_dot2_h_1 * dot2_t_times_w * h
+    d_h_2 = d_h_1 + mul_mul_mul_d3_dot2_h
+    d_t_times_w_plus_b = d_h_2 * (1.0 - h * h)
+    d_u_b = d_u_b_1 + d_t_times_w_plus_b.sum(axis=0)
+    mul_d3_dot2_t_times_w = (d3_dot2_dot_h * dot_sub_h_times_h + d3_dot2_h_1 * sub_h_times_h) * one
+    d_u_w_2 = d_u_w_1 + mul_d3_dot2_t_times_w.sum(axis=0, keepdims=True)
+    d_u_w = d_u_w_2 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
     return d_u_w, d_u_b, d_u_v
 '''
 

@@ -7,12 +7,13 @@ region around it knows; a loop turns the cotangent of a value from outside into 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from autodiff_compiler.ir.build import Builder, current
-from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,
     COMPLEX,
@@ -169,17 +170,28 @@ def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
 
 class Names:
     """Names derivatives after their primals: ``d_x``, in the second sweep ``d2_x``; or with
-    another ``word`` than ``d``."""
+    another ``word`` than ``d``. Where derivatives stand in ``function`` already, the second sweep
+    is that of what has one, or is one: ``d2_d_x``."""
 
-    def __init__(self, builder: Builder, order: int, word: str = "d"):
-        self.builder = builder
-        self.prefix = f"{word}_" if order == 0 else f"{word}{order + 1}_"
+    def __init__(self, builder: Builder, function: Function, word: str = "d"):
+        self.builder, self.order, self.word = builder, function.order, word
         self.named: set[Value] = set()
+        self.derived = {
+            result.name
+            for op in function.body.walk()
+            if op.about != "primal"
+            for result in op.results
+        }
 
     def wish(self, value: Value, path: Path = ()) -> str:
         """The name of the cotangent of a leaf, empty where the primal has none."""
-        parts = [value.name, *map(str, path)]
-        return self.prefix + "_".join(parts) if value.name else ""
+        name, sweep = "_".join([value.name, *map(str, path)]), self.order + 1
+        if self.order == 0 and value.name in self.derived:
+            made = re.match(r"d(?:ot)?(\d*)_", name)
+            sweep = int(made[1] or 1) + 1 if made else sweep
+        while (wish := f"{self.word}{sweep if sweep > 1 else ''}_{name}") in self.derived:
+            sweep += 1
+        return wish if value.name else ""
 
     def fresh(self, type_: Type, value: Value, path: Path = ()) -> Value:
         """A new value for the cotangent of a leaf: a parameter of a region or function."""

@@ -20,22 +20,27 @@ from autodiff_compiler.operators.control import call
 Tidy = Callable[[Function], Function]
 
 
-def expand_gradients(function: Function, tidy: Tidy = lambda function: function) -> Function:
+def expand_gradients(
+    function: Function,
+    tidy: Tidy = lambda function: function,
+    whole: Tidy = lambda function: function,
+) -> Function:
     """``function`` without derivatives to be taken, in its callees neither; the same object if it
     had none.
 
     One callee with one configuration becomes one function, however often it is called. ``tidy``
-    is applied to every function before it is differentiated.
+    is applied to every function before it is differentiated, ``whole`` then to what a derivative
+    is asked of, and not to what that calls.
     """
-    expansion = _Expansion(tidy)
+    expansion = _Expansion(tidy, whole)
     expansion.adjoint.reserve_names(function)
     return expansion.function(function)
 
 
 class _Expansion:
-    def __init__(self, tidy: Tidy) -> None:
+    def __init__(self, tidy: Tidy, whole: Tidy) -> None:
         self.tidy = tidy
-        self.adjoint = Adjoint()
+        self.adjoint = Adjoint(whole=whole)
         self.functions: dict[Function, Function] = {}
         self.tangents = Tangents(self.adjoint)
         self.made: dict[tuple[Any, ...], Function] = {}

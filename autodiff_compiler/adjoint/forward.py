@@ -87,6 +87,7 @@ class Tangents:
         self, function: Function, wrt: tuple[int, ...], outputs: Sequence[int] | None = None
     ) -> Function:
         """As ``tangent_function``."""
+        function = self.adjoint.whole(function)
         self.adjoint.reserve_names(function)
         every = range(len(function.returns)) if outputs is None else outputs
         ports = tuple((position, ()) for position in wrt)
@@ -133,7 +134,7 @@ class TangentSweep:
     def __init__(self, tangents: Tangents, function: Function):
         self.tangents = tangents
         self.builder = Builder()
-        self.names = Names(self.builder, function.order, "dot")
+        self.names = Names(self.builder, function, "dot")
         unset = tangents.adjoint.activity.unset(function)
         self.known = Cotangents(frozenset(), unset, self.names)
 

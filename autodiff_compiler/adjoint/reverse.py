@@ -70,8 +70,10 @@ def split(
 class Adjoint:
     """Remembers the halves of callees, so that two calls of one function share one pair."""
 
-    def __init__(self, clean: Clean | None = None):
+    def __init__(self, clean: Clean | None = None, whole: Clean | None = None):
         self.clean: Clean = clean or (lambda function: function)
+        #: Applied to what is asked for the derivative of, as opposed to what that calls.
+        self.whole: Clean = whole or (lambda function: function)
         #: Whether halves are printed as they are: nothing that is made here is swept again.
         self.final = clean is not None
         self.activity = Activity()
@@ -89,6 +91,7 @@ class Adjoint:
         outputs: Sequence[int] | None = None,
     ) -> Function:
         """As ``gradient_function``."""
+        function = self.whole(function)
         self.reserve_names(function)
         sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
@@ -108,6 +111,7 @@ class Adjoint:
         outputs: Sequence[int] | None = None,
     ) -> tuple[Function, Function]:
         """As the function ``split``."""
+        function = self.whole(function)
         self.reserve_names(function)
         sweep = Sweep(self, function, wrt, _seeds(function, outputs), sens)
         raise_all(self.problems)
@@ -246,7 +250,7 @@ class Sweep:
         self.builder = Builder()
         self.varied = adjoint.activity.varied(function, tuple(wrt))
         self.producers = producers(function.body)
-        names = Names(self.builder, function.order)
+        names = Names(self.builder, function)
         #: What may be unset: of the function, and what is handed from its branches to backward.
         self.unset = set(adjoint.activity.unset(function))
         scope = Cotangents(self.varied, self.unset, names)

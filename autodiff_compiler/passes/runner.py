@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from weakref import WeakKeyDictionary
 
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.rewrite import map_functions
 from autodiff_compiler.passes.ahead import ahead
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.clauses import clauses
@@ -22,7 +21,7 @@ from autodiff_compiler.passes.products import products
 from autodiff_compiler.passes.rejoin import rejoin
 from autodiff_compiler.passes.stabilise import stabilise
 from autodiff_compiler.passes.stops import stops
-from autodiff_compiler.passes.sweep import with_body
+from autodiff_compiler.passes.sweep import everywhere
 from autodiff_compiler.passes.totals import totals
 from autodiff_compiler.passes.unrule import unrule
 
@@ -61,17 +60,6 @@ def run(
     ``stats`` gains, for each pass, the number of operations that it took away.
     """
     return everywhere(function, lambda each: _settle(each, names, limit, stats))
-
-
-def everywhere(function: Function, change: Pass) -> Function:
-    """``function`` and all that it calls, changed once."""
-    done: dict[Function, Function] = {}
-    for each in (*function.callees(), function):
-        now = each
-        if any(done[callee] is not callee for callee in each.called):
-            now = with_body(each, map_functions(each.body, lambda callee: done[callee]))
-        done[each] = change(now)
-    return done[function]
 
 
 def _settle(

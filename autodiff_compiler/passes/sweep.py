@@ -1,4 +1,4 @@
-"""The forward walk that local passes share: one look at each operation, inner regions first."""
+"""The walks that passes share: over the operations of a region, over all that a function calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
-from autodiff_compiler.ir.rewrite import map_regions, substitute_operands
+from autodiff_compiler.ir.rewrite import map_functions, map_regions, substitute_operands
 
 Visit = Callable[[Op], Sequence[Op]]
 
@@ -41,3 +41,14 @@ def sweep_named(function: Function, names: Container[str], visit: Visit) -> Func
 def with_body(function: Function, body: Region) -> Function:
     """``function`` with another body; the same object where it is the same body."""
     return function if body is function.body else replace(function, body=body)
+
+
+def everywhere(function: Function, change: Callable[[Function], Function]) -> Function:
+    """``function`` and all that it calls, changed once."""
+    done: dict[Function, Function] = {}
+    for each in (*function.callees(), function):
+        now = each
+        if any(done[callee] is not callee for callee in each.called):
+            now = with_body(each, map_functions(each.body, lambda callee: done[callee]))
+        done[each] = change(now)
+    return done[function]

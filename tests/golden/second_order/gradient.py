@@ -10,39 +10,25 @@ wrt: x, net_w   sens: ones
 import numpy as np
 
 
-# Net.construct (cell.py:13)
-def net_grad_forward(x, w):
-    sin_x = np.sin(x)  # 14| y = ops.sin(x) * self.w
-    y = sin_x * w
-    # 14| y = ops.sin(x) * self.w
-    d_sin_x = x * w
-    cos_x = np.cos(x)
-    d_x = y + d_sin_x * cos_x
-    return d_x, (x, w, sin_x, d_sin_x, cos_x)
-
-
 def slope_forward(x, net_w):
-    slope, residuals = net_grad_forward(x, net_w)  # 25| slope = self.grad_op(self.net)(x)
-    return slope, residuals
-
-
-# Net.construct (cell.py:13)
-def net_grad_backward(residuals, d2_d_x):
-    x, w, sin_x, d_sin_x, cos_x = residuals
+    sin_x = np.sin(x)  # 14| y = ops.sin(x) * self.w
+    y = sin_x * net_w
     # 14| y = ops.sin(x) * self.w
-    d2_d_sin_x = d2_d_x * cos_x
-    d2_x_1 = -(d2_d_x * d_sin_x) * np.sin(x)
-    d2_x_2 = d2_x_1 + d2_d_sin_x * w
-    d2_w_1 = (d2_d_sin_x * x).sum(axis=0, keepdims=True)  # w was stretched f32[1] -> f32[3]
-    d2_w = d2_w_1 + (d2_d_x * sin_x).sum(axis=0, keepdims=True)
-    d2_x = d2_x_2 + d2_d_x * w * np.cos(x)
-    return d2_x, d2_w
+    d_sin_x = x * net_w
+    cos_x = np.cos(x)
+    slope = y + d_sin_x * cos_x
+    return x, net_w, sin_x, d_sin_x, cos_x, slope
 
 
 def slope_backward(residuals):
-    slope, residuals_1 = residuals
+    x, net_w, sin_x, d_sin_x, cos_x, slope = residuals
     # 26| return slope * slope
     d_slope = slope + slope
-    # 25| slope = self.grad_op(self.net)(x)
-    d_x, d_net_w = net_grad_backward(residuals_1, d_slope)
+    # 14| y = ops.sin(x) * self.w
+    d2_d_sin_x = d_slope * cos_x
+    d_x_1 = -(d_slope * d_sin_x) * np.sin(x)
+    d_x_2 = d_x_1 + d2_d_sin_x * net_w
+    d_net_w_1 = (d2_d_sin_x * x).sum(axis=0, keepdims=True)  # net_w was stretched f32[1] -> f32[3]
+    d_net_w = d_net_w_1 + (d_slope * sin_x).sum(axis=0, keepdims=True)
+    d_x = d_x_2 + d_slope * net_w * np.cos(x)
     return d_x, d_net_w

@@ -1,0 +1,113 @@
+"""What is differentiated again as one text: which calls go, and that the numbers stay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler import Tensor, compile_info, ops
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.text import parse_functions
+from autodiff_compiler.passes.once import once
+
+HALVES = """
+# role='forward', order=1
+func @u_forward(%a: float) -> (float) {
+  %b: float = mul %a, %a
+  return %b
+}
+# role='gradient', order=1
+func @u_grad(%a: float) -> (float) {
+  %b: float = call @u_forward(%a)
+  return %b
+}
+func @v(%a: float) -> (float) {
+  %b: float = neg %a
+  return %b
+}
+"""
+
+
+def calls(function: Function) -> list[str]:
+    return [op.attrs["callee"].name for op in function.body.walk() if op.name == "call"]
+
+
+def read(body: str) -> Function:
+    text = f"{HALVES}func @f(%x: float) -> (float) {{\n{body}\n}}\n"
+    return parse_functions(text, OPERATORS)["f"]
+
+
+def test_what_derivatives_call_is_written_out_with_them() -> None:
+    f = read("%y: float = call @u_grad(%x)\n%z: float = call @v(%y)\nreturn %z")
+    assert calls(once(f)) == ["v"]  # a text of the user's in another stays
+
+
+def test_what_is_called_twice_stays_but_is_one_text() -> None:
+    f = read("%y: float = call @u_grad(%x)\n%z: float = call @u_grad(%y)\nreturn %z")
+    done = once(f)
+    assert calls(done) == ["u_grad", "u_grad"]
+    assert [calls(callee) for callee in done.callees()] == [[]]
+
+
+def test_what_is_to_be_recomputed_stays() -> None:
+    f = read("%y: float = call @u_grad(%x)\nreturn %y")
+    assert once(f, lambda call: False) is f
+
+
+def test_without_derivatives_nothing_changes() -> None:
+    f = read("%y: float = call @v(%x)\nreturn %y")
+    assert once(f) is f
+
+
+def layer(x, w):
+    return ops.tanh(ops.matmul(x, w))
+
+
+def energy(x, w):
+    return ops.sum(layer(x, w) ** 3)
+
+
+def of_one_slope(x, w):
+    slope = ops.grad(energy)(x, w)
+    return ops.sum(slope * slope)
+
+
+def of_two_slopes(x, w):
+    slope = ops.grad(energy)
+    return ops.sum(slope(slope(x, w), w))
+
+
+def by_hand(x, w):
+    """The slope of ``energy``."""
+    h = np.tanh(x @ w)
+    return (3 * h * h * (1 - h * h)) @ w.T
+
+
+def numeric(function, x, step=1e-6):
+    slopes = np.empty_like(x)
+    for place in np.ndindex(x.shape):
+        moved = np.zeros_like(x)
+        moved[place] = step
+        slopes[place] = (function(x + moved) - function(x - moved)) / (2 * step)
+    return slopes
+
+
+def test_gradients_of_gradients_through_functions() -> None:
+    rng = np.random.default_rng(3)
+    x, w = rng.normal(size=(2, 3)), rng.normal(size=(3, 3))
+    once_more = ops.grad(of_one_slope)(Tensor(x), Tensor(w)).asnumpy()
+    np.testing.assert_allclose(
+        once_more, numeric(lambda at: (by_hand(at, w) ** 2).sum(), x), rtol=1e-6, atol=1e-7
+    )
+    (text,) = [unit.source for unit in compile_info().units if "of_one_slope" in unit.source]
+    assert text.count("def ") == 2  # forward and backward: ``layer`` is in its derivatives
+    twice = ops.grad(of_two_slopes)(Tensor(x), Tensor(w)).asnumpy()
+    want = numeric(lambda at: by_hand(by_hand(at, w), w).sum(), x)
+    np.testing.assert_allclose(twice, want, rtol=1e-6, atol=1e-7)
+
+
+def test_the_second_sweep_is_told_by_the_names() -> None:
+    ops.grad(of_one_slope)(Tensor(np.ones((2, 3))), Tensor(np.ones((3, 3))))
+    (text,) = [unit.source for unit in compile_info().units if "of_one_slope" in unit.source]
+    assert "d_slope" in text and "d2_d_" in text
