@@ -35,6 +35,7 @@ from autodiff_compiler.emit.templates import fill, fill_statements, with_constan
 from autodiff_compiler.emit.unparse import print_expression
 from autodiff_compiler.emit.uses import count_uses
 from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.ir.effects import end_of
 from autodiff_compiler.ir.memory import writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import TupleType
@@ -102,7 +103,8 @@ class Composer:
         values = tuple(self.operand(operand) for operand in body.yields)
         self.flush()
         about = plain[0] if plain else None
-        self.emit(Return(values), about)
+        if end_of(body) is None:
+            self.emit(Return(values), about)
         return self.out
 
     # Regions

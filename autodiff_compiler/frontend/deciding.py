@@ -12,8 +12,8 @@ from typing import Any
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.iterators import gone_through
 from autodiff_compiler.frontend.values import Maybe, Perhaps, Ref
-from autodiff_compiler.ir.nodes import Function, Op
-from autodiff_compiler.operators import compare, effects
+from autodiff_compiler.ir.effects import Effects
+from autodiff_compiler.operators import compare
 
 
 def decided(conjunction: bool) -> Callable[..., Any]:
@@ -62,15 +62,5 @@ class _Seen:
             or any(names[name] is not value and not isinstance(value, (Maybe, Perhaps))
                 for name, value in self.names.items())
             or any(cells.get(ref) is not contents for ref, contents in self.cells.items())
-            or any(map(is_done_once, self.low.builder.ops[self.ops :]))
+            or any(map(Effects(again=True).has, self.low.builder.ops[self.ops :]))
         )  # fmt: skip
-
-
-def is_done_once(op: Op) -> bool:
-    """Whether an operation does what must be done once: to raise again what was not raised is
-    nothing."""
-    inner = [each for region in op.regions for each in region.ops]
-    functions: tuple[Function, ...] = op.functions
-    inner += [each for function in functions for each in function.body.ops]
-    again = op.opdef in (effects.fail, effects.check, effects.demand)
-    return op.opdef.effect and not again or any(map(is_done_once, inner))

@@ -16,7 +16,6 @@ from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.calls import Calls
-from autodiff_compiler.frontend.deciding import is_done_once
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import holds_refs
 from autodiff_compiler.frontend.resolve import MISSING
@@ -33,6 +32,7 @@ from autodiff_compiler.frontend.values import (
     same,
     same_skeleton,
 )
+from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value, type_of
 
 #: So many calls of a text inside each other may differ in numbers alone, before these are taken to
@@ -244,7 +244,7 @@ class Recursing(Calls):
             value = recursion.run(recursion.whole(parts))
         self.builder.ops.extend(ops)
         written = not all(same(self.state.heap.get(cell), held) for cell, held in around.items())
-        if written or any(map(is_done_once, ops)):
+        if written or any(map(Effects(again=True).has, ops)):
             raise self.fail(
                 UnsupportedSyntax,
                 "a text that calls itself, with an end that only a run knows, prints, draws or "

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 from autodiff_compiler.ir.nodes import Function, Op, Region
 
+#: What does nothing but raise.
+RAISING = ("fail", "check", "demand")
+
 
 class Effects:
-    """Answers ``has(op)``; remembers what it found out about functions."""
+    """Answers ``has(op)``; remembers what it found out about functions. What a text does ``again``
+    raises nothing new, but a rule in it is asked again."""
 
-    def __init__(self) -> None:
+    def __init__(self, again: bool = False) -> None:
+        self.again = again
         self._functions: dict[Function, bool] = {}
 
     def has(self, op: Op) -> bool:
@@ -22,11 +27,14 @@ class Effects:
 
     def _itself(self, op: Op) -> bool:
         callee = op.attrs.get("callee")
-        if callee is None:
-            return op.opdef.effect
-        if callee not in self._functions:
-            self._functions[callee] = self.inside(callee.body)
-        return op.opdef.effect or self._functions[callee]
+        called = op.functions if self.again else () if callee is None else (callee,)
+        own = op.opdef.effect and not (self.again and op.name in RAISING)
+        return own or any(map(self._of, called))
+
+    def _of(self, function: Function) -> bool:
+        if function not in self._functions:
+            self._functions[function] = self.inside(function.body)
+        return self._functions[function]
 
 
 def ends(op: Op) -> bool:
@@ -35,4 +43,9 @@ def ends(op: Op) -> bool:
         return True
     regions = (op.attrs["callee"].body,) if "callee" in op.attrs else op.regions
     is_sure = "callee" in op.attrs or op.name == "if"
-    return is_sure and all(any(map(ends, region.ops)) for region in regions)
+    return is_sure and all(end_of(region) is not None for region in regions)
+
+
+def end_of(region: Region) -> int | None:
+    """After how many of its operations a region raises, if it does on every way."""
+    return next((place + 1 for place, op in enumerate(region.ops) if ends(op)), None)

@@ -38,18 +38,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from autodiff_compiler.ir.effects import end_of
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.passes.sweep import sweep, with_body
 
 
 def clauses(function: Function) -> Function:
     """Lets what one way computes follow a branch whose other way raises."""
-    if not {"if", "fail"} <= function.op_names:
+    if "if" not in function.op_names:
         return function
     mapping: dict[Value, AnyOperand] = {}
 
     def visit(op: Op) -> Sequence[Op]:
-        ends = [_end(region) for region in op.regions] if op.name == "if" else []
+        ends = [end_of(region) for region in op.regions] if op.name == "if" else []
         raising = next((place for place, end in enumerate(ends) if end is not None), None)
         if raising is None:
             return (op,)
@@ -64,8 +65,3 @@ def clauses(function: Function) -> Function:
         return (replace(op, results=(), regions=tuple(regions)), *other.ops)
 
     return with_body(function, sweep(function.body, mapping, visit))
-
-
-def _end(region: Region) -> int | None:
-    """After how many of its operations a region raises, if it does on every way."""
-    return next((place + 1 for place, op in enumerate(region.ops) if op.name == "fail"), None)

@@ -62,10 +62,25 @@ def chained(x, low):
     return y * x
 
 
+def _refusing(x, low):
+    if low > 2:
+        raise RuntimeError("too low")
+    raise RuntimeError("or too high")
+
+
+def refused(x, low):
+    y = x * 3
+    if x.sum() < low:
+        _refusing(x, low)
+    else:
+        y = y * x
+    return y
+
+
 @pytest.mark.parametrize(
     ("program", "row"),
     [
-        (handled, (1.5, 2.5)), (called, (1.5, 2.5)), (in_a_loop, (1.5, 2.5)),
+        (handled, (1.5, 2.5)), (refused, (1.5, 2.5)), (called, (1.5, 2.5)), (in_a_loop, (1.5, 2.5)),
         (chained, (1.5, 2.5)), (chained, (40.0, 70.0)),
     ],
 )  # fmt: skip
@@ -78,14 +93,14 @@ def test_value_and_gradient(program: Callable, row: tuple[float, ...]) -> None:
     np.testing.assert_allclose(ms.grad(program)(x, 1.0).asnumpy(), slope, rtol=2e-3)
 
 
-@pytest.mark.parametrize("program", [handled, called, in_a_loop, chained])
+@pytest.mark.parametrize("program", [handled, called, in_a_loop, chained, refused])
 def test_what_raises_raises(program: Callable) -> None:
     for run in (program, ms.jit(program), ms.grad(program)):
         with pytest.raises(RuntimeError, match="too low"):
             run(Tensor([1.5, 2.5]), 9.0)
 
 
-@pytest.mark.parametrize("program", [handled, called, in_a_loop, chained])
+@pytest.mark.parametrize("program", [handled, called, in_a_loop, chained, refused])
 def test_nothing_stands_after_a_raise(program: Callable) -> None:
     source = ms.gradient_source(program, "f32[2]", "float")
     lines = source.splitlines()
@@ -93,3 +108,11 @@ def test_nothing_stands_after_a_raise(program: Callable) -> None:
     for line, following in zip(lines, lines[1:]):
         if line.lstrip().startswith("raise"):
             assert len(following) - len(following.lstrip()) < len(line) - len(line.lstrip())
+
+
+def test_nothing_is_returned_after_a_raise() -> None:
+    """Neither where the raise stands alone, nor behind a branch that raises on both ways."""
+    for level in (0, 1, 3):
+        source = ms.gradient_source(_refusing, "f32[2]", "float", opt_level=level)
+        forward = source[source.index("def ") : source.rindex("def ")]
+        assert "raise" in forward and "return" not in forward
