@@ -69,4 +69,4 @@ def graph() -> Workload:
         normal(122, 64, 64, scale=0.1),
         normal(123, 64, 64, scale=0.1),
     )
-    return Workload("graph", (sources, targets, counts), (normal(121, 2000, 64), own, near), hand)
+    return Workload("graph", (sources, targets, counts), weights, hand)
