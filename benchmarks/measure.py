@@ -28,6 +28,7 @@ class Result:
     resident   bytes by which the process grew at most in its first calls, where it can be known.
     allocated  bytes that Python and NumPy allocate in a call and keep between calls; None where
                others allocate, too.
+    machine    what it was measured on, and by which clock.
     """
 
     workload: str
@@ -40,6 +41,7 @@ class Result:
     allocated: int | None = None
     version: str = ""
     reason: str = ""
+    machine: str = ""
 
 
 def measure(workload: str, peers: Sequence[str], rounds: int = 15, starts: int = 3) -> list[Result]:

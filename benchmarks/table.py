@@ -5,50 +5,116 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from benchmarks import limits
 from benchmarks.measure import Result
 from benchmarks.peers.environments import PEERS
 from benchmarks.workloads import LOOPS
 
 Cell = Callable[[Result], str]
+#: A title and the lines of a table.
+Section = tuple[str, list[str]]
 
 
 def brief(results: Sequence[Result]) -> str:
-    """Ours over hand-written, with the geometric mean of the ratios."""
+    """Ours over hand-written, with the geometric mean of the ratios, and what is over its limit."""
     lines = [
-        "| workload | ours / hand | peak memory, ours / hand | first call |",
-        "|---|---:|---:|---:|",
+        "| workload | ours / hand | at most | peak memory, ours / hand | first call |",
+        "|---|---:|---:|---:|---:|",
     ]
-    by_name = {(result.workload, result.peer): result for result in results}
-    for workload in dict.fromkeys(result.workload for result in results):
-        ours = by_name[workload, "ours"]
-        figures = [_ratio(ours, results), _allocated(ours, results), f"{ours.first * 1e3:.0f} ms"]
-        lines.append(f"| {workload} | {' | '.join(figures)} |")
-    return "\n".join([*lines, f"| geometric mean | {mean(results, 'ours'):.2f} | | |"])
+    found = [each for each in results if each.peer == "ours"]
+    for ours in found:
+        figures = [_ratio(ours, results), f"{limits.time_of(ours.workload):.2f}",
+                   _allocated(ours, results), f"{ours.first * 1e3:.0f} ms"]  # fmt: skip
+        lines.append(f"| {ours.workload} | {' | '.join(figures)} |")
+    lines.append(f"| geometric mean | {mean(results, 'ours'):.2f} | {limits.MEAN:.2f} | | |")
+    return "\n".join([*lines, "", _verdict(results)])
+
+
+def short(results: Sequence[Result]) -> str:
+    """The times of every peer, the first calls of programs with loops, and what must be said."""
+    return _page(results, [_times(results), _loops(results)])
 
 
 def full(results: Sequence[Result]) -> str:
     """Time, first calls and memory of every peer, and what must be said of them."""
-    peers = list(dict.fromkeys(result.peer for result in results))
-    means = [f"{mean(results, peer):.2f}" for peer in peers]
-    sections = [
-        ("Time of a call, beside the hand-written gradient",
-         [*_grid(results, peers, lambda each: _ratio(each, results)),
-          f"| geometric mean | {' | '.join(means)} |"]),
-        ("First call in a fresh process, after the import, ms",
-         [*_grid(results, peers, lambda each: f"{each.first * 1e3:.0f}"),
-          _import_row(results, peers)]),
-        ("First call of a program compiled anew, in a process that is warm, ms",
-         _grid(results, peers, lambda each: _milliseconds(each.again))),
-        ("First call where the program has loops, beside ours: fresh / compiled anew",
-         _grid([each for each in results if each.workload in LOOPS], peers,
-               lambda each: _firsts(each, results))),
+    peers = _peers(results)
+    counted = [peer for peer in peers if PEERS[peer].counted]
+    others = [
+        ("First call after the import, ms: in a fresh process / compiled anew in a warm one",
+         [*_grid(results, peers, _both_firsts), _import_row(results, peers)]),
         ("Growth of the process in its first calls, MiB",
          _grid(results, peers, lambda each: _mebibytes(each.resident))),
         ("What NumPy and Python allocate in a call and keep, beside the hand-written gradient",
-         _grid(results, peers, lambda each: _allocated(each, results))),
+         _grid(results, counted, lambda each: _allocated(each, results))),
     ]  # fmt: skip
+    return _page(results, [_times(results), _loops(results), *others])
+
+
+def _page(results: Sequence[Result], sections: Sequence[Section]) -> str:
     text = "\n\n".join("\n".join([f"### {title}", "", *lines]) for title, lines in sections)
-    return "\n\n".join([text, *_remarks(results)])
+    return "\n\n".join([*_machines(results), text, _verdict(results), *_remarks(results)])
+
+
+def _times(results: Sequence[Result]) -> Section:
+    """With the limit, and with what ours allocates beside the hand-written gradient."""
+    peers = _peers(results)
+    title, rule, *rows = _grid(results, peers, lambda each: _ratio(each, results))
+    for place, workload in enumerate(_workloads(results)):
+        ours = next(r for r in results if (r.workload, r.peer) == (workload, "ours"))
+        rows[place] += f" {limits.time_of(workload):.2f} | {_allocated(ours, results)} |"
+    means = " | ".join(f"{mean(results, peer):.2f}" for peer in peers)
+    return (
+        "Time of a call, beside the hand-written gradient",
+        [f"{title} ours at most | ours, memory |", f"{rule}---:|---:|", *rows,
+         f"| geometric mean | {means} | {limits.MEAN:.2f} | |"],
+    )  # fmt: skip
+
+
+def _loops(results: Sequence[Result]) -> Section:
+    looping = [each for each in results if each.workload in LOOPS]
+    return (
+        "First call where the program has loops, beside ours: fresh / compiled anew",
+        _grid(looping, _peers(results), lambda each: _firsts(each, results)),
+    )
+
+
+def _peers(results: Sequence[Result]) -> list[str]:
+    return list(dict.fromkeys(result.peer for result in results))
+
+
+def _workloads(results: Sequence[Result]) -> list[str]:
+    return list(dict.fromkeys(result.workload for result in results))
+
+
+def _verdict(results: Sequence[Result]) -> str:
+    """What of ours is outside its limit, and by how much."""
+    beyond = []
+    for each in results:
+        hand = _of("hand", each, results)
+        if each.peer == "ours" and (time := ratio(each, results)):
+            memory = _share(each, hand)
+            jax = [r.first for r in results if (r.workload, r.peer) == (each.workload, "jax_jit")
+                   and r.seconds and each.workload in LOOPS]  # fmt: skip
+            if time > limits.time_of(each.workload):
+                beyond.append(f"{each.workload} (time {time:.2f})")
+            if memory is not None and memory > limits.MEMORY:
+                beyond.append(f"{each.workload} (memory {memory:.2f})")
+            if jax and jax[0] < limits.FIRST * each.first:
+                beyond.append(f"{each.workload} (JAX's first call {jax[0] / each.first:.1f} ours)")
+    if (found := mean(results, "ours")) > limits.MEAN:
+        beyond.append(f"the mean ({found:.2f})")
+    return f"Outside the limits: {', '.join(beyond)}." if beyond else "All within the limits."
+
+
+def _machines(results: Sequence[Result]) -> list[str]:
+    """What the figures were made on: a line for all, or for the workloads of each."""
+    machines = dict.fromkeys(result.machine for result in results if result.machine)
+    lines = []
+    for machine in machines:
+        those = _workloads([result for result in results if result.machine == machine])
+        names = "" if len(machines) == 1 else f": {', '.join(those)}"
+        lines.append(f"On {machine}{names}.")
+    return lines
 
 
 def ratio(result: Result, results: Sequence[Result]) -> float | None:
@@ -78,15 +144,24 @@ def _firsts(result: Result, results: Sequence[Result]) -> str:
     return f"{result.first / ours.first:.1f} / {again}"
 
 
+def _both_firsts(result: Result) -> str:
+    return f"{_milliseconds(result.first)} / {_milliseconds(result.again)}"
+
+
 def _milliseconds(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds * 1e3:.0f}"
 
 
 def _allocated(result: Result, results: Sequence[Result]) -> str:
-    hand = _of("hand", result, results)
+    share = _share(result, _of("hand", result, results))
+    return "–" if share is None else f"{share:.2f}"
+
+
+def _share(result: Result, hand: Result) -> float | None:
+    """What it allocates beside the hand-written gradient; None where that is not known."""
     if result.allocated is None or hand.allocated is None:
-        return "–"
-    return f"{result.allocated / max(hand.allocated, 1):.2f}"
+        return None
+    return result.allocated / max(hand.allocated, 1)
 
 
 def _of(peer: str, result: Result, results: Sequence[Result]) -> Result:
@@ -103,7 +178,7 @@ def _grid(results: Sequence[Result], peers: Sequence[str], cell: Cell) -> list[s
     by_name = {(result.workload, result.peer): result for result in results}
     titles = " | ".join(PEERS[peer].title for peer in peers)
     lines = [f"| workload | {titles} |", f"|---{'|---:' * len(peers)}|"]
-    for workload in dict.fromkeys(result.workload for result in results):
+    for workload in _workloads(results):
         found = [by_name[workload, peer] for peer in peers]
         cells = ["–" if each.seconds is None else cell(each) for each in found]
         lines.append(f"| {workload} | {' | '.join(cells)} |")

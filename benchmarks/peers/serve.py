@@ -14,6 +14,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.environments import PEERS
 from benchmarks.rounds import clock, repeated
 
 #: About how long a round takes; a call that takes longer runs once.
@@ -30,6 +31,7 @@ class Session:
         self.imported = clock() - start
         self.work = import_module("benchmarks.workloads").WORKLOADS[workload]()
         self.make = self.runner.make
+        self.tolerance = PEERS[peer].tolerance
 
     def first(self) -> dict[str, Any]:
         """The first call; the values are held against those written by hand. ``resident`` is the
@@ -41,7 +43,7 @@ class Session:
         for _ in range(3):
             found = self.call()
         peak = None if before is None else _resident("VmHWM") - before
-        self.work.check(self.runner.arrays(found))
+        self.work.check(self.runner.arrays(found), self.tolerance)
         return {"imported": self.imported, "first": first, "resident": peak}
 
     def again(self) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from benchmarks.peers.environments import ENVIRONMENTS, PEERS
 from benchmarks.peers.ours import class_name
 from benchmarks.peers.process import Failed, Process
 from benchmarks.rounds import interleaved, repeated
-from benchmarks.table import brief, full, mean
+from benchmarks.table import brief, full, mean, short
 from benchmarks.workloads import WORKLOADS
 
 FOLDER = Path(environments.__file__).parent
@@ -103,26 +103,63 @@ def results():
 
 def test_the_table_ends_in_the_geometric_mean():
     assert mean(results(), "ours") == pytest.approx(1.0)
-    assert "| a | 0.50 | 1.00 | 0 ms |" in brief(results())
-    assert brief(results()).endswith("| geometric mean | 1.00 | | |")
+    assert "| a | 0.50 | 1.10 | 1.00 | 0 ms |" in brief(results())
+    assert "| geometric mean | 1.00 | 1.00 | | |" in brief(results())
 
 
-def test_what_is_written_is_shown(monkeypatch, tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text(f"a\n{MARKS[0]}old\n{MARKS[1]}b\n")
-    monkeypatch.setattr(peers, "README", readme)
+def test_what_is_outside_its_limit_is_told():
+    assert brief(results()).endswith("\nOutside the limits: b (time 2.00).")
+    rows = [replace(each, workload="while", first=1.0) for each in results()[:2]]
+    assert "\nAll within the limits.\n" in short(rows)
+    rows[1] = replace(rows[1], seconds=8.0, allocated=120)
+    slow = Result("while", "jax_jit", 1.0, first=4.0)
+    told = "while (time 4.00), while (memory 1.20), while (JAX's first call 4.0 ours), the mean"
+    assert f"Outside the limits: {told} (4.00)." in short([*rows, slow])
+
+
+@pytest.fixture
+def written(monkeypatch, tmp_path):
+    """Where a page is written, and not drawn."""
+    (tmp_path / "README.md").write_text(f"a\n{MARKS[0]}old\n{MARKS[1]}b\n")
+    monkeypatch.setattr(peers, "README", tmp_path / "README.md")
     monkeypatch.setattr(peers, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(peers, "describe", lambda: "a machine")
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: subprocess.CompletedProcess(a, 1))
-    peers._write("new\n", results())
-    assert readme.read_text() == f"a\n{MARKS[0]}new\n{MARKS[1]}b\n"
-    rows = json.loads((tmp_path / "results" / "peers.json").read_text())
-    assert [Result(**row) for row in rows] == results()
+    return tmp_path
+
+
+def test_what_is_written_is_shown(written, monkeypatch):
+    """Workload by workload; what is measured anew replaces what was, and nothing else."""
+    asked = []
+
+    def measured(workload, names, rounds, starts):
+        asked.append((workload, rounds))
+        return [Result(workload, name, float(len(asked))) for name in names]
+
+    monkeypatch.setattr(peers, "measure", measured)
+    assert peers.main(["--write", "line", "seed_net"]) == 0
+    assert peers.main(["--write", "--rounds", "3", "line"]) == 0
+    assert asked == [("line", 15), ("seed_net", 15), ("line", 3)]
+    found = peers.read()
+    assert [(each.workload, each.peer) for each in found] == [
+        (workload, peer) for workload in ("seed_net", "line") for peer in PEERS
+    ]
+    assert found[-1].seconds == 3.0 and found[-1].machine == "a machine"
+    readme = (written / "README.md").read_text()
+    assert readme == f"a\n{MARKS[0]}{short(found)}\n{MARKS[1]}b\n"
+    assert (written / "results" / "peers.md").read_text() == f"{full(found)}\n"
+
+
+def test_a_part_of_the_peers_is_not_written(written, capsys):
+    with pytest.raises(SystemExit):
+        peers.main(["--write", "--of", "jax_jit", "line"])
+    assert "--write takes all peers" in capsys.readouterr().err
 
 
 def test_what_the_page_shows_was_measured():
     """The tables of the page are those of the figures, and of every workload."""
-    rows = json.loads((peers.RESULTS / "peers.json").read_text("utf-8"))
-    found = [Result(**row) for row in rows]
-    assert full(found) in peers.README.read_text("utf-8")
+    found = peers.read()
+    assert short(found) in peers.README.read_text("utf-8")
+    assert (peers.RESULTS / "peers.md").read_text("utf-8") == f"{full(found)}\n"
     assert {each.workload for each in found} <= set(WORKLOADS)
     assert {each.peer for each in found} == set(PEERS)

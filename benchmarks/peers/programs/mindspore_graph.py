@@ -158,8 +158,12 @@ def hvp(x, y, v1, c1, v2, c2, w1, b1, w2, b2):
         error = ops.matmul(ops.tanh(ops.matmul(x, w1) + b1), w2) + b2 - y
         return ops.mean(error * error)
 
-    gradient = ms.grad(loss, (0, 1, 2, 3))
-    return ms.jvp(gradient, (w1, b1, w2, b2), (v1, c1, v2, c2))[1]
+    def slope(w1, b1, w2, b2):
+        d_w1, d_b1, d_w2, d_b2 = ms.grad(loss, (0, 1, 2, 3))(w1, b1, w2, b2)
+        slopes = ops.sum(d_w1 * v1), ops.sum(d_b1 * c1), ops.sum(d_w2 * v2), ops.sum(d_b2 * c2)
+        return slopes[0] + slopes[1] + slopes[2] + slopes[3]
+
+    return ms.grad(slope, (0, 1, 2, 3))(w1, b1, w2, b2)
 
 
 def gradient_penalty(x, w1, b1, w2):
