@@ -33,6 +33,7 @@ from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import carries_cotangent, holds_number
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
+from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
@@ -237,13 +238,13 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
     def called(function: Function) -> Function:
         if function not in done:
             inner = replace(function, body=map_functions(function.body, called))
-            done[function] = reuse(tiles(parts(inner)), lends=False).function
+            done[function] = reuse(assembled(tiles(parts(inner))), lends=False).function
         return done[function]
 
     found: list[Reused] = []
     for root in roots:
         whole = replace(root, body=map_functions(root.body, called))
-        found.append(reuse(tiles(parts(whole)), forward=found[-1] if found else None))
+        found.append(reuse(assembled(tiles(parts(whole))), forward=found[-1] if found else None))
     return found
 
 

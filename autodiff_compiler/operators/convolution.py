@@ -68,6 +68,19 @@ def _view(name: str, size: Sizes, dilation: Sizes, options: str = "") -> str:
     return f"np.lib.stride_tricks.sliding_window_view({name}, {where}{options})"
 
 
+def for_taps(size: Sizes, line: str) -> str:
+    """The lines that do ``line`` for every place (i, j, …) in a window.
+
+    >>> print(for_taps((3, 2), "y += x[i, j]"))
+    <BLANKLINE>
+    for i in range(3):
+        for j in range(2):
+            y += x[i, j]
+    """
+    loops = [f"for {letter} in range({count}):" for letter, count in zip("ijk", size)]
+    return "".join(f"\n{'    ' * depth}{text}" for depth, text in enumerate([*loops, line]))
+
+
 def _thinned(stride: Sizes, dilation: Sizes) -> str:
     """The subscript that leaves out windows, and elements within them."""
     if all(step == 1 for step in (*stride, *dilation)):
@@ -115,11 +128,8 @@ def _overlap_add_numpy(
         times = f"{step} * " if step > 1 else ""
         reach = (count - 1) * step + 1 if isinstance(count, int) else f"{times}{{v}}.shape[{place}]"
         places.append(f"{start}:{start} + {reach}" + (f":{step}" if step > 1 else ""))
-    sizes = ", ".join(map(str, size))
-    loop = f"for i in range({sizes}):" if rank == 1 else (
-        f"for {', '.join(letters)} in np.ndindex({sizes}):")  # fmt: skip
     target = f"{{out}}[..., {', '.join(places)}]"
-    return f"{zeros}\n{loop}\n    {target} += {{v}}[..., {', '.join(letters)}]"
+    return zeros + for_taps(size, f"{target} += {{v}}[..., {', '.join(letters)}]")
 
 
 overlap_add: OpDef = linear(

@@ -14,7 +14,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
-from autodiff_compiler.operators.convolution import count_windows, span
+from autodiff_compiler.operators.convolution import count_windows, for_taps, span
 from autodiff_compiler.operators.indexing import zeros_text
 from autodiff_compiler.operators.structure import shape_argument
 
@@ -38,13 +38,6 @@ def _slices(dims: Sequence[Dim], name: str, size: Sizes, stride: Sizes, dilation
 def _space(type_: Type, rank: int) -> Sequence[Dim]:
     shape = getattr(type_, "shape", None)
     return (None,) * rank if shape is None else shape[-rank:]
-
-
-def _loop(size: Sizes) -> str:
-    sizes = ", ".join(map(str, size))
-    if len(size) == 1:
-        return f"for i in range({sizes}):"
-    return f"for {', '.join('ijk'[: len(size)])} in np.ndindex({sizes}):"
 
 
 def _tap(size: Sizes) -> str:
@@ -73,9 +66,9 @@ def _forward_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilatio
     term = f"{taken} * {{w}}{_tap(size)}"
     made = _type(types, size=size, stride=stride, dilation=dilation)
     if not isinstance(made, ArrayType) or not made.is_static:
-        return f"{{out}} = 0.0\n{_loop(size)}\n    {{out}} = {{out}} + {term}"
+        return "{out} = 0.0" + for_taps(size, f"{{out}} = {{out}} + {term}")
     zeros = f"{{out}} = np.zeros({made.shape}, np.{made.dtype})"
-    return f"{zeros}\n{_loop(size)}\n    {{out}} += {term}"
+    return zeros + for_taps(size, f"{{out}} += {term}")
 
 
 depthwise: OpDef = OpDef(
@@ -103,7 +96,7 @@ def _images_numpy(
 ) -> str:
     taken = _slices(_space(ArrayType(None, shape), len(size)), "{out}", size, stride, dilation)
     zeros = zeros_text(types, shape, 2)
-    return f"{zeros}\n{_loop(size)}\n    {taken} += {{v}} * {{w}}{_tap(size)}"
+    return zeros + for_taps(size, f"{taken} += {{v}} * {{w}}{_tap(size)}")
 
 
 depthwise_images: OpDef = OpDef(
@@ -133,7 +126,7 @@ def _kernel_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation
     if isinstance(made, ArrayType) and made.is_static:
         whole = f"{made.shape}, np.{made.dtype}"
     total = f"({{v}} * {taken}).sum(axis={axes})"
-    return f"{{out}} = np.zeros({whole})\n{_loop(size)}\n    {{out}}[:, {letters}] = {total}"
+    return f"{{out}} = np.zeros({whole})" + for_taps(size, f"{{out}}[:, {letters}] = {total}")
 
 
 def _kernel_type(types: Sequence[Type], *, size: Sizes, **window: Sizes) -> Type:

@@ -74,7 +74,7 @@ def index_text(index: Index, fixed: int) -> str:
     return inner if len(index) == 1 else f"({inner})"
 
 
-def _adds_up(index: Index, rest: Sequence[Type]) -> bool:
+def adds_up(index: Index, rest: Sequence[Type]) -> bool:
     """Whether an array of ints in the index may name a position twice."""
     arrays = [rest[item[1]] for item in index if _is_op(item)]
     return any(
@@ -218,7 +218,7 @@ def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
 def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
     rest = operands_of(index)
     zeros = zeros_text(types, shape, 1 + rest)
-    if _adds_up(index, types[1:]):
+    if adds_up(index, types[1:]):
         added = _rows_added(types, index, shape)
         return f"{zeros}\n{added or f'np.add.at({{out}}, {index_text(index, 1)}, {{v}})'}"
     return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
@@ -300,7 +300,7 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
 
 def _add_at_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
     head = "" if in_place else "{out} = {acc}.copy()\n"
-    if _adds_up(index, types[2:]):
+    if adds_up(index, types[2:]):
         return f"{head}np.add.at({{out}}, {index_text(index, 2)}, {{v}})"
     return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
 
@@ -319,6 +319,18 @@ add_at = OpDef(
         "v": lambda dot, acc, rest, index: _spread(dot, acc, rest, index),
     },
     linear_in=("acc", "v"),
+    label="{acc}",
+)  # fmt: skip
+
+
+sub_at = OpDef(
+    "sub_at", "acc with v taken away at [index], which holds no arrays.",
+    ("acc", "v", "*rest"),
+    lambda types, *, index, in_place=False: (
+        "" if in_place else "{out} = {acc}.copy()\n"
+    ) + f"{{out}}[{subscript(index, 2)}] -= {{v}}",
+    lambda types, *, index, in_place=False: check_written(types, index),
+    kind="lowered",
     label="{acc}",
 )  # fmt: skip
 
@@ -349,7 +361,7 @@ written_last = zero_gradient(
 def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) -> Any:
     """The cotangent of what ``set_item`` wrote: that of the place, if nothing overwrote it."""
     part = _index(ct, *rest, index=index)
-    if _adds_up(index, [type_of(operand) for operand in rest]):
+    if adds_up(index, [type_of(operand) for operand in rest]):
         part = where(written_last(x, *rest, index=index), part, 0.0)
     return unbroadcast(part, v)
 

@@ -21,7 +21,7 @@ from autodiff_compiler.operators.declare import (
     shape_of_type,
     zero_gradient,
 )
-from autodiff_compiler.operators.indexing import FULL, index
+from autodiff_compiler.operators.indexing import FULL, Index, index, subscript
 from autodiff_compiler.operators.structure import (
     axis_text,
     number_text,
@@ -208,13 +208,24 @@ def _pad_type(types: Sequence[Type], *, widths: Any, value: Any) -> Type:
 
 
 def _pad_numpy(types: Sequence[Type], *, widths: Any, value: Any) -> str:
-    constant = f", constant_values={number_text(value)}" if value else ""
-    return f"np.pad({{x}}, {tuple(map(tuple, widths))}{constant})"
+    made = _pad_type(types, widths=widths, value=value)
+    if not isinstance(made, ArrayType) or not made.is_static or not made.shape:
+        constant = f", constant_values={number_text(value)}" if value else ""
+        return f"np.pad({{x}}, {tuple(map(tuple, widths))}{constant})"
+    # np.pad, written in Python for every way of padding, takes longer than many a small network.
+    shape = made.shape[0] if len(made.shape) == 1 else made.shape
+    whole = f"np.full({shape}, {number_text(value)}" if value else f"np.zeros({shape}"
+    inner = subscript(_inner(widths), 1)
+    return f"{{out}} = {whole}, np.{made.dtype})\n{{out}}[{inner}] = {{x}}"
+
+
+def _inner(widths: Sequence[tuple[int, int]]) -> Index:
+    """Where the array lies that was padded."""
+    return tuple(("slice", low or None, -high if high else None, None) for low, high in widths)
 
 
 def _unpad(ct: Value, widths: Sequence[tuple[int, int]]) -> Value:
-    inner = [("slice", low or None, -high if high else None, None) for low, high in widths]
-    return index(ct, index=tuple(inner))
+    return index(ct, index=_inner(widths))
 
 
 pad: OpDef = OpDef(
@@ -225,9 +236,21 @@ pad: OpDef = OpDef(
     batch=lambda x, widths, value: pad(x, widths=((0, 0), *widths), value=value),
 )  # fmt: skip
 
+
+def _flip_numpy(types: Sequence[Type], *, axes: Sequence[int] | None) -> str:
+    shape = shape_of_type(types[0])
+    if not shape:
+        return f"np.flip({{x}}{axis_text(axes)})"
+    rank = len(shape)
+    turned = range(rank) if axes is None else [axis % rank for axis in axes]
+    backward = ("slice", None, None, -1)
+    places = [backward if axis in turned else FULL for axis in range(max(turned, default=0) + 1)]
+    return f"{{x}}[{subscript(tuple(places), 1)}]"
+
+
 flip: OpDef = linear(
     "flip", "x in reverse order along axes (None: all).",
-    numpy=lambda types, *, axes: f"np.flip({{x}}{axis_text(axes)})",
+    numpy=_flip_numpy,
     result=same_type, adjoint={"x": lambda ct, axes: flip(ct, axes=axes)},
     label="{x}_flipped", views=("x",), batch="axes",
 )  # fmt: skip

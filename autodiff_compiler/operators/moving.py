@@ -15,7 +15,7 @@ from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.containers import make_tuple
 from autodiff_compiler.operators.creation import arange
 from autodiff_compiler.operators.declare import linear, normal_axes, same_type, shape_of_type
-from autodiff_compiler.operators.indexing import FULL, add_at, index, scatter, zeros_text
+from autodiff_compiler.operators.indexing import FULL, add_at, index, scatter, subscript, zeros_text
 from autodiff_compiler.operators.joining import flip, size_along
 from autodiff_compiler.operators.structure import reshape, shape_argument, sum_
 
@@ -110,7 +110,19 @@ repeat: OpDef = linear(
 
 def _roll_numpy(types: Sequence[Type], *, shifts: Sequence[int], axes: Sequence[int]) -> str:
     if len(shifts) == 1:
-        return f"np.roll({{x}}, {shifts[0]}, axis={axes[0]})"
+        shape = shape_of_type(types[0]) or ()
+        axis = axes[0] % max(len(shape), 1)
+        size = shape[axis] if shape else None
+        if not isinstance(size, int) or size < 2 or not shifts[0] % size:
+            return f"np.roll({{x}}, {shifts[0]}, axis={axes[0]})"
+        # Several times as fast as np.roll, where arrays are small.
+        on = shifts[0] % size
+        first = -on if 2 * on <= size else size - on
+        head, tail = (
+            subscript((*(FULL,) * axis, ("slice", *bounds, None)), 1)
+            for bounds in ((first, None), (None, first))
+        )
+        return f"np.concatenate([{{x}}[{head}], {{x}}[{tail}]], axis={axis})"
     return f"np.roll({{x}}, {tuple(shifts)}, axis={tuple(axes)})"
 
 

@@ -43,7 +43,7 @@ from autodiff_compiler.ir.rewrite import map_regions
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.passes.sweep import sweep, with_body
 
-CHANGES = ("add_at", "add_along", "set_item")
+CHANGES = ("add_at", "sub_at", "add_along", "set_item")
 
 
 def overwrite(function: Function) -> Function:

@@ -34,13 +34,21 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.declare import shape_of_type
-from autodiff_compiler.operators.indexing import FULL, Index, add_at, scatter, set_item
+from autodiff_compiler.operators.indexing import (
+    FULL,
+    Index,
+    add_at,
+    adds_up,
+    scatter,
+    set_item,
+    sub_at,
+)
 from autodiff_compiler.passes.rows import Row, View, apply_rows
 
 PLACING = ("add_at", "set_item")
 
 
-def _boxed(op: Op) -> list[range] | None:
+def boxed(op: Op) -> list[range] | None:
     """The positions that ``op`` writes to, axis by axis, where its index alone tells them."""
     type_, index = op.result.type, op.attrs["index"]
     operands = 1 if op.name == "scatter" else 2
@@ -63,7 +71,7 @@ def _padded(index: Index, rank: int) -> Index:
     return (*index, *[FULL] * (rank - len(index)))
 
 
-def _apart(one: Sequence[range], other: Sequence[range]) -> bool:
+def apart(one: Sequence[range], other: Sequence[range]) -> bool:
     """Whether two boxes surely have no position in common: along some axis one ends before the
     other begins, or they take turns."""
     return any(
@@ -81,7 +89,7 @@ def _chain(view: View, whole: AnyOperand) -> list[Op]:
     found: list[Op] = []
     while True:
         maker = view.makers.get(whole) if isinstance(whole, Value) else None
-        if maker is None or maker.name not in (*PLACING, "scatter") or _boxed(maker) is None:
+        if maker is None or maker.name not in (*PLACING, "scatter") or boxed(maker) is None:
             return []
         found.append(maker)
         if maker.name == "scatter":
@@ -92,13 +100,35 @@ def _chain(view: View, whole: AnyOperand) -> list[Op]:
 def _written(view: View) -> Any:
     """What is added where zeros are is written there."""
     whole, part = view.operands[:2]
-    box, chain = _boxed(view.op), _chain(view, whole)
+    box, chain = boxed(view.op), _chain(view, whole)
     same = getattr(type_of(part), "dtype", None) == getattr(type_of(whole), "dtype", ...)
     if box is None or not chain or not same:
         return None
-    if not all(_apart(box, _boxed(other) or ()) for other in chain):
+    if not all(apart(box, boxed(other) or ()) for other in chain):
         return None
     return set_item(whole, part, index=view.op.attrs["index"])
+
+
+def _taken_away(view: View) -> Any:
+    """``-v``, added at a place, is v taken away there. Of two parts that meet in zeros the one
+    without a sign comes first: adding is the same both ways."""
+    whole, part, *rest = view.operands
+    positive, index = view.inner(part, "neg"), view.op.attrs["index"]
+    if positive is not ... and view.uses.get(part) == 1:
+        if adds_up(index, [type_of(operand) for operand in rest]):
+            return None
+        return sub_at(whole, positive, *rest, index=index)
+    zeros, box = view.made_by(whole, "scatter"), boxed(view.op)
+    if zeros is None or box is None or boxed(zeros) is None or view.uses.get(whole) != 1:
+        return None
+    signed: Any = zeros.operands[0]
+    negative = view.inner(signed, "neg")
+    same = getattr(type_of(part), "dtype", None) == getattr(type_of(whole), "dtype", ...)
+    if negative is ... or not same or view.uses.get(signed) != 1:
+        return None
+    made = scatter(part, index=index, shape=zeros.attrs["shape"])
+    made.name, made.given = whole.name, whole.given
+    return sub_at(made, negative, index=zeros.attrs["index"])
 
 
 def _transposed(view: View) -> Any:
@@ -137,6 +167,7 @@ def _moved(op: Op, perm: Sequence[int]) -> Any:
 
 ROWS = (
     Row("added where zeros are", "add_at", _written),
+    Row("taken away", "add_at", _taken_away),
     Row("transposed", "transpose", _transposed),
     Row("swapped", "swap_last_axes", _transposed),
 )

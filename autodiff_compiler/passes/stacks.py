@@ -160,7 +160,7 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
                     whole = set_item(param, item, place, index=(("op", 0),))
                 else:
                     with builder.block() as making:
-                        made_row = _made_in(builder, at, param, place)
+                        made_row = make_in(builder, at, _row(builder, at, param, place))
                     where = inner.index(at)
                     inner[where : where + 1] = making
                     whole = builder.make(filled, (made_row, param), {})
@@ -185,16 +185,23 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
 def _maker(loop: Loop, item: AnyOperand) -> Op | None:
     """The operation that makes ``item``, if that is one call and no other iteration sees it."""
     made = next((op for op in loop.body.ops if item in op.results), None)
-    if made is None or made.opdef.views or made.opdef.kind not in FITTING:
+    if made is None or not may_be_told(made):
         return None
     lies = cells(loop.body)
     handed = [value for value in loop.body.yields if item in lies.get(value, ())]  # type: ignore
-    calls, type_ = calls_of(made), made.result.type
-    assert isinstance(type_, ArrayType)
-    if len(handed) != 1 or len(calls) != 1 or type_.dtype == "bfloat16" or not type_.shape:
-        return None  # a row that is one number is no memory to write to
-    same = calls[0].ufunc is None or result_of(calls[0], _given(made)) == type_
-    return made if same else None
+    return made if len(handed) == 1 else None
+
+
+def may_be_told(op: Op) -> bool:
+    """Whether ``op`` is one call that gives what it makes where it is told to."""
+    if op.opdef.views or op.opdef.kind not in FITTING:
+        return False
+    calls, type_ = calls_of(op), op.result.type
+    if len(calls) != 1 or not isinstance(type_, ArrayType) or type_.dtype == "bfloat16":
+        return False
+    if not type_.shape:
+        return False  # a row that is one number is no memory to write to
+    return calls[0].ufunc is None or result_of(calls[0], _given(op)) == type_
 
 
 def _given(op: Op) -> list[AnyOperand]:
@@ -203,14 +210,17 @@ def _given(op: Op) -> list[AnyOperand]:
     return [op.operands[a.place] if isinstance(a, Operand) else a for a in call.arguments]
 
 
-def _made_in(builder: Builder, op: Op, array: Value, place: AnyOperand) -> Value:
-    """What ``op`` makes, in a row of ``array``."""
-    text = calls_of(op)[0].text
+def make_in(builder: Builder, op: Op, target: Value) -> Value:
+    """What ``op`` makes, in ``target``."""
     with builder.at(op.span, op.about):
-        row = index(array, place, index=(("op", 0),))
-        builder.make(into, (*_given(op), row), {"text": text})
+        builder.make(into, (*_given(op), target), {"text": calls_of(op)[0].text})
     builder.ops[-1] = replace(builder.ops[-1], results=op.results)
     return op.result
+
+
+def _row(builder: Builder, op: Op, array: Value, place: AnyOperand) -> Value:
+    with builder.at(op.span, op.about):
+        return index(array, place, index=(("op", 0),))
 
 
 def _named(stack: _Stack, value: Value) -> Value:

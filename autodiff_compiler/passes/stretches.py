@@ -74,7 +74,36 @@ def _without_leading_ones(view: View) -> Any:
     return None
 
 
+def _moved(view: View) -> Any:
+    """One number, stretched and moved about, is stretched to the shape it is moved to."""
+    maker, type_ = view.made_by(view.operands[0], "broadcast_to"), view.op.result.type
+    if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    if getattr(type_of(maker.operands[0]), "shape", None) != ():
+        return None
+    return OPERATORS["broadcast_to"](maker.operands[0], shape=type_.shape)
+
+
+def _sum_of_moved(view: View) -> Any:
+    """The sum of all elements, wherever they stand."""
+    axes, (x, *_) = view.op.attrs["axes"], view.operands
+    rank = getattr(type_of(x), "ndim", None)
+    if rank is None or view.op.attrs["keepdims"] or axes is not None and len(axes) != rank:
+        return None
+    maker = view.made_by(x, "transpose") or view.made_by(x, "reshape")
+    if maker is None or len(maker.operands) != 1 or view.uses.get(x) != 1:
+        return None
+    inner = type_of(maker.operands[0])
+    if not isinstance(inner, ArrayType) or not inner.ndim:
+        return None
+    every = tuple(range(inner.ndim))
+    return view.op.opdef(maker.operands[0], **{**view.op.attrs, "axes": every})
+
+
 STRETCHES = (
+    Row("one number transposed", "transpose", _moved),
+    Row("one number reshaped", "reshape", _moved),
+    *(Row(f"{name} of what was moved", name, _sum_of_moved) for name in ("sum", "mean")),
     *(
         Row(f"stretched in {name}", name, _unstretched)
         for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")

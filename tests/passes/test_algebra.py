@@ -149,6 +149,14 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = {name} {operands.format('a')}"), (
         f"f32[3] = {name} {operands.format('x')}", f"{M} = broadcast_to %a {{shape=(2, 3)}}"))
         for name, operands in (("neg", "%{}"), ("mul", "0.3, %{}"), ("div", "%{}, 7"))},
+    **{f"one number {name}d" if name == "reshape" else "one number transposed": (
+        "%x: f32[]", "f32[3,2]", (
+            f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"f32[3,2] = {name} %a {{{attr}}}"),
+        ("f32[3,2] = broadcast_to %x {shape=(3, 2)}",))
+        for name, attr in (("reshape", "shape=(3, 2)"), ("transpose", "perm=(1, 0)"))},
+    **{f"{name} of what was moved": (A, "f32[]", (
+        "f32[6] = reshape %x {shape=(6,)}", f"f32[] = {name} %a {{axes=None, keepdims=False}}"),
+        (f"f32[] = {name} %x {{axes=(0, 1), keepdims=False}}",)) for name in ("sum", "mean")},
     "x * 0": (A, M, (f"{M} = mul %x, 0.0",), (f"{M} = {ZEROS}",)),
     "x + 0.0": (A, M, (f"{M} = add 0.0, %x",), ()),
 }  # fmt: skip

@@ -93,3 +93,51 @@ def test_what_others_read_in_the_old_order_stays() -> None:
     )  # fmt: skip
     text = function.body.ops
     assert [op.name for op in dce(placed(function)).body.ops][-1] == text[2].name
+
+
+ROWS, REST = "(('slice', 1, None, None),)", "(('slice', None, -1, None),)"
+
+
+@pytest.mark.parametrize("negative", ["%p0", "%p1"])
+def test_what_has_a_sign_is_taken_away_and_comes_second(negative: str) -> None:
+    signed = {name: name.replace("p", "n") if name == negative else name for name in ("%p0", "%p1")}
+    text = f"""func @f(%p0: f32[3,4], %p1: f32[3,4]) -> (f32[4,4]) {{
+  {negative.replace("p", "n")}: f32[3,4] = neg {negative}
+  %z: f32[4,4] = scatter {signed["%p0"]} {{index={ROWS}, shape=(4, 4)}}
+  %s: f32[4,4] = add_at %z, {signed["%p1"]} {{index={REST}}}
+  return %s
+}}
+"""
+    function = parse_function(text)
+    found = dce(placed(function))
+    verify(found, "lowered")
+    assert [op.name for op in found.body.ops] == ["scatter", "sub_at"]
+    p0, p1 = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
+    want = np.zeros((4, 4), np.float32)
+    want[1:] += -p0 if negative == "%p0" else p0
+    want[:-1] += -p1 if negative == "%p1" else p1
+    np.testing.assert_array_equal(interpreter.run(found, [p0, p1])[0], want)
+
+
+def test_what_is_read_with_its_sign_keeps_it() -> None:
+    text = f"""func @f(%p: f32[3,4], %q: f32[3,4]) -> (f32[4,4], f32[3,4]) {{
+  %n: f32[3,4] = neg %p
+  %z: f32[4,4] = scatter %q {{index={ROWS}, shape=(4, 4)}}
+  %s: f32[4,4] = add_at %z, %n {{index={REST}}}
+  return %s, %n
+}}
+"""
+    assert "sub_at" not in [op.name for op in placed(parse_function(text)).body.ops]
+
+
+def test_a_row_that_is_named_twice_is_not_taken_away_once() -> None:
+    text = """func @f(%z: f32[4,2], %p: f32[2,2], %i: i64[2]) -> (f32[4,2]) {
+  %n: f32[2,2] = neg %p
+  %y: f32[4,2] = scatter %p {index=(('slice', None, 2, None),), shape=(4, 2)}
+  %s: f32[4,2] = add_at %z, %n, %i {index=(('op', 0),)}
+  %t: f32[4,2] = add %s, %y
+  return %t
+}
+"""
+    names = [op.name for op in placed(parse_function(text)).body.ops]
+    assert "add_at" in names and "sub_at" not in names
