@@ -19,6 +19,7 @@ from autodiff_compiler.adjoint.loops import reverse_loop
 from autodiff_compiler.adjoint.residuals import cut, prune
 from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
 from autodiff_compiler.analysis.activity import Activity
+from autodiff_compiler.analysis.moderate import moderate_values
 from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
@@ -154,7 +155,10 @@ class Adjoint:
         body = substitute(parts.backward, copies)
         body = Region((*known.values(), *sweep.sens_params), body.ops, body.yields)
         name = self.new_name(f"{function.name}_backward")
-        body = self.clean(_made(function, name, "backward", body)).body
+        sure = moderate_values(Region((), parts.forward, ()), function.moderate)
+        moderate = frozenset(known[value] for value in sure if value in known)
+        made = replace(_made(function, name, "backward", body), moderate=moderate)
+        body = self.clean(made).body
         read = free_values(Region((), body.ops, body.yields))
         params = body.params[: len(known)]
         kept = [(value, param) for value, param in zip(known, params) if param in read]
@@ -177,7 +181,7 @@ class Adjoint:
         ]
         rest = body.params[len(known) :]
         body = Region((residuals, *rest), (*unpack, *body.ops), body.yields)
-        return self.clean(forward), _made(function, name, "backward", body)
+        return self.clean(forward), replace(made, body=body)
 
     def refuse(self, op: Op, operand: str) -> None:
         """Notes that an operation has no derivative where one is needed."""

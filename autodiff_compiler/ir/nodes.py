@@ -173,6 +173,8 @@ class Function:
     order   how many sweeps, of either kind, made it: 0 for the user's own text.
     role    'primal', 'value' (that is wanted alone), 'forward', 'backward', 'gradient' (both halves
             in one body) or 'tangent'.
+    moderate  values known to be neither tiny nor huge, of a backward half: what made them is in
+            the other.
     """
 
     name: str
@@ -181,6 +183,7 @@ class Function:
     title: str = ""
     order: int = 0
     role: str = "primal"
+    moderate: frozenset[Value] = frozenset()
 
     @property
     def params(self) -> tuple[Value, ...]:

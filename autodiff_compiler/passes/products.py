@@ -8,11 +8,18 @@ So much is done only where fewer operations on whole arrays remain, and only in 
 added: the user's own text is computed as it is written. Rounding differs in the last bit, as with
 another order of the factors.
 
+What is far from 1 is not multiplied before it meets its like: of ``x / s / s``, where all are tiny,
+every step is a number, and ``1 / s / s`` is none. So there is at most one array among small factors
+of which nothing is known, and none that divides is taken out of a sum. Of the root of a sum with a
+number, as normalizations have it, enough is known.
+
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''
-... func @f(%x: f32[8,9], %y: f32[8,9], %s: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8,1]) {
+... func @f(%x: f32[8,9], %y: f32[8,9], %v: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8,1]) {
+...   %w: f32[8,1] = add %v, 0.1
+...   %s: f32[8,1] = sqrt %w
 ...   %a: f32[8,9] = mul 2.0, %x  # adjoint
 ...   %b: f32[8,9] = mul %c, %a  # adjoint
 ...   %d: f32[8,9] = mul %x, %y  # adjoint
@@ -22,7 +29,9 @@ another order of the factors.
 ... }
 ... ''')
 >>> print(print_function(dce(products(before))), end='')
-func @f(%x: f32[8,9], %y: f32[8,9], %s: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8,1]) {
+func @f(%x: f32[8,9], %y: f32[8,9], %v: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8,1]) {
+  %w: f32[8,1] = add %v, 0.1
+  %s: f32[8,1] = sqrt %w
   %mul_c: f32[] = mul %c, 2.0                             # adjoint
   %b: f32[8,9] = mul %mul_c, %x                           # adjoint
   %x_times_y: f32[8,9] = mul %x, %y                       # adjoint
@@ -35,10 +44,12 @@ func @f(%x: f32[8,9], %y: f32[8,9], %s: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from autodiff_compiler.analysis.moderate import is_moderate, moderate_values
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.declare import broadcast_shapes
@@ -55,30 +66,37 @@ SMALL = 4
 
 def products(function: Function) -> Function:
     """``function`` with fewer operations on whole arrays in what was added to the user's text."""
-    return apply_rows(function, ROWS, lambda row, op: None)
+    moderate = moderate_values(function.body, function.moderate)
+    rows = [Row(text, name, partial(rewrite, moderate)) for text, name, rewrite in ROWS]
+    return apply_rows(function, rows, lambda row, op: None)
 
 
 @dataclass
 class _Group:
-    """Small factors whose product is small: what multiplies, and what divides."""
+    """Small factors whose product is small: what multiplies, and what divides; of one array among
+    them nothing need be known, and it may be what divides."""
 
     shape: tuple[Any, ...] = ()
     above: list[Any] = field(default_factory=list)
     below: list[Any] = field(default_factory=list)
+    unsure: bool = False
+    unsure_below: bool = False
 
-    def takes(self, operand: AnyOperand, below: bool, whole: int) -> bool:
-        """Takes a factor in, if the product stays small."""
+    def takes(self, operand: AnyOperand, below: bool, whole: int, sure: bool) -> bool:
+        """Takes a factor in, if the product stays small, and in the range of numbers."""
         shape = broadcast_shapes([self.shape, _shape(operand)])
-        if math.prod(shape or ()) * SMALL > whole:  # type: ignore[arg-type]
+        if math.prod(shape or ()) * SMALL > whole or self.unsure and not sure:  # type: ignore[arg-type]
             return False
         self.shape = shape or ()
         (self.below if below else self.above).append(operand)
+        self.unsure = self.unsure or not sure
+        self.unsure_below = self.unsure_below or below and not sure
         return True
 
     @property
     def only_divides(self) -> bool:
-        """Whether it is a quotient by numbers, which stays one."""
-        return not self.above and all(_is_number(factor) for factor in self.below)
+        """Whether it is a quotient, which stays one: by numbers, or by one array."""
+        return not self.above and (len(self.below) == 1 or all(map(_is_number, self.below)))
 
     def product(self) -> Any:
         """The product; numbers last, so that each of them meets an array."""
@@ -92,13 +110,13 @@ class _Group:
 
 
 class _Factors:
-    """The factors of an array: the large ones, and groups of small ones."""
+    """The factors of an array: the large ones, in their order, and groups of small ones."""
 
-    def __init__(self, view: View, whole: ArrayType, shared: bool):
-        self.view, self.whole, self.shared = view, whole, shared
+    def __init__(self, view: View, whole: ArrayType, shared: bool, moderate: Set[Value]):
+        self.view, self.whole, self.shared, self.moderate = view, whole, shared, moderate
         self.size = math.prod(whole.shape or ())  # type: ignore[arg-type]
-        self.above: list[Any] = []
-        self.below: list[Any] = []
+        #: Each large factor, and whether it divides.
+        self.large: list[tuple[Any, bool]] = []
         self.groups: list[_Group] = []
         self.negative = False
         #: The operations on the whole array that a product of the factors would make unnecessary.
@@ -120,46 +138,55 @@ class _Factors:
     def factor(self, operand: AnyOperand, below: bool, uses: int = 1) -> None:
         maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
         alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)  # type: ignore
-        large = _shape(operand) == self.whole.shape
+        large, sure = _shape(operand) == self.whole.shape, is_moderate(operand, self.moderate)
         if large and alone and maker is not None and _is_product(maker):
             self.of(maker, below, uses)
         elif large or not _is_small(operand, self.whole):
-            (self.below if below else self.above).append(operand)
-        elif not any(group.takes(operand, below, self.size) for group in self.groups):
+            self.large.append((operand, below))
+        elif not any(group.takes(operand, below, self.size, sure) for group in self.groups):
             self.groups.append(_Group())
-            self.groups[-1].takes(operand, below, self.size)
+            self.groups[-1].takes(operand, below, self.size, sure)
+
+    @property
+    def has_numerator(self) -> bool:
+        """Whether a large factor is multiplied with."""
+        return any(not below for _, below in self.large)
 
     def product(self) -> Any:
-        """The product, small factors first."""
-        late = [group for group in self.groups if self.above and group.only_divides]
-        small = [group.product() for group in self.groups if group not in late]
-        first, *rest = [*small, *self.above] or [1.0]
+        """The product, small factors first, and large ones as they stood."""
+        late = [group for group in self.groups if self.has_numerator and group.only_divides]
+        small = [(group.product(), False) for group in self.groups if group not in late]
+        factors = [*small, *self.large]
+        start = next((factor for factor in factors if not factor[1]), None)
+        if start is not None:
+            factors.remove(start)
+        first = start[0] if start is not None else 1.0
         if self.negative:
             first = -first
-        for factor in rest:
-            first = first * factor
-        for factor in (*self.below, *(number for group in late for number in group.below)):
+        for factor, below in factors:
+            first = first / factor if below else first * factor
+        for factor in [each for group in late for each in group.below]:
             first = first / factor
         return first
 
     @property
     def after(self) -> int:
         """The operations on the whole array that the product takes."""
-        numerators = len(self.above) + len(self.groups)
-        sign = self.negative and not self.groups and bool(self.above)
-        return max(numerators - 1, 0) + len(self.below) + sign
+        above = sum(not below for _, below in self.large)
+        sign = self.negative and not self.groups and self.has_numerator
+        return max(above + len(self.groups) - 1, 0) + len(self.large) - above + sign
 
 
-def _small_first(view: View) -> Any:
+def _small_first(moderate: Set[Value], view: View) -> Any:
     whole = view.op.result.type
     if not isinstance(whole, ArrayType) or not _is_product(view.op):
         return None
-    found = _Factors(view, whole, shared=False)
+    found = _Factors(view, whole, False, moderate)
     found.of(view.op)
     return found.product() if found.after < found.before else None
 
 
-def _added_twice(view: View) -> Any:
+def _added_twice(moderate: Set[Value], view: View) -> Any:
     """``a + m + m``, where m has a small factor: that is doubled."""
     for first, m in (view.operands, view.operands[::-1]):
         inner, maker = view.made_by(first, "add"), view.makers.get(m)
@@ -169,7 +196,7 @@ def _added_twice(view: View) -> Any:
         alone = view.uses.get(first) == 1 and view.uses.get(m) == 2 and inner.about != "primal"
         if len(others) != 1 or not alone or not view.op.result.type == first.type == m.type:
             continue
-        found = _Factors(view, m.type, shared=False)
+        found = _Factors(view, m.type, False, moderate)
         found.factor(2.0, False)
         found.of(maker, uses=2)
         if found.after <= found.before:
@@ -177,7 +204,7 @@ def _added_twice(view: View) -> Any:
     return None
 
 
-def _out_of_sum(view: View) -> Any:
+def _out_of_sum(moderate: Set[Value], view: View) -> Any:
     """The sum of the large factors, times what does not change along the axes."""
     (x,), axes = view.operands, view.op.attrs["axes"]
     maker = view.makers.get(x)
@@ -188,7 +215,7 @@ def _out_of_sum(view: View) -> Any:
         return None
     over = range(len(whole.shape)) if axes is None else axes
     # What is read elsewhere, too, is looked through where that takes no further operation.
-    tried = [_Summands(view, maker, over, shared) for shared in (False, True)]
+    tried = [_Summands(view, maker, over, shared, moderate) for shared in (False, True)]
     found = min(tried, key=lambda each: (each.more, -len(each.fixed)))
     return found.sum() if found.more <= 0 and found.helps else None
 
@@ -196,19 +223,24 @@ def _out_of_sum(view: View) -> Any:
 class _Summands(_Factors):
     """The factors of what is summed up over the axes ``over``."""
 
-    def __init__(self, view: View, maker: Op, over: Sequence[int], shared: bool):
+    def __init__(
+        self, view: View, maker: Op, over: Sequence[int], shared: bool, moderate: Set[Value]
+    ):
         whole = maker.result.type
         assert isinstance(whole, ArrayType) and whole.shape is not None
-        super().__init__(view, whole, shared)
+        super().__init__(view, whole, shared, moderate)
         self.of(maker)
         self.rank, self.over = len(whole.shape), over
-        self.fixed = [g for g in self.groups if not _changes(g.shape, over, self.rank)]
+        fixed = [g for g in self.groups
+                 if not (g.unsure_below or _changes(g.shape, over, self.rank))]  # fmt: skip
+        unsure = [group for group in fixed if group.unsure]
+        self.fixed = [group for group in fixed if group not in unsure[1:]]
         self.groups = [group for group in self.groups if group not in self.fixed]
         self.changes_sign, self.negative = self.negative, False
 
     @property
     def helps(self) -> bool:
-        return bool(self.above) and (bool(self.fixed) or self.changes_sign)
+        return self.has_numerator and (bool(self.fixed) or self.changes_sign)
 
     @property
     def more(self) -> int:
@@ -279,8 +311,8 @@ def _is_small(operand: AnyOperand, whole: ArrayType) -> bool:
     return known and math.prod(_shape(operand)) * SMALL <= math.prod(whole.shape or ())  # type: ignore[arg-type]
 
 
-ROWS = (
-    *(Row(f"small first in {name}", name, _small_first) for name in (*SIGNS, "add")),
-    Row("added twice", "add", _added_twice),
-    Row("out of a sum", "sum", _out_of_sum),
+ROWS: tuple[tuple[str, str, Callable[[Set[Value], View], Any]], ...] = (
+    *((f"small first in {name}", name, _small_first) for name in (*SIGNS, "add")),
+    ("added twice", "add", _added_twice),
+    ("out of a sum", "sum", _out_of_sum),
 )

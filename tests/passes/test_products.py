@@ -17,6 +17,7 @@ from tests.interpreter import run
 
 X, Y, G, S = "%x: f32[8,6,5]", "%y: f32[8,6,5]", "%g: f32[6,1]", "%s: f32[8,1,1]"
 W = "f32[8,6,5]"
+ROOT = ("f32[6,1] = add %g, 0.1", "f32[6,1] = sqrt %v0")
 
 
 def function(params: str, result: str, *lines: str) -> Function:
@@ -38,7 +39,8 @@ def large(of: Function) -> list[str]:
 CASES = {
     "numbers": ((X, W, f"{W} = mul 2.0, %x", f"{W} = div %v0, 512"), ["mul"]),
     "a scalar": ((f"{X}, %c: f32[]", W, f"{W} = mul 2.0, %x", f"{W} = mul %c, %v0"), ["mul"]),
-    "a quotient": ((f"{X}, {G}", W, f"{W} = div %x, %g", f"{W} = mul %v0, %g"), ["mul"]),
+    "a quotient": ((f"{X}, {G}, %c: f32[]", W, *ROOT, f"{W} = div %x, %v1", f"{W} = mul %v2, %c"),
+                   ["mul"]),
     "a sign": ((f"{X}, {G}", W, f"{W} = neg %x", f"{W} = mul %v0, %g"), ["mul"]),
     "an inverse": ((f"{X}, {G}", W, f"{W} = div 1.0, %x", f"{W} = mul %v0, %g", f"{W} = mul 3.0, %v1"),
                    ["div"]),
@@ -46,8 +48,8 @@ CASES = {
     "two large ones": ((f"{X}, {Y}", W, f"{W} = mul %x, %y", f"{W} = add %v0, %v0"), ["mul", "add"]),
     "added twice": ((f"{X}, {Y}, {G}", W, f"{W} = mul %x, %g", f"{W} = add %v0, %y",
                      f"{W} = add %v0, %v1"), ["mul", "add"]),
-    "out of a sum": ((f"{X}, {Y}, {G}", "f32[6]", f"{W} = mul %x, %y", f"{W} = div %v0, %g",
-                      "f32[6] = sum %v1 {axes=(0, 2), keepdims=False}"), ["mul"]),
+    "out of a sum": ((f"{X}, {Y}, {G}", "f32[6]", *ROOT, f"{W} = mul %x, %y", f"{W} = div %v2, %v1",
+                      "f32[6] = sum %v3 {axes=(0, 2), keepdims=False}"), ["mul"]),
     "out of a sum of all": ((f"{X}, %c: f32[]", "f32[]", f"{W} = mul %x, %c", f"{W} = neg %v0",
                              "f32[] = sum %v1 {axes=None, keepdims=False}"), []),
     "in two groups": ((f"{X}, {G}, {S}", "f32[8,1,1]", f"{W} = mul %x, %g", f"{W} = mul %v0, %s",
@@ -95,9 +97,16 @@ def test_what_is_left_in_a_sum_has_all_its_axes(
         (f"{W} = mul %x, %g", f"{W} = mul %v0, %y"),
         (f"{W} = mul %x, %y", "f32[6] = sum %v0 {axes=(0, 2), keepdims=False}"),
         (f"{W} = mul %x, %g", "f32[8,5] = sum %v0 {axes=(1,), keepdims=False}"),
+        (f"{W} = div %x, %g", f"{W} = div %v0, %g"),
+        (f"{W} = mul %x, %g", f"{W} = mul %v0, %g"),
+        (
+            f"{W} = mul %x, %y",
+            f"{W} = div %v0, %g",
+            "f32[6] = sum %v1 {axes=(0, 2), keepdims=False}",
+        ),
     ],
 )
-def test_what_gains_nothing_stays(lines: tuple[str, ...]) -> None:
+def test_what_gains_nothing_or_loses_range_stays(lines: tuple[str, ...]) -> None:
     result = lines[-1].split(" = ")[0]
     before = function(f"{X}, {Y}, {G}", result, *lines)
     assert products(before) is before
@@ -142,3 +151,38 @@ def test_halves_are_not_multiplied_by_halves() -> None:
     x, scale = Tensor(np.ones((4, 60), np.float32)), Tensor(np.full((4, 1), 1e4, np.float16))
     found = ops.GradOperation()(scaled)(x, scale).asnumpy()
     np.testing.assert_allclose(found, np.full((4, 60), 1e8), rtol=1e-6)
+
+
+def _size(x):  # type: ignore[no-untyped-def]
+    return ops.mean(ops.abs(x), 1, True)
+
+
+def _of_both_sizes(x, w):  # type: ignore[no-untyped-def]
+    y = x / _size(x)
+    return ops.sum(y * (w * x.mean() / _size(w * x.mean())) * 2.0)
+
+
+def _scaled(x, w):  # type: ignore[no-untyped-def]
+    largest = ops.amax(ops.abs(x), 1, True)
+    return ops.sum(ops.tanh(x / largest) * w) + ops.sum(w * largest / x)
+
+
+def _of_its_length(x, w):  # type: ignore[no-untyped-def]
+    return ops.sum(ops.norm(x, None, 1, True) / ops.amax(ops.abs(x), 1, True) * w)
+
+
+CASES_OF_SCALE = [
+    *((loss, scale) for loss in (_of_both_sizes, _scaled) for scale in (1e-25, 1e25)),
+    (_of_its_length, 1e-20),
+]
+
+
+@pytest.mark.parametrize(("loss", "scale"), CASES_OF_SCALE)
+def test_nothing_leaves_the_range_of_numbers_on_the_way(loss, scale):  # type: ignore[no-untyped-def]
+    """The gradient of what does not depend on the scale, against that at the scale 1."""
+    random = np.random.default_rng(2)
+    x, w = random.uniform(0.5, 2.0, (2, 4, 9)).astype(np.float32)
+    gradient = ops.GradOperation()(loss)
+    found = gradient(Tensor(x * np.float32(scale)), Tensor(w)).asnumpy()
+    expected = gradient(Tensor(x.astype(np.float64)), Tensor(w.astype(np.float64))).asnumpy()
+    np.testing.assert_allclose(found.astype(np.float64) * scale, expected, rtol=1e-3, atol=1e-4)

@@ -1,0 +1,63 @@
+"""Which values are neither tiny nor huge: what may be multiplied in any order.
+
+``1 / s / s`` overflows where s is tiny, though no step of ``x / s / s`` does if x is as tiny. Of
+the root of a sum with a number, such as normalizations divide by, enough is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+from autodiff_compiler.ir.types import INT
+
+#: The least number that is added under such a root.
+LEAST = 1e-12
+MOVES = ("reshape", "expand_dims", "squeeze", "broadcast_to", "index", "neg", "copy", "reciprocal")
+
+
+def moderate_values(body: Region, known: Set[Value] = frozenset()) -> frozenset[Value]:
+    """The values in ``body`` that are the root of a sum with a number, one over it, or a part of
+    it; ``known`` are some of those around.
+
+    >>> import autodiff_compiler.operators
+    >>> from autodiff_compiler.ir.text import parse_function
+    >>> made = parse_function('''
+    ... func @f(%x: f32[2]) -> (f32[2]) {
+    ...   %v: f32[2] = add %x, 0.1
+    ...   %s: f32[2] = sqrt %v
+    ...   %r: f32[2] = div 1, %s
+    ...   %y: f32[2] = div %x, %s
+    ...   return %r
+    ... }
+    ... ''')
+    >>> sorted(value.name for value in moderate_values(made.body))
+    ['r', 's']
+    """
+    raised: set[Value] = set()
+    found = set(known)
+    for op in body.walk():
+        if op.name == "add" and any(_is_number(o) and o >= LEAST for o in op.operands):  # type: ignore
+            raised.update(op.results)
+        elif _is_root(op) and op.operands[0] in raised or _keeps(op) and op.operands[-1] in found:
+            found.update(op.results)
+    return frozenset(found)
+
+
+def is_moderate(operand: AnyOperand, known: Set[Value]) -> bool:
+    """Whether a factor is known to be neither tiny nor huge, as numbers in a text are."""
+    return not isinstance(operand, Value) or operand.type == INT or operand in known
+
+
+def _is_number(operand: AnyOperand) -> bool:
+    return isinstance(operand, (int, float)) and not isinstance(operand, bool)
+
+
+def _is_root(op: Op) -> bool:
+    return op.name in ("sqrt", "rsqrt")
+
+
+def _keeps(op: Op) -> bool:
+    """Whether the result is as moderate as the last operand."""
+    only = len(op.operands) == 1 and op.name in MOVES
+    return only or op.name == "div" and _is_number(op.operands[0])
