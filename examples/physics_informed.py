@@ -101,7 +101,7 @@ def residual_forward(t, u_w, u_b, u_v):
     dot2_dot_network = np.dot(dot2_dot_h, u_v)
     t_times_t = t * t                                    # 27| return t + t * t * network
     dot2_t_times_t = t + t
-    dot2_dot_t_times_t = one + one
+    dot2_dot_t_times_t = one + 1
     dot_mul_dot_t_times_t = dot2_dot_t_times_t * network + dot2_network * dot2_t_times_t
     second = dot_mul_dot_t_times_t + (dot2_dot_network * t_times_t + dot2_t_times_t * dot2_network)
     out, residuals = solution_forward(t, u_w, u_b, u_v)  # 40| error = second + self.u(t)

@@ -42,6 +42,14 @@ eye = zero_gradient(
     result=lambda types, *, rows, columns, dtype: ArrayType(dtype, (rows, columns)), label="eye",
 )  # fmt: skip
 
+basis = zero_gradient(
+    "basis",
+    "The directions of a space, one in each row: an identity matrix whose zeros only say that "
+    "nothing moves, so that a product with it is the other factor, whatever that holds.",
+    operands=(), numpy=lambda types, *, count, dtype: f"np.eye({count}, dtype=np.{dtype})",
+    result=lambda types, *, count, dtype: ArrayType(dtype, (count, count)), label="basis",
+)  # fmt: skip
+
 linspace = zero_gradient(
     "linspace", "Evenly spaced numbers, both ends included.",
     operands=(), numpy="np.linspace({start}, {stop}, {count}, dtype=np.float32)",

@@ -10,7 +10,7 @@ from autodiff_compiler.errors import CallError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.creation import eye
+from autodiff_compiler.operators.creation import basis
 from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import full, ones_like, reshape, transpose, zeros_like
 from autodiff_compiler.ops.batched import BatchedFunction
@@ -142,8 +142,8 @@ def _each(function: Transformed, args: Sequence, like: Any) -> Any:
     if count == 1:
         return function(*args, ones_like(like))
     dtype = type_.dtype if isinstance(type_, ArrayType) else "float64"
-    basis = reshape(eye(rows=count, columns=count, dtype=dtype), shape=(count, *shape))
-    return BatchedFunction(function, (*([None] * len(args)), 0))(*args, basis)
+    directions = reshape(basis(count=count, dtype=dtype), shape=(count, *shape))
+    return BatchedFunction(function, (*([None] * len(args)), 0))(*args, directions)
 
 
 def _columns(part: Value, output: Value, x: Value) -> Any:

@@ -33,6 +33,7 @@ from typing import Any
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
+from autodiff_compiler.passes.diagonals import DIAGONALS
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
 from autodiff_compiler.passes.stretches import STRETCHES
@@ -87,6 +88,17 @@ def _times_full(view: View) -> Any:
         value = view.filled(other)
         if known and type(value) in (int, float) and type_of(x) == type_:
             return x * value
+    return None
+
+
+def _plus_full(view: View) -> Any:
+    """And is added, or taken away, like one."""
+    x, other = view.operands
+    known = isinstance(view.op.result.type, ArrayType) and view.op.result.type.is_static
+    for place, (narrow, wide) in enumerate(((other, x), (x, other))):
+        value = view.filled(narrow)
+        if known and type(value) in (int, float) and type_of(wide) == view.op.result.type:
+            return view.op.opdef(*((wide, value), (value, wide))[place])
     return None
 
 
@@ -315,6 +327,8 @@ ROWS = (
     Row("x + zeros", "add", lambda view: _beside_filled(view, 0)),
     Row("x + 0", "add", _plus_zero),
     Row("x + 0.0", "add", lambda view: _other(view, lambda o: _is(o, 0)), fast_only=True),
+    Row("x + full", "add", _plus_full),
+    Row("x - full", "sub", _plus_full),
     Row("x + -y", "add", _add_negative),
     Row("x - 0", "sub", _minus_zero),
     Row("x - -y", "sub", _minus_negative),
@@ -344,6 +358,7 @@ ROWS = (
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
     Row("sum of -x", "sum", _sum_of_negative),
+    *DIAGONALS,
     *PICKS,
     *STRETCHES,
 )

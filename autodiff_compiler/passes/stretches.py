@@ -34,15 +34,19 @@ from autodiff_compiler.passes.rows import Row, View
 
 
 def _unstretched(view: View) -> Any:
-    """Arithmetic stretches its operands by itself, where the other one has the whole shape."""
-    if not isinstance(view.op.result.type, ArrayType) or not view.op.result.type.is_static:
+    """Arithmetic stretches its operands by itself, where the other one has the whole shape; where
+    no other one has, it is done before, to fewer elements."""
+    type_ = view.op.result.type
+    if not isinstance(type_, ArrayType) or not type_.is_static:
         return None
     inner = [view.inner(operand, "broadcast_to") for operand in view.operands]
     for place, narrow in enumerate(inner):
         if narrow is not ...:
             operands = list(view.operands)
             operands[place] = narrow
-            return view.op.opdef(*operands)
+            found = view.op.opdef(*operands)
+            whole = found.type == type_
+            return found if whole else OPERATORS["broadcast_to"](found, shape=type_.shape)
     return None
 
 
@@ -100,10 +104,28 @@ def _sum_of_moved(view: View) -> Any:
     return view.op.opdef(maker.operands[0], **{**view.op.attrs, "axes": every})
 
 
+def _stretched_product(view: View) -> Any:
+    """A column of one number, times a row: a cotangent of ones that meets the last layer."""
+    type_ = view.op.result.type
+    if not isinstance(type_, ArrayType) or type_.ndim != 2 or not type_.is_static:
+        return None
+    if view.op.about == "primal":
+        return None  # of -0.0 a product of matrices makes 0.0
+    for factor, line in (view.operands, view.operands[::-1]):
+        shape, value = getattr(type_of(factor), "shape", None), view.filled(factor)
+        if value is None or shape is None or len(shape) != 2 or type_of(line).ndim != 2:
+            continue
+        if shape[view.operands.index(factor) ^ 1] == 1:
+            return OPERATORS["broadcast_to"](line * value, shape=type_.shape)
+    return None
+
+
 STRETCHES = (
     Row("one number transposed", "transpose", _moved),
     Row("one number reshaped", "reshape", _moved),
     *(Row(f"{name} of what was moved", name, _sum_of_moved) for name in ("sum", "mean")),
+    Row("column of one number times a row", "matmul", _stretched_product),
+    *(Row(f"stretched after {name}", name, _stretched_after) for name in ("neg", "mul", "div")),
     *(
         Row(f"stretched in {name}", name, _unstretched)
         for name in ("add", "sub", "mul", "div", "where", "maximum", "minimum")
@@ -112,5 +134,4 @@ STRETCHES = (
         Row(f"upright in {name}", name, _without_leading_ones)
         for name in ("add", "sub", "mul", "div")
     ),
-    *(Row(f"stretched after {name}", name, _stretched_after) for name in ("neg", "mul", "div")),
 )

@@ -153,6 +153,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "arange": (case(bounds=(0, 5, 1), dtype="int64"),
                case(bounds=(0.0, 1.0, 0.3), dtype="float32")),
     "eye": (case(rows=3, columns=3, dtype="float32"), case(rows=2, columns=3, dtype="float64")),
+    "basis": (case(count=3, dtype="float32"), case(count=1, dtype="float64")),
     "linspace": (case(start=0.0, stop=1.0, count=5),),
     "full_like": (case(X, value=0), case(real(), value=1), case(X, value=2.5)),
     # joining

@@ -366,3 +366,12 @@ def test_what_a_transformed_function_is_made_of_is_guarded():
         assert plain(ms.jacfwd(times(k))(X)) == [[2 * k, 0], [0, 4 * k]]
         assert plain(ms.jvp(times(k), X, U)[1]) == [2 * k, 2 * k]
         assert plain(ms.hvp(times(k), X, V)) == [4 * k, -2 * k]
+
+
+def test_a_jacobian_keeps_an_infinity_in_its_row() -> None:
+    w = np.array([[1.0, np.inf], [2.0, 3.0]])
+    rows = ops.jacrev(lambda x, w: ops.matmul(w, x))(Tensor(np.ones(2)), Tensor(w))
+    np.testing.assert_array_equal(rows.asnumpy(), w)  # a product with an identity gives NaN
+    spread = ops.jacrev(lambda x, w: ops.matmul(ops.eye(2, dtype=w.dtype), ops.matmul(w, x)))
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(spread(Tensor(np.ones(2)), Tensor(w)).asnumpy()[1]).any()  # as written

@@ -18,6 +18,7 @@ from autodiff_compiler.passes.dce import dce
 FULL = "full {{dtype='float32', shape={shape}, value={value}}}"
 ONES, ZEROS = (FULL.format(shape="(2, 3)", value=value) for value in (1, 0))
 PAIRS = "{axis=-1, size=2, stride=2, dilation=1}"
+BASIS = "f32[3,3] = basis {count=3, dtype='float32'}"
 A, B = "%x: f32[2,3]", "%y: f32[2,3]"
 
 
@@ -111,6 +112,19 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x * full": (A, "f32[2,3]", (
         f"{M} = full {{dtype='float32', shape=(2, 3), value=2.5}}", f"{M} = mul %a, %x"),
         (f"{M} = mul %x, 2.5",)),
+    "x + full": (A, M, (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=2.5}}", f"{M} = add %x, %a"),
+        (f"{M} = add %x, 2.5",)),
+    "x - full": (A, M, (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=0.1}}", f"{M} = sub %a, %x"),
+        (f"{M} = sub 0.1, %x",)),
+    "product with a diagonal": ("%x: f32[3], %y: f32[3,2]", "f32[3,2]", (
+        BASIS, "f32[3,3] = mul %a, %x", "f32[3,2] = matmul %b, %y"),
+        ("f32[3,1] = expand_dims %x {axes=(-1,)}", "f32[3,2] = mul %y, %a")),
+    "column of one number times a row": ("%x: f32[1,3]", M, (
+        "f32[2,1] = full {dtype='float32', shape=(2, 1), value=-2}",
+        f"{M} = matmul %a, %x  # adjoint"),
+        ("f32[1,3] = mul %x, -2", f"{M} = broadcast_to %a {{shape=(2, 3)}}")),
     "sum of put": ("%x: f32[2,1], %i: i64[2,1]", "f32[2]", (
         "f32[2,9] = put_along %x, %i {axis=1, shape=(2, 9)}",
         "f32[2] = sum %a {axes=(1,), keepdims=False}"),
@@ -212,6 +226,14 @@ def test_inexact_rows_are_off(name: str) -> None:
         (f"{M} = mul %x, 2.0",),
         ("f64[2,3] = full {dtype='float64', shape=(2, 3), value=0}", "f64[2,3] = add %x, %a"),
         ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=1}", "f32[4,2,3] = mul %x, %a"),
+        ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=2}", "f32[4,2,3] = add %x, %a"),
+        ("f32[3,3] = eye {columns=3, dtype='float32', rows=3}", f"{M} = matmul %x, %a"),  # the user's own: NaN spreads in a product
+        (BASIS, "f32[2,3,3] = full {dtype='float32', shape=(2, 3, 3), value=3}",
+         "f32[2,3,3] = matmul %b, %a"),
+        ("f32[2,1] = full {dtype='float32', shape=(2, 1), value=1}",
+         "f32[1,3] = sum %x {axes=(0,), keepdims=True}", f"{M} = matmul %a, %b"),
+        ("f32[2,2] = full {dtype='float32', shape=(2, 2), value=1}",
+         f"{M} = matmul %a, %x  # adjoint"),
         ("f32[3,2] = reshape %x {shape=(3, 2)}",),
         ("f32[3,2] = transpose %x {perm=(1, 0)}",),
         (f"{M} = sub 0.0, %x",),
@@ -236,6 +258,29 @@ def test_windows_of_an_order_that_counts_from_the_back() -> None:
     new = algebra(function)
     assert [op.name for op in dce(new).body.ops] == ["window_max", "transpose"]
     verify(new, "typed: algebra")
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
+def test_rows_that_are_stretched_alike_are_multiplied_before() -> None:
+    function = parse_function(text(
+        "%x: f32[3], %y: f32[1,3]", M, f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+        f"{M} = broadcast_to %y {{shape=(2, 3)}}", f"{M} = mul %a, %b"))  # fmt: skip
+    new = dce(algebra(function))
+    verify(new, "typed: algebra")
+    assert [(op.name, str(op.result.type)) for op in new.body.ops] == [
+        ("mul", "f32[1,3]"), ("broadcast_to", M)]  # fmt: skip
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (3, 1)])
+@pytest.mark.parametrize("side", ["%b, %y", "%y, %b"])
+def test_every_way_to_scale_the_identity(shape: tuple[int, ...], side: str) -> None:
+    function = parse_function(text(
+        f"%x: f32[{','.join(map(str, shape))}], %y: f32[3,3]", "f32[3,3]", BASIS,
+        "f32[3,3] = mul %a, %x", f"f32[3,3] = matmul {side}"))  # fmt: skip
+    new = dce(algebra(function))
+    verify(new, "typed: algebra")
+    assert not {"basis", "matmul"} & {op.name for op in new.body.ops}
     np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
 
 
