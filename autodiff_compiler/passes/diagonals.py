@@ -53,8 +53,8 @@ def _diagonal(view: View, operand: AnyOperand) -> Any:
 
 def _product(view: View) -> Any:
     left, right = view.operands
-    ranks = [getattr(type_of(factor), "ndim", None) for factor in (left, right)]
-    if None in ranks or max(ranks) > 2:
+    ranks = [getattr(type_of(factor), "ndim", None) or 3 for factor in (left, right)]
+    if max(ranks) > 2:
         return None
     if ranks[0] == 2 and (found := _diagonal(view, left)) is not None:
         tall = isinstance(found, Value) and ranks[1] == 2 and isinstance(found.type, ArrayType)

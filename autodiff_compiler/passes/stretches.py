@@ -113,7 +113,8 @@ def _stretched_product(view: View) -> Any:
         return None  # of -0.0 a product of matrices makes 0.0
     for factor, line in (view.operands, view.operands[::-1]):
         shape, value = getattr(type_of(factor), "shape", None), view.filled(factor)
-        if value is None or shape is None or len(shape) != 2 or type_of(line).ndim != 2:
+        ranks = [getattr(type_of(each), "ndim", None) for each in (factor, line)]
+        if value is None or shape is None or ranks != [2, 2]:
             continue
         if shape[view.operands.index(factor) ^ 1] == 1:
             return OPERATORS["broadcast_to"](line * value, shape=type_.shape)
