@@ -34,9 +34,11 @@ from autodiff_compiler.ir.types import carries_cotangent, holds_number
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.assembled import assembled
+from autodiff_compiler.passes.at_hand import at_hand
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
+from autodiff_compiler.passes.late import late
 from autodiff_compiler.passes.once import once
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results, owns
@@ -182,7 +184,10 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         halves = (replace(primal, role="value"),)
     else:
         values = [*([0] if request.returns_value else []), *writes]
-        halves = split(primal, wrt, request.sens == "given", values, (output,), clean=clean)
+        together = at_hand if request.opt_level else None
+        halves = split(
+            primal, wrt, request.sens == "given", values, (output,), clean=clean, together=together
+        )
     for half in halves:
         _verify(half, "differentiated: split")
     finished = [run(half, ("unrule", *passes, *LAST[request.opt_level])) for half in halves]
@@ -191,7 +196,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         finished = [run(half, ("algebra", "cse", "dce")) for half in shared]
     finished[-1] = own_results(finished[-1])
     if request.opt_level:
-        for change in (dots, stacks, in_place, overwrite):
+        for change in (dots, late, stacks, in_place, overwrite):
             finished = [everywhere(half, change) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])

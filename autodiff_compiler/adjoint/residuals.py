@@ -8,7 +8,7 @@ fetch it from memory, and its memory is free in between.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.effects import Effects
@@ -51,16 +51,20 @@ def cut(
     unset: Container[Value] = (),
     recompute: bool = False,
     taped: Container[AnyOperand] | None = None,
+    together: Callable[[Region], Region] | None = None,
 ) -> Cut:
     """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read.
 
     A value that may be ``unset`` is not asked for its shape before backward would. With
     ``recompute`` backward computes again all that has no effect, and keeps the rest. In the body of
     a loop a value is kept once an iteration; ``taped`` are those that other iterations keep.
+    ``together`` is asked first to make both as one region shorter, as long as it is one.
     """
     backward = prune(backward)
     forward, backward = _shapes_forward(params, forward, backward, unset)
     backward = _at_hand(forward, backward)
+    if together:
+        backward = _seen_together(params, forward, backward, together)
     backward = _computed_again(forward, backward, recompute)
     backward = _computed_late(defined(params, forward), forward, backward, taped)
     free = free_values(backward)
@@ -146,6 +150,23 @@ def _at_hand(forward: Sequence[Op], backward: Region) -> Region:
         ops.append(op)
     changed = Region(backward.params, tuple(ops), backward.yields)
     return prune(substitute(changed, mapping)) if known else backward
+
+
+def _seen_together(
+    params: Sequence[Value],
+    forward: Sequence[Op],
+    backward: Region,
+    together: Callable[[Region], Region],
+) -> Region:
+    """``backward`` as it is in what ``together`` makes of both. Forward stays as it is."""
+    free = [value for value in free_values(backward) if value not in set(defined(params, forward))]
+    both = Region((*params, *free), (*forward, *backward.ops), backward.yields)
+    found = together(both)
+    if found is both:
+        return backward
+    known = {result for op in forward for result in op.results}
+    ops = [op for op in found.ops if op.about != "primal" and known.isdisjoint(op.results)]
+    return prune(Region(backward.params, tuple(ops), found.yields))
 
 
 def _is_reduced(op: Op) -> bool:

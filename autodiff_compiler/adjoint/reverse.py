@@ -58,23 +58,32 @@ def split(
     value: bool | Sequence[int] = False,
     outputs: Sequence[int] | None = None,
     clean: Clean | None = None,
+    together: Clean | None = None,
 ) -> tuple[Function, Function]:
     """The gradient as two functions: forward returns (the returns, if ``value``, and) the tuple of
     residuals; backward takes that, and the cotangents of the returns if ``sens``. ``value`` may
     also name the returns that forward returns, by position.
 
-    ``clean`` is applied to the halves before the residuals are read off.
+    ``clean`` is applied to the halves before the residuals are read off, and ``together`` to both
+    as one function, before it is cut.
     """
-    return Adjoint(clean).split(function, wrt, sens, value, outputs)
+    return Adjoint(clean, together=together).split(function, wrt, sens, value, outputs)
 
 
 class Adjoint:
     """Remembers the halves of callees, so that two calls of one function share one pair."""
 
-    def __init__(self, clean: Clean | None = None, whole: Clean | None = None):
+    def __init__(
+        self,
+        clean: Clean | None = None,
+        whole: Clean | None = None,
+        together: Clean | None = None,
+    ):
         self.clean: Clean = clean or (lambda function: function)
         #: Applied to what is asked for the derivative of, as opposed to what that calls.
         self.whole: Clean = whole or (lambda function: function)
+        #: Applied to both halves as one function, before it is cut.
+        self.together: Clean = together or (lambda function: function)
         #: Whether halves are printed as they are: nothing that is made here is swept again.
         self.final = clean is not None
         self.activity = Activity()
@@ -148,7 +157,14 @@ class Adjoint:
         self, sweep: Sweep, values: Sequence[AnyOperand], recompute: bool = False
     ) -> tuple[Function, Function]:
         function = sweep.function
-        parts = cut(function.params, sweep.forward, sweep.backward, sweep.unset, recompute)
+
+        def together(both: Region) -> Region:
+            return self.together(_made(function, function.name, "gradient", both)).body
+
+        parts = cut(
+            function.params, sweep.forward, sweep.backward, sweep.unset, recompute,
+            together=None if recompute else together,
+        )  # fmt: skip
         stands = stands_for(parts.forward) if self.final else {}
         known = {stands.get(value, value): fresh(value) for value in parts.kept}
         copies = {value: known[stands.get(value, value)] for value in parts.kept}

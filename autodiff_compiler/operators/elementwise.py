@@ -271,7 +271,7 @@ log1p = real_function(
 )
 sqrt = real_function("sqrt", "The square root.", "np.sqrt({x})", lambda ct, out: ct * 0.5 / out)
 rsqrt = real_function(
-    "rsqrt", "1 / sqrt(x).", "1.0 / np.sqrt({x})", lambda ct, x, out: ct * -0.5 * out / x
+    "rsqrt", "1 / sqrt(x).", "1.0 / np.sqrt({x})", lambda ct, out: ct * -0.5 * out * out * out
 )
 reciprocal = real_function("reciprocal", "1 / x.", "1.0 / {x}", lambda ct, out: -ct * out * out)
 sin = real_function("sin", "Sine of x radians.", "np.sin({x})", lambda x: cos(x))

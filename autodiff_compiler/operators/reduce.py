@@ -35,6 +35,7 @@ from autodiff_compiler.operators.elementwise import (
     log,
     maximum,
     not_zero,
+    sqrt,
     square,
     stop_gradient,
     where,
@@ -259,6 +260,12 @@ var = OpDef(
     batch="axes",
 )  # fmt: skip
 
+
+def _std_parts(x: Any, axes: Any, keepdims: bool, ddof: int) -> Any:
+    squared = _var_parts(x, axes, keepdims, ddof)
+    return None if squared is None else sqrt(squared)
+
+
 std = OpDef(
     "std",
     "The square root of ``var``. d_x = ct / (out * (count - ddof)) * (x - mean), and 0 where all "
@@ -274,7 +281,7 @@ std = OpDef(
             _centred(x, axes) * dot, axes=axes, keepdims=keepdims
         ) / (not_zero(out) * (size_along(x, axes) - ddof))
     },
-    label="std_{x}",
+    label="std_{x}", parts=_std_parts, apart="shared",
     batch="axes",
 )  # fmt: skip
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
@@ -71,6 +72,16 @@ def _one_times(view: View) -> Any:
             if view.filled(one) == 1 and getattr(type_of(one), "shape", None) == ():
                 return x * other
     return None
+
+
+def _ones_times_mask(view: View) -> Any:
+    """A mask in the dtype of the ones that it is multiplied with."""
+    mask, type_ = _other(view, lambda operand: view.filled(operand) == 1), view.op.result.type
+    if not isinstance(type_, ArrayType) or not type_.is_static or not is_floating(type_):
+        return None
+    if type_of(mask) != replace(type_, dtype="bool"):
+        return None
+    return OPERATORS["cast"](mask, dtype=type_.dtype)
 
 
 def _ones_times_number(view: View) -> Any:
@@ -317,6 +328,7 @@ ROWS = (
     Row("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
     Row("x * ones", "mul", lambda view: _beside_filled(view, 1)),
     Row("(1 * x) * y", "mul", _one_times),
+    Row("ones * mask", "mul", _ones_times_mask),
     Row("ones * number", "mul", _ones_times_number),
     Row("x * full", "mul", _times_full),
     Row("x * -1", "mul", _times_minus_one),

@@ -26,12 +26,13 @@ func @f(%x: f32[300,200]) -> (f32[300,200]) {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.nodes import Function, Op
+from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.opdef import call_rule, facts_of
+from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.sweep import sweep, with_body
@@ -50,11 +51,43 @@ def parts(function: Function) -> Function:
 def parts_of(when: str) -> Callable[[Function], Function]:
     """The pass that takes apart what is to be so earlier than at the end: see ``OpDef.apart``."""
 
-    def visit(op: Op) -> Sequence[Op]:
-        large = op.opdef.apart == when and max(map(size_of, op.types)) >= reuse.LARGE
-        return _apart(op) if large else (op,)
+    def change(function: Function) -> Function:
+        makers = producers(function.body)
 
-    return lambda function: with_body(function, sweep(function.body, {}, visit))
+        def visit(op: Op) -> Sequence[Op]:
+            if op.opdef.apart != when:
+                return (op,)
+            large, found = max(map(size_of, op.types)) >= reuse.LARGE, _apart(op)
+            return found if large or _is_begun(found, makers) else (op,)
+
+        return with_body(function, sweep(function.body, {}, visit))
+
+    return change
+
+
+def _is_begun(parts: Sequence[Op], makers: Mapping[Value, Op]) -> bool:
+    """Whether a part that reads another one is made already, if only that other one's shape is left
+    out of sight."""
+    inner = {op.result: op for op in parts}
+    return any(_is_like(op, made, inner, makers)
+               for op in parts if not inner.keys().isdisjoint(op.operands)
+               for made in makers.values() if made.opdef is op.opdef)  # fmt: skip
+
+
+def _is_like(part: Op, made: Op, inner: Mapping[Value, Op], makers: Mapping[Value, Op]) -> bool:
+    """Whether ``made`` computes what ``part`` does, of the same things, shapes aside."""
+    attrs = [{**op.attrs, "keepdims": None, "shape": None} for op in (part, made)]
+    if part.opdef is not made.opdef or attrs[0] != attrs[1]:
+        return False
+    for operand, other in zip(part.operands, made.operands):
+        while other not in inner and (view := makers.get(other)) and view.name == "reshape":  # type: ignore
+            other = view.operands[0]
+        if operand is other:
+            continue
+        both = inner.get(operand), makers.get(other)  # type: ignore[arg-type]
+        if None in both or not _is_like(*both, inner, makers):  # type: ignore[arg-type]
+            return False
+    return len(part.operands) == len(made.operands)
 
 
 def _apart(op: Op) -> Sequence[Op]:

@@ -53,15 +53,15 @@ from autodiff_compiler.operators.structure import full
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
-#: The bytes of a tile: a dozen of them fit the cache of a core. Of arrays of so many tiles they are
-#: twice as large: fewer turns then weigh more.
-TILE, MANY = 2**17, 8
+#: The bytes of a tile: several of them fit the cache of a core.
+TILE = 2**18
 #: What adds up tile by tile, and what may be done with the last axes of a tile alone.
 TOTALS = ("sum", "dot")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the
-#: arrays that it makes whole.
-TILES, ROW = 3, 3
+#: arrays that it makes whole. Arrays of fewer tiles stay in the cache by themselves, where each
+#: operation writes over what is dead.
+TILES, ROW = 4, 3
 
 
 def tiles(function: Function) -> Function:
@@ -330,6 +330,6 @@ def _rows(shape: Sequence[int], type_: Type) -> int | None:
     size = shape[0] * row
     if size < TILES * TILE or item_size(type_.dtype) > 8:
         return None
-    most = (TILE if size < MANY * TILE else 2 * TILE) // row
+    most = TILE // row
     fitting = (rows for rows in range(most, most // 4, -1) if rows and shape[0] % rows == 0)
     return next(fitting, None)

@@ -36,6 +36,8 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "(1 * x) * y": ("%x: float, %y: f64[]", "f64[]", (
                     "f64[] = full {dtype='float64', shape=(), value=1}",
                     "f64[] = mul %a, %x", "f64[] = mul %b, %y"), ("f64[] = mul %x, %y",)),
+    "ones * mask": (A, M, (f"{M} = {ONES}", "bool[2,3] = greater %x, 0.0", f"{M} = mul %a, %b"),
+                    ("bool[2,3] = greater %x, 0.0", f"{M} = cast %a {{dtype='float32'}}")),
     "x * -1": (A, M, (f"{M} = mul %x, -1.0",), (f"{M} = neg %x",)),
     "-x * -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = neg %y", f"{M} = mul %a, %b"),
                 (f"{M} = mul %x, %y",)),

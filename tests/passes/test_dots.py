@@ -101,13 +101,13 @@ def test_a_product_that_is_read_again_stays() -> None:
 def test_dots_add_up_in_tiles() -> None:
     function = parse_function(
         """
-        func @f(%x: f32[1000,200], %y: f32[1000,200]) -> (f32[], f32[200], f32[1000]) {
-          %a: f32[1000,200] = sin %x
-          %b: f32[1000,200] = exp %a
-          %c: f32[1000,200] = mul %b, %y
+        func @f(%x: f32[2000,200], %y: f32[2000,200]) -> (f32[], f32[200], f32[2000]) {
+          %a: f32[2000,200] = sin %x
+          %b: f32[2000,200] = exp %a
+          %c: f32[2000,200] = mul %b, %y
           %s: f32[] = dot %a, %y {axes=(0, 1), keepdims=False}
           %t: f32[200] = dot %b, %c {axes=(0,), keepdims=False}
-          %r: f32[1000] = dot %c, %x {axes=(1,), keepdims=False}
+          %r: f32[2000] = dot %c, %x {axes=(1,), keepdims=False}
           return %s, %t, %r
         }
         """
@@ -117,6 +117,6 @@ def test_dots_add_up_in_tiles() -> None:
     (loop,) = [op for op in tiled.body.ops if op.name == "for"]
     assert [op.name for op in loop.regions[0].walk()].count("dot") + 1 == 3
     random = np.random.default_rng(0)
-    given = list(random.standard_normal((2, 1000, 200)).astype("float32"))
+    given = list(random.standard_normal((2, 2000, 200)).astype("float32"))
     for old, new in zip(run(function, given), run(tiled, given)):
         np.testing.assert_allclose(new, old, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,90 @@
+"""Large arithmetic waits for its first reader, where its operands are there until later anyway.
+
+What is made early lies in memory until it is read. ``u = d / s`` before the sums of ``d`` needs a
+second array; after them, ``d`` is dead and is written over (``reuse``). So an elementwise result
+is made just before what reads it first, unless an operand of it would have to live longer for
+that. Small results stay where the mirrored text has them.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> before = parse_function('''
+... func @f(%x: f32[300,200], %s: f32[300,1]) -> (f32[300,200]) {
+...   %d: f32[300,200] = sin %x
+...   %u: f32[300,200] = div %d, %s
+...   %t: f32[300,1] = sum %d {axes=(1,), keepdims=True}
+...   %y: f32[300,200] = sub %u, %t
+...   return %y
+... }
+... ''')
+>>> print(print_function(late(before)), end='')
+func @f(%x: f32[300,200], %s: f32[300,1]) -> (f32[300,200]) {
+  %d: f32[300,200] = sin %x
+  %t: f32[300,1] = sum %d {axes=(1,), keepdims=True}
+  %u: f32[300,200] = div %d, %s
+  %y: f32[300,200] = sub %u, %t
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.rewrite import map_regions, uses_of
+from autodiff_compiler.ir.types import size_of
+from autodiff_compiler.passes import reuse
+from autodiff_compiler.passes.sweep import with_body
+
+
+def late(function: Function) -> Function:
+    """``function`` with large elementwise operations just before what needs them."""
+    return with_body(function, _late(function.body))
+
+
+def _late(region: Region) -> Region:
+    ops = [map_regions(op, _late) for op in region.ops]
+    last = _last_readings(ops, region.yields)
+    done: list[Op] = []
+    waiting: dict[Value, Op] = {}
+
+    def make(op: Op) -> None:
+        """Places ``op``, and before it what waits for it."""
+        for value in uses_of(op):
+            if value in waiting:
+                make(waiting.pop(value))
+        done.append(op)
+
+    for place, op in enumerate(ops):
+        if _may_wait(op) and all(last[value] > place for value in _large(op)):
+            waiting[op.result] = op
+        else:
+            make(op)
+    for value in region.yields:
+        if value in waiting:
+            make(waiting.pop(value))  # type: ignore[arg-type]
+    if all(a is b for a, b in zip(done, region.ops)):
+        return region
+    return Region(region.params, tuple(done), region.yields)
+
+
+def _may_wait(op: Op) -> bool:
+    plain = op.opdef.kind == "elementwise" and len(op.results) == 1 and not op.opdef.effect
+    return plain and size_of(op.result.type) >= reuse.LARGE
+
+
+def _large(op: Op) -> list[Value]:
+    return [value for value in uses_of(op) if size_of(value.type) >= reuse.LARGE]
+
+
+def _last_readings(ops: list[Op], yields: tuple[AnyOperand, ...]) -> dict[Value, int]:
+    """Where each value, or a view of it, is read for the last time."""
+    whole: dict[Value, Value] = {}
+    last: dict[Value, int] = {}
+    for place, op in enumerate(ops):
+        for value in uses_of(op):
+            last[whole.get(value, value)] = place
+            if op.opdef.views and op.operands[0] is value:
+                whole.update((result, whole.get(value, value)) for result in op.results)
+    for returned in yields:
+        if isinstance(returned, Value):
+            last[whole.get(returned, returned)] = len(ops)
+    return {**last, **{view: last[value] for view, value in whole.items()}}

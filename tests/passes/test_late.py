@@ -1,0 +1,67 @@
+"""Large results wait for their first reader, and nothing lives longer for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.late import late
+from autodiff_compiler.passes.reuse import reuse
+from tests.interpreter import run
+
+W, S = "f32[200,100]", "f32[200,1]"
+
+
+def program(*lines: str, returns: str = "%y", types: str = W) -> Function:
+    head = f"func @f(%x: {W}, %s: {S}) -> ({types}) {{"
+    return parse_function(
+        "\n".join([head, *(f"  {o}" for o in lines), f"  return {returns}", "}", ""])
+    )
+
+
+SUM = "{axes=(1,), keepdims=True}"
+MOVES = {
+    "past a sum": (
+        program(f"%d: {W} = sin %x", f"%u: {W} = div %d, %s", f"%t: {S} = sum %d {SUM}",
+                f"%y: {W} = sub %u, %t"), ["sin", "sum", "div", "sub"]),
+    "one after the other": (
+        program(f"%d: {W} = sin %x", f"%u: {W} = div %d, %s", f"%v: {W} = mul %d, %s",
+                f"%t: {S} = sum %d {SUM}", f"%w: {W} = sub %u, %t", f"%y: {W} = mul %w, %v"),
+        ["sin", "sum", "div", "sub", "mul", "mul"]),
+    "to the end": (
+        program(f"%d: {W} = sin %x", f"%u: {W} = neg %d", f"%t: {S} = sum %d {SUM}",
+                returns="%u, %t", types=f"{W}, {S}"), ["sin", "sum", "neg"]),
+    "a view lives on": (
+        program(f"%d: {W} = sin %x", f"%r: {W} = reshape %d {{shape=(200, 100)}}",
+                f"%u: {W} = neg %d", f"%t: {S} = sum %r {SUM}", f"%y: {W} = sub %u, %t"),
+        ["sin", "reshape", "sum", "neg", "sub"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_waits(name: str) -> None:
+    before, wanted = MOVES[name]
+    after = late(before)
+    verify(after, "lowered")
+    assert [op.name for op in after.body.ops] == wanted
+    assert late(after) is after
+    x = np.random.default_rng(0).standard_normal((200, 100)).astype(np.float32)
+    given = [x, np.full((200, 1), 3, np.float32)]
+    for old, new in zip(run(before, given), run(after, given), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_does_not_wait_where_an_operand_would_have_to() -> None:
+    before = program(f"%d: {W} = sin %x", f"%u: {W} = exp %d", f"%t: {S} = sum %x {SUM}",
+                     f"%y: {W} = sub %u, %t")  # fmt: skip
+    assert late(before) is before
+
+
+def test_a_sum_between_costs_no_array() -> None:
+    before, _ = MOVES["past a sum"]
+    assert len(reuse(before).blocks) == 2
+    assert len(reuse(late(before)).blocks) == 1
