@@ -6,11 +6,11 @@ import numpy as np
 
 from benchmarks.workloads.workload import Workload, normal
 
-STEPS = 50
+STEPS = 20
 
 
 def heat() -> Workload:
-    """Fifty steps on 128 x 128 points, whose border is held, and the mean square; gradients in the
+    """Twenty steps on 128 x 128 points, whose border is held, and the mean square; gradients in the
     heat and in how well each point conducts it."""
 
     def hand(u, k):

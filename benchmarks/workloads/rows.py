@@ -7,14 +7,17 @@ import numpy as np
 from benchmarks.workloads.workload import Workload, normal
 
 
-def _added_up(rows, places, count):
-    """The sums of the rows that go to the same of ``count`` places. ``np.add.at`` is quick where
-    its array has one axis; what it is given is made part by part, and stays in the cache."""
-    width = rows.shape[1]
+def _added_up(rows, places, count, times=1):
+    """The sums of the rows that go to the same of ``count`` places; each row goes to ``times``
+    places. ``np.add.at`` is quick where its array has one axis; what it is given is made part by
+    part, and stays in the cache."""
+    width, part = rows.shape[1], 512 // times
     sums, columns = np.zeros((count, width), np.float32), np.arange(width)
-    for k in range(0, len(rows), 512):
-        elements = places[k : k + 512, None].astype(np.intp) * width + columns
-        np.add.at(sums.reshape(-1), elements.reshape(-1), rows[k : k + 512].reshape(-1))
+    for k in range(0, len(rows), part):
+        those = places[k * times : (k + part) * times, None]
+        elements = those.astype(np.intp) * width + columns
+        values = np.repeat(rows[k : k + part], times, axis=0)
+        np.add.at(sums.reshape(-1), elements.reshape(-1), values.reshape(-1))
     return sums
 
 
@@ -24,7 +27,8 @@ def embedding_bag() -> Workload:
 
     def hand(words, table, w, b):
         bags, size = words.shape
-        m = np.take(table, words, axis=0).mean(axis=1)
+        m = np.take(table, words, axis=0).sum(axis=1)
+        m /= size
         h = m @ w
         h += b
         np.tanh(h, out=h)
@@ -35,7 +39,7 @@ def embedding_bag() -> Workload:
         d_u *= np.float32(2 / h.size)
         d_m = d_u @ w.T
         d_m /= size
-        d_table = _added_up(np.repeat(d_m, size, axis=0), words.ravel(), len(table))
+        d_table = _added_up(d_m, words.reshape(-1), len(table), size)
         return value, d_table, m.T @ d_u, d_u.sum(axis=0)
 
     words = np.random.default_rng(110).integers(0, 5000, (256, 32)).astype(np.int32)
