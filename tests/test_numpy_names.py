@@ -80,3 +80,14 @@ def test_extremes_along_a_dim_come_with_their_positions() -> None:
     assert values.asnumpy().tolist() == [[1], [4]] and places.asnumpy().tolist() == [[2], [2]]
     values, places = T.min(dim=1)
     assert values.asnumpy().tolist() == [-1, 2] and places.asnumpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_cube_root_is_steep_at_zero(dtype: str) -> None:
+    """Its slope there is infinite; elsewhere 1 / (3 cbrt(x)²), on both sides."""
+    x = np.array([-8.0, -0.5, -0.0, 0.0, 0.5, 8.0, np.nan], dtype)
+    assert np.allclose(mnp.cbrt(Tensor(x)).asnumpy(), np.cbrt(x), equal_nan=True)
+    with np.errstate(divide="ignore"):
+        found = grad(mnp.cbrt)(Tensor(x)).asnumpy()
+        expected = 1 / (3 * np.cbrt(x) ** 2)
+    assert found.dtype == dtype and np.allclose(found, expected, equal_nan=True)

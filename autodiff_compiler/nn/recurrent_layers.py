@@ -82,6 +82,12 @@ class _Recurrent(Cell):
 
     def layers(self, step: Any, x: Any, states: Any, seq_length: Any) -> Any:
         """All layers: outputs (N, L, ...) or (L, N, ...), and the states at the end."""
+        for state in states:
+            if state.shape[0] != len(self.w_ih_list):
+                raise ValueError(
+                    f"For '{type(self).__name__}', a state must have {len(self.w_ih_list)} layers "
+                    f"and ways, but got one of {state.shape[0]}."
+                )
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
         lengths = None if seq_length is None else ops.reshape(seq_length, (-1, 1))

@@ -40,8 +40,10 @@ isnan, isinf, isfinite = ops.isnan, ops.isinf, ops.isfinite
 
 
 def cbrt(x: Any) -> Any:
-    """The cube root, of negative numbers too."""
-    return ops.sign(x) * ops.abs(x) ** (1.0 / 3.0)
+    """The cube root, of negative numbers too; its slope at 0 is infinite, as that of a root is."""
+    negative = ops.less(x, 0)
+    root = ops.where(negative, -x, x) ** (1.0 / 3.0)
+    return ops.where(negative, -root, root)
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:

@@ -8,6 +8,7 @@ axes; ``size``, ``stride`` and ``dilation`` have one entry for each of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value
@@ -118,6 +119,10 @@ def _overlap_add_numpy(
     if all(step >= reach > 1 for step, reach in zip(stride, _spans(size, dilation))):
         view = _view("{out}", size, dilation, ", writeable=True")
         return f"{zeros}\nplaces = {view}\nplaces{_thinned(stride, dilation)} = {{v}}"
+    v, half = types[0], False
+    if isinstance(v, ArrayType) and v.dtype == "float16":
+        # They are added one by one: a half would lose what is small beside the sum.
+        zeros, half = zeros_text((replace(v, dtype="float32"), *types[1:]), shape, 1), True
     rank, letters = len(size), "ijk"[: len(size)]
     have = getattr(types[0], "shape", None) or (None,) * 2 * rank
     places = []
@@ -129,7 +134,8 @@ def _overlap_add_numpy(
         reach = (count - 1) * step + 1 if isinstance(count, int) else f"{times}{{v}}.shape[{place}]"
         places.append(f"{start}:{start} + {reach}" + (f":{step}" if step > 1 else ""))
     target = f"{{out}}[..., {', '.join(places)}]"
-    return zeros + for_taps(size, f"{target} += {{v}}[..., {', '.join(letters)}]")
+    added = zeros + for_taps(size, f"{target} += {{v}}[..., {', '.join(letters)}]")
+    return f"{added}\n{{out}} = {{out}}.astype(np.float16)" if half else added
 
 
 overlap_add: OpDef = linear(

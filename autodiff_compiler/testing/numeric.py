@@ -139,12 +139,16 @@ def _check(
         rows += level.reverse(rng) if mode == "reverse" else level.forward(rng)
     if len(modes) == 2:
         rows.append(level.inner_product(rng))
-    for mode in modes if places and all(row.good for row in rows) else ():
+    # Along the inputs, where there are any: derivatives of both kinds are among those of that.
+    weights = [] if places else subject.weights
+    moved = [*(inputs[place] for place in places), *weights]
+    for mode in modes if moved and all(row.good for row in rows) else ():
         further = [way[1:] for way in ways if way[0] == mode and way[1:]]
         if further:
-            along = subject.handed(tuple(_random(inputs[place], rng) for place in places))
+            along = subject.handed(tuple(_random(each, rng) for each in moved))
             make = _derivative if mode == "reverse" else _pushed
-            inner = make(subject.fn, len(inputs), tuple(places), subject.handed(sens), along)
+            wrt = len(inputs), tuple(places), weights
+            inner = make(subject.fn, *wrt, subject.handed(sens), along)
             rows += _check(replace(subject, fn=inner), inputs, further, now + 1, rng, limits)
     return rows
 
@@ -234,10 +238,17 @@ def _is_float(x: Tensor) -> bool:
 
 
 def _derivative(
-    fn: Any, count: int, places: tuple[int, ...], sens: Any, along: tuple[Tensor, ...]
+    fn: Any,
+    count: int,
+    places: tuple[int, ...],
+    weights: Sequence[Parameter],
+    sens: Any,
+    along: tuple[Tensor, ...],
 ) -> Any:
     """The function from inputs to the derivative along ``along``: itself to be differentiated."""
-    gradient = GradientFunction(fn, position=places, sens_param=True, numpy=True)
+    gradient = GradientFunction(
+        fn, weights, position=places or None, by_list=not places, sens_param=True, numpy=True
+    )
     single = len(places) == 1
 
     def derivative(*inputs: Any) -> Any:
@@ -251,10 +262,15 @@ def _derivative(
 
 
 def _pushed(
-    fn: Any, count: int, places: tuple[int, ...], sens: Any, along: tuple[Tensor, ...]
+    fn: Any,
+    count: int,
+    places: tuple[int, ...],
+    weights: Sequence[Parameter],
+    sens: Any,
+    along: tuple[Tensor, ...],
 ) -> Any:
     """As ``_derivative``, by the tangent."""
-    tangent = TangentFunction(fn, count, places)
+    tangent = TangentFunction(fn, count, places, weights)
 
     def pushed(*inputs: Any) -> Any:
         return contracted(tangent(*inputs, *along)[1], sens)

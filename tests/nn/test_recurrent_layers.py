@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import Tensor, gradient_source, nn
+from autodiff_compiler import Tensor, gradient_source, nn, ops
 from autodiff_compiler.testing import check_grads
 
 X = np.random.default_rng(1).normal(size=(4, 2, 3)).astype(np.float32)
@@ -82,3 +82,10 @@ def test_refusals() -> None:
         nn.LSTM(3, 4, batch_first=1)
     with pytest.raises(ValueError, match="'nonlinearity' must be in"):
         nn.RNN(3, 4, nonlinearity="sigmoid")
+    state, x = ops.ones((3, 2, 5)), ops.ones((4, 2, 3))
+    for net, given in ((nn.LSTM(3, 5, 2), (state, state)), (nn.GRU(3, 5, 2), state)):
+        for run in (net, lambda x, hx, net=net: ops.grad(lambda x: net(x, hx)[0].sum())(x)):
+            with pytest.raises(
+                ValueError, match="a state must have 2 layers and ways, but got one"
+            ):
+                run(x, given)

@@ -101,3 +101,13 @@ def test_a_power_that_is_known_when_it_runs_is_as_exact_as_its_base(dtype):
     assert found.asnumpy().dtype == dtype
     exact = p * x.astype(np.float64) ** (p - 1)
     assert np.allclose(found.asnumpy(), exact, rtol=4 * np.finfo(dtype).eps, atol=0)
+
+
+def test_halves_that_are_added_one_by_one_lose_nothing() -> None:
+    """Each pixel in the middle is in 961 windows: to the sum of 961 halves a half adds too much."""
+    share = np.float16(0.01)
+    found = ops.GradOperation()(lambda x: ops.sum(ops.unfold(x, 31) * 0.01))(
+        Tensor(np.ones((1, 1, 64, 64), np.float16))
+    )
+    assert found.asnumpy().dtype == "float16"
+    assert found.asnumpy()[0, 0, 32, 32] == np.float16(31 * 31 * float(share))

@@ -102,5 +102,6 @@ def test_a_large_log_softmax_is_differentiated_in_parts(monkeypatch):
     np.testing.assert_allclose(found, wanted / 2, atol=1e-15)
     assert ms.compile_info().units[-1].source.count("np.exp(") == 1
     rows = np.array([[-np.inf, -np.inf], [1.0, 3.0], [np.inf, 0.0]])
-    total = ms.jit(lambda x: ops.logsumexp(x, -1))(Tensor(rows)).asnumpy()
+    with np.errstate(divide="ignore"):  # the logarithm of 0 is wanted
+        total = ms.jit(lambda x: ops.logsumexp(x, -1))(Tensor(rows)).asnumpy()
     np.testing.assert_allclose(total, [-np.inf, np.logaddexp(1, 3), np.inf])
