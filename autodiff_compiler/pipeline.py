@@ -35,6 +35,7 @@ from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.at_hand import at_hand
+from autodiff_compiler.passes.carried import carried
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
@@ -243,14 +244,19 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
     def called(function: Function) -> Function:
         if function not in done:
             inner = replace(function, body=map_functions(function.body, called))
-            done[function] = reuse(assembled(tiles(parts(inner))), lends=False).function
+            done[function] = reuse(_told(inner), lends=False).function
         return done[function]
 
     found: list[Reused] = []
     for root in roots:
         whole = replace(root, body=map_functions(root.body, called))
-        found.append(reuse(assembled(tiles(parts(whole))), forward=found[-1] if found else None))
+        found.append(reuse(_told(whole), forward=found[-1] if found else None))
     return found
+
+
+def _told(function: Function) -> Function:
+    """``function`` with what is made in tiles, or in its place, in loops and among parts."""
+    return carried(assembled(tiles(parts(function))))
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:

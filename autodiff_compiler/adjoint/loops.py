@@ -24,7 +24,7 @@ from autodiff_compiler.adjoint.cotangents import (
     type_at,
 )
 from autodiff_compiler.adjoint.residuals import Cut, cut
-from autodiff_compiler.analysis.trips import rows_of_tape
+from autodiff_compiler.analysis.trips import rows_of_tape, trips
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
@@ -181,6 +181,7 @@ class Mirror:
         parts = cut(
             self.loop.body.params, trial.forward, trial.backward, self.sweep.unset,
             taped=(*self.loop.carry_yields, *self.loop.stack_yields),
+            counts=(self.loop.position, self.loop.index), turns=trips(self.loop),
         )  # fmt: skip
         self._join_tapes(parts)
         body = self._body(parts)

@@ -21,7 +21,7 @@ from autodiff_compiler.ir.rewrite import (
     substitute,
     uses_of,
 )
-from autodiff_compiler.ir.types import ArrayType, is_floating, size_of
+from autodiff_compiler.ir.types import INT, ArrayType, is_floating, size_of
 from autodiff_compiler.operators.structure import reshape
 
 #: What takes no longer than to read and write memory.
@@ -52,12 +52,15 @@ def cut(
     recompute: bool = False,
     taped: Container[AnyOperand] | None = None,
     together: Callable[[Region], Region] | None = None,
+    counts: Container[AnyOperand] = (),
+    turns: int | None = None,
 ) -> Cut:
     """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read.
 
     A value that may be ``unset`` is not asked for its shape before backward would. With
     ``recompute`` backward computes again all that has no effect, and keeps the rest. In the body of
-    a loop a value is kept once an iteration; ``taped`` are those that other iterations keep.
+    a loop a value is kept once an iteration; ``taped`` are those that other iterations keep, and
+    ``counts`` the numbers of an iteration, which backward has as well; ``turns`` of them, if known.
     ``together`` is asked first to make both as one region shorter, as long as it is one.
     """
     backward = prune(backward)
@@ -65,7 +68,8 @@ def cut(
     backward = _at_hand(forward, backward)
     if together:
         backward = _seen_together(params, forward, backward, together)
-    backward = _computed_again(forward, backward, recompute)
+    again = _rows(defined(params, forward), forward, counts, turns) if counts else frozenset()
+    backward = _computed_again(forward, backward, recompute, again)
     backward = _computed_late(defined(params, forward), forward, backward, taped)
     free = free_values(backward)
     kept = [value for value in defined(params, forward) if value in free]
@@ -182,7 +186,34 @@ def _is_reduced(op: Op) -> bool:
     return known and SMALL * max(size_of(result), 1) <= size_of(op.types[0])
 
 
-def _computed_again(forward: Sequence[Op], backward: Region, every: bool) -> Region:
+def _rows(
+    known: Sequence[Value],
+    forward: Sequence[Op],
+    counts: Container[AnyOperand],
+    turns: int | None,
+) -> frozenset[Op]:
+    """What takes a part, at a place that the iteration tells, of an array around the loop: it lies
+    there still. Also what counts such places. Not where the array is much more than its parts."""
+    inside, found = set(known), set[Op]()
+    places: set[AnyOperand] = set()
+
+    def is_place(operand: AnyOperand) -> bool:
+        return operand not in inside or operand in counts or operand in places
+
+    for op in forward:
+        takes = op.name == "index" and op.operands[0] not in inside
+        if takes and turns is not None:
+            takes = size_of(op.types[0]) <= SMALL * turns * size_of(op.result.type)
+        sums = op.name in ("add", "sub", "mul") and op.result.type == INT
+        if (takes or sums) and all(map(is_place, op.operands[takes:])):
+            found.add(op)
+            places.update(op.results if sums else ())
+    return frozenset(found)
+
+
+def _computed_again(
+    forward: Sequence[Op], backward: Region, every: bool, cheap: Container[Op] = ()
+) -> Region:
     """Copies what costs nothing to its beginning: constants, and views of one value, of which that
     value is kept instead (so that a transpose of a transpose meets the first one). With ``every``
     also what costs something, unless it has an effect: a draw is a draw once."""
@@ -191,7 +222,7 @@ def _computed_again(forward: Sequence[Op], backward: Region, every: bool) -> Reg
     for op in reversed(forward):
         if not any(result in needed for result in op.results):
             continue
-        if _costs_nothing(op):
+        if _costs_nothing(op) or op in cheap:
             again.append(replace(op, about="adjoint"))
             needed |= uses_of(op)
         elif every and not effects.has(quiet := map_regions(op, silent)):

@@ -52,12 +52,12 @@ def overwrite(function: Function) -> Function:
     if not sites:
         return function
     together = _marked(function, set(sites))
-    if _is_sound(together):
+    if is_sound(together):
         return together
     for site in sites:
         for tried in (function, _entered(function, site)):
             marked = _marked(tried, {site})
-            if _is_sound(marked):
+            if is_sound(marked):
                 function = marked
                 break
     return function
@@ -73,7 +73,9 @@ class _Unsound(Exception):
     pass
 
 
-def _is_sound(function: Function) -> bool:
+def is_sound(function: Function) -> bool:
+    """Whether nothing is read in ``function`` after it was overwritten."""
+
     def demand(holds: bool, _: str) -> None:
         if not holds:
             raise _Unsound
@@ -128,4 +130,4 @@ def _with_copies(op: Op, site: Value, is_set: Callable[[Value], bool]) -> list[O
     return [*builder.ops, replace(op, operands=tuple(operands))]
 
 
-__all__ = ["overwrite"]
+__all__ = ["is_sound", "overwrite"]

@@ -3,7 +3,8 @@
 ``np.stack(h_tape)`` copies what the iterations made, so that it is there twice. Where nothing else
 reads the list, the loop carries the array and sets a row in each iteration; ``overwrite`` then lets
 that happen in place. What is made by one call, and is over with its iteration, is made in its row.
-A list that begins with one item more is an array with one row more.
+A list that begins with one item more is an array with one row more. What enters an iteration is
+kept first, so that its memory is free for what leaves it.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -151,10 +152,17 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
                 whole = _named(stack, set_item(whole, stack.head, index=(0,)))
             inits.append(whole)
             params.append(_named(stack, fresh(stack.array)))
+        entering: list[Op] = []
         with builder.block() as rows:
             for (tape, stack), param in zip(found.items(), params):
                 place = loop.position if stack.head is None else add(loop.position, 1)
                 item = loop.stack_yields[loop.stacked.index(tape)]
+                if stack.head is None and item in loop.carry_params:
+                    with builder.block() as kept_first:
+                        whole = set_item(param, item, place, index=(("op", 0),))
+                    entering += kept_first
+                    yields.append(_named(stack, whole))
+                    continue
                 at = None if stack.head is not None else _maker(loop, item)
                 if at is None:
                     whole = set_item(param, item, place, index=(("op", 0),))
@@ -169,7 +177,7 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
     lead = loop.body.params[: len(loop.body.params) - len(loop.carry_params) - len(loop.reads)]
     body = Region(
         (*lead, *loop.carry_params, *params, *loop.read_params),
-        (*inner, *rows),
+        (*entering, *inner, *rows),
         (*loop.carry_yields, *yields, *_chosen(loop.stack_yields, kept),
          *loop.body.yields[carries + len(kept) :]),
     )  # fmt: skip
