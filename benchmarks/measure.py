@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -69,8 +70,18 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15, starts: int =
         results[peer] = Result(workload, peer, again=again, version=version, **first)
         running[peer] = process
 
-    def round_of(process: Process) -> Callable[[], float]:
-        return lambda: process.ask("round")
+    def failed(peer: str, failure: Failed) -> None:
+        results[peer] = Result(workload, peer, reason=f"failed: {failure}")
+
+    def round_of(peer: str) -> Callable[[], float]:
+        def one_round() -> float:
+            try:
+                return running[peer].ask("round")
+            except Failed as failure:
+                failed(peer, failure)
+                return math.nan
+
+        return one_round
 
     with ExitStack() as stack:
         for peer in peers:
@@ -78,12 +89,14 @@ def measure(workload: str, peers: Sequence[str], rounds: int = 15, starts: int =
                 try:
                     begin(peer)
                 except Failed as failure:
-                    results[peer] = Result(workload, peer, reason=f"failed: {failure}")
-        times = interleaved({peer: round_of(each) for peer, each in running.items()}, rounds)
+                    failed(peer, failure)
+        times = interleaved({peer: round_of(peer) for peer in running}, rounds)
         # Last: what the counting leaves in the heap keeps pages there that calls would lose.
         counted = {peer: each.ask("allocated") for peer, each in running.items()
-                   if PEERS[peer].counted}  # fmt: skip
+                   if PEERS[peer].counted and not results[peer].reason}  # fmt: skip
     return [
-        replace(result, seconds=times.get(peer), allocated=counted.get(peer))
+        result
+        if result.reason
+        else replace(result, seconds=times[peer], allocated=counted.get(peer))
         for peer, result in results.items()
     ]

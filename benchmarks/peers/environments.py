@@ -72,7 +72,12 @@ PEERS = {
         notes={"graph": "has no derivative of a sum by segments: edges stand in a matrix"},
     ),
     "torch_eager": Peer("torch", "torch", "torch"),
-    "torch_compiled": Peer("torch.compile", "torch", "torch"),
+    "torch_compiled": Peer(
+        "torch.compile",
+        "torch",
+        "torch",
+        notes={"adaptive": "compiles no loop in which a branch hangs on data: runs as it is"},
+    ),
     "jax_jit": Peer("jax.jit", "jax", "jax", notes={"while": BOUNDED, "adaptive": BOUNDED}),
     "mindspore_graph": Peer(
         "MindSpore",

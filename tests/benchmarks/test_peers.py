@@ -35,6 +35,20 @@ def test_ours_and_the_hand_written_one_answer_from_their_processes(monkeypatch, 
     assert f"| line | 1.00 | {ours.seconds / hand.seconds:.2f} | – |" in text
 
 
+def test_who_fails_in_a_round_does_not_stop_the_others(monkeypatch):
+    ask = Process.ask
+
+    def asked(self, *words):
+        if words == ("round",) and "ours" in self.command:
+            raise Failed("no memory")
+        return ask(self, *words)
+
+    monkeypatch.setattr(Process, "ask", asked)
+    hand, ours = measure("line", ["hand", "ours"], rounds=2, starts=1)
+    assert hand.seconds > 0 and hand.allocated > 0
+    assert ours == Result("line", "ours", reason="failed: no memory")
+
+
 def test_a_process_that_fails_says_why():
     with Process("hand", "nothing") as process, pytest.raises(Failed, match="KeyError: 'nothing'"):
         process.ask("first")
