@@ -185,10 +185,9 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         halves = (replace(primal, role="value"),)
     else:
         values = [*([0] if request.returns_value else []), *writes]
-        together = at_hand if request.opt_level else None
-        halves = split(
-            primal, wrt, request.sens == "given", values, (output,), clean=clean, together=together
-        )
+        given = request.sens == "given"
+        changes = {"clean": clean, **({"together": at_hand} if request.opt_level else {})}
+        halves = split(primal, wrt, given, values, (output,), **changes)
     for half in halves:
         _verify(half, "differentiated: split")
     finished = [run(half, ("unrule", *passes, *LAST[request.opt_level])) for half in halves]

@@ -66,7 +66,7 @@ def cut(
     backward = prune(backward)
     forward, backward = _shapes_forward(params, forward, backward, unset)
     backward = _at_hand(forward, backward)
-    if together:
+    if together and not recompute:
         backward = _seen_together(params, forward, backward, together)
     again = _rows(defined(params, forward), forward, counts, turns) if counts else frozenset()
     backward = _computed_again(forward, backward, recompute, again)

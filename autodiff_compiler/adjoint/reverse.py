@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from autodiff_compiler.adjoint.checkpoints import reverse_for
@@ -35,6 +36,10 @@ Clean = Callable[[Function], Function]
 Seeds = tuple[tuple[int, Type], ...]
 
 
+def _as_it_is(function: Function) -> Function:
+    return function
+
+
 def gradient_function(
     function: Function,
     wrt: Sequence[int],
@@ -57,8 +62,8 @@ def split(
     sens: bool = False,
     value: bool | Sequence[int] = False,
     outputs: Sequence[int] | None = None,
-    clean: Clean | None = None,
-    together: Clean | None = None,
+    clean: Clean = _as_it_is,
+    together: Clean = _as_it_is,
 ) -> tuple[Function, Function]:
     """The gradient as two functions: forward returns (the returns, if ``value``, and) the tuple of
     residuals; backward takes that, and the cotangents of the returns if ``sens``. ``value`` may
@@ -74,18 +79,13 @@ class Adjoint:
     """Remembers the halves of callees, so that two calls of one function share one pair."""
 
     def __init__(
-        self,
-        clean: Clean | None = None,
-        whole: Clean | None = None,
-        together: Clean | None = None,
+        self, clean: Clean = _as_it_is, whole: Clean = _as_it_is, together: Clean = _as_it_is
     ):
-        self.clean: Clean = clean or (lambda function: function)
-        #: Applied to what is asked for the derivative of, as opposed to what that calls.
-        self.whole: Clean = whole or (lambda function: function)
-        #: Applied to both halves as one function, before it is cut.
-        self.together: Clean = together or (lambda function: function)
+        #: ``whole`` is applied to what is asked for the derivative of, as opposed to what that
+        #: calls; ``together`` to both halves as one function, before it is cut.
+        self.clean, self.whole, self.together = clean, whole, together
         #: Whether halves are printed as they are: nothing that is made here is swept again.
-        self.final = clean is not None
+        self.final = clean is not _as_it_is
         self.activity = Activity()
         self.problems: list[Problem] = []
         self._halves: dict[tuple[Function, tuple[int, ...], Seeds, bool], Halves] = {}
@@ -157,13 +157,9 @@ class Adjoint:
         self, sweep: Sweep, values: Sequence[AnyOperand], recompute: bool = False
     ) -> tuple[Function, Function]:
         function = sweep.function
-
-        def together(both: Region) -> Region:
-            return self.together(_made(function, function.name, "gradient", both)).body
-
         parts = cut(
             function.params, sweep.forward, sweep.backward, sweep.unset, recompute,
-            together=None if recompute else together,
+            together=lambda both: self.together(_made(function, "", "gradient", both)).body,
         )  # fmt: skip
         stands = stands_for(parts.forward) if self.final else {}
         known = {stands.get(value, value): fresh(value) for value in parts.kept}
@@ -380,11 +376,6 @@ def reverse_list(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
     return op
 
 
-def reverse_change(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
-    """A change of a list: what goes to the item is read before its place is given up."""
-    return reverse_plain(sweep, op, scope, last_first=True)
-
-
 def reverse_list_item(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
     """An item's cotangent is added to that of its list, in its place: a sum of whole lists for
     each item that is read would take too long."""
@@ -404,6 +395,6 @@ RULES: dict[str, Rule | Callable[..., Op]] = {
     "item": reverse_item,
     "make_list": reverse_list,
     "list_item": reverse_list_item,
-    "list_append": reverse_change,
-    "list_set": reverse_change,
+    # What goes to the item is read before its place is given up.
+    **dict.fromkeys(("list_append", "list_set"), partial(reverse_plain, last_first=True)),
 }

@@ -54,7 +54,7 @@ def _is_number(operand: AnyOperand) -> bool:
 
 
 def _is_root(op: Op) -> bool:
-    return op.name in ("sqrt", "rsqrt")
+    return op.name in ("sqrt", "rsqrt") or op.name == "pow" and op.operands[1] in (0.5, -0.5)
 
 
 def _keeps(op: Op) -> bool:

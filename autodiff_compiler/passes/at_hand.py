@@ -3,8 +3,9 @@
 - A cotangent that is a product with ``relu(x)`` is zero where the slope is: no mask is needed.
 - A normalization makes ``z = c / s``, and the derivatives of what ``s`` is made of ask for ``c``
   over ``s``, in a small factor: ``(a / s) * c``. That is ``a * z``, and ``z`` is kept anyway: then
-  ``c`` is neither kept nor made again. With ``z = c * r`` it is the same, and a sum of products
-  with ``c`` gives way to one of products with ``z``, where the small factor has an ``r`` for each.
+  ``c`` is neither kept nor made again. The ``s`` may be under a sum along which it is the same.
+  With ``z = c * r`` it is alike, and a sum of products with ``c`` gives way to one of products with
+  ``z``, where the small factor has an ``r`` for each.
 
 Only what differentiation added is changed, and nothing is divided that was not: a factor and its
 inverse go together, so that where ``s`` is 0 or infinite no NaN arises that was not there.
@@ -171,6 +172,8 @@ class _Chain:
         place = 1 if self.scaled.below else None
 
         def ends(op: Op) -> Any:
+            if op.name == "sum":
+                return self.undivided(op)
             if op.name != ("div" if self.scaled.below else "mul"):
                 return None
             for at, operand in enumerate(op.operands):
@@ -180,6 +183,16 @@ class _Chain:
             return None
 
         return self.rebuilt(small, ends, DEPTH)
+
+    def undivided(self, total: Op) -> Any:
+        """A sum of quotients by the scale as one of what was divided."""
+        quotient = self.view.made_by(total.operands[0], "div")
+        if quotient is None or not self.scaled.below or not self.is_fixed(total.attrs["axes"]):
+            return None
+        whole, scale = quotient.operands
+        if not isinstance(scale, Value) or not _alike(whole, self.c) or not self.is_scale(scale):
+            return None
+        return total.opdef(whole, **total.attrs) if _is_aligned(scale, self.scaled.scale) else None
 
     def summed(self, small: AnyOperand) -> Any:
         """``small`` with a sum of products with ``c`` made one of products with ``z``; None where

@@ -90,8 +90,8 @@ def check(function: Function, args: Sequence[Any], wrt: Sequence[int], order: in
         np.testing.assert_allclose(
             flat(found), expected, rtol=1e-5, atol=1e-6, err_msg=print_functions(gradient)
         )
-        for clean in (None, dce):
-            check_split(function, args, wrt, expected, clean)
+        for changes in ({}, {"clean": dce}):
+            check_split(function, args, wrt, expected, changes)
         function = gradient
 
 
@@ -127,9 +127,9 @@ def direction(thing: Any) -> Any:
 
 
 def check_split(
-    function: Function, args: Sequence[Any], wrt: Sequence[int], expected: np.ndarray, clean: Any
+    function: Function, args: Sequence[Any], wrt: Sequence[int], expected: np.ndarray, changes: Any
 ) -> None:
-    forward, backward = split(function, wrt, value=True, clean=clean)
+    forward, backward = split(function, wrt, value=True, **changes)
     for half in (forward, backward):
         verify(half, "differentiated")
     text = print_functions(forward) + print_functions(backward)
@@ -137,7 +137,7 @@ def check_split(
     np.testing.assert_allclose(flat(values), flat(run(function, args)), err_msg=text)
     ones = run(backward, [residuals])
     np.testing.assert_allclose(flat(ones), expected, rtol=1e-5, atol=1e-6, err_msg=text)
-    with_sens = split(function, wrt, sens=True, clean=clean)
+    with_sens = split(function, wrt, sens=True, **changes)
     (residuals,) = run(with_sens[0], args)
     twice = [moved(v, [2.0 - x for x in flat(v)]) for v in values if flat(v).size]
     twice = twice[: len(with_sens[1].params) - 1]

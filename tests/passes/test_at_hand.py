@@ -55,6 +55,11 @@ BETTER = {
         f"-%g: {S} = reshape %h {{shape=(6, 1)}}", f"-%v: {W} = mul %g, %c",
         f"-%y: {W} = add %u, %v", returns="%y",
     ),
+    "a sum of quotients": program(
+        *CENTRED, f"%z: {W} = div %c, %s", f"-%u: {W} = mul %t, %z", f"-%q: {W} = div %u, %s",
+        f"-%p: {S} = sum %q {{axes=(1,), keepdims=True}}", f"-%g: {S} = div %p, %a",
+        f"-%v: {W} = mul %g, %c", f"-%y: {W} = add %u, %v", returns="%y",
+    ),
     "multiplied": times(f"-%g: {S} = mul %a, %s"),
     "a sum of products": times(TOTAL, f"-%q: {S} = mul %p, %s", f"-%g: {S} = mul %q, %s"),
 }  # fmt: skip
@@ -69,6 +74,11 @@ WORSE = {
     "a sum along the scale": times(
         "-%p: f32[1,6] = sum %w {axes=(0,), keepdims=True}", f"-%o: {S} = reshape %p {{shape=(6, 1)}}",
         f"-%q: {S} = mul %o, %s", f"-%k: {S} = neg %q", f"-%g: {S} = add %k, %s",
+    ),
+    "a sum of quotients along the scale": program(
+        *CENTRED, f"%z: {W} = div %c, %s", f"-%u: {W} = mul %t, %z", f"-%q: {W} = div %u, %s",
+        "-%p: f32[1,6] = sum %q {axes=(0,), keepdims=True}", f"-%o: {S} = reshape %p {{shape=(6, 1)}}",
+        f"-%g: {S} = div %o, %a", f"-%v: {W} = mul %g, %c", f"-%y: {W} = add %u, %v", returns="%y",
     ),
     "an argument": times(f"-%g: {S} = mul %a, %s", c="%x"),
 }  # fmt: skip
