@@ -6,14 +6,16 @@ function without text (typed at a prompt, made by ``exec``) is refused with a cu
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import copy
 import functools
 import inspect
 import linecache
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import or_
 from types import CodeType
 from typing import Any
 
@@ -25,6 +27,7 @@ from autodiff_compiler.trees import children, nodes_in
 
 LAMBDA = "<lambda>"
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +114,10 @@ def _read(code: CodeType, file: str) -> Source:
     if not text.strip():
         raise _no_text(code)
     try:
-        module, functions, lines = _parse(text)
+        module, lines = _parse(text)
     except SyntaxError:
         raise _no_text(code) from None
-    node, owner = _find(module, functions, code)
+    node, owner = _find(module, code)
     if not _is_current(text, node, code):
         raise SourceNotFound(
             f"the text of {_called(code)} in {code.co_filename!r} is not the one that runs: "
@@ -130,9 +133,8 @@ def _read(code: CodeType, file: str) -> Source:
 
 
 @functools.lru_cache(maxsize=16)
-def _parse(text: str) -> tuple[ast.Module, Sequence[tuple[Any, str]], tuple[str, ...]]:
-    module = ast.parse(text)
-    return module, tuple(_functions(module)), tuple(text.split("\n"))
+def _parse(text: str) -> tuple[ast.Module, tuple[str, ...]]:
+    return ast.parse(text), tuple(text.split("\n"))
 
 
 def span_of_class(kind: type) -> Span | None:
@@ -168,25 +170,51 @@ def _is_current(text: str, node: ast.AST, code: CodeType) -> bool:
     """
     if any(isinstance(part, ast.Assert) for part in nodes_in(node)):
         return True
-    place = (code.co_name, code.co_firstlineno)
+    place, wanted = (code.co_name, code.co_firstlineno), _fingerprint(code)
+    future = code.co_flags & _FUTURE
     return any(
-        _fingerprint(other) == _fingerprint(code)
-        for other in _codes(_compiled(text))
-        if (other.co_name, other.co_firstlineno) == place
+        (other.co_name, other.co_firstlineno) == place and _fingerprint(other) == wanted
+        for line in (code.co_firstlineno, None)
+        for other in _codes(_compiled(text, line, future))
     )
 
 
-@functools.lru_cache(maxsize=16)
-def _compiled(text: str) -> CodeType:
-    return compile(text, "<text>", "exec", dont_inherit=True)
+#: The flags of a code object that say what its file imported from ``__future__``.
+_FUTURE = functools.reduce(
+    or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
+)
 
 
-def _functions(node: ast.AST, owner: str = "") -> Iterator[tuple[Any, str]]:
-    """Every function and lambda below ``node``, each with the name of the class around it."""
+@functools.lru_cache(maxsize=64)
+def _compiled(text: str, line: int | None, future: int) -> CodeType:
+    """The file, or of its functions and classes only those that reach over ``line``: to compile
+    one of many is much quicker. (What is imported must stay, which decides how it is called.)"""
+    module, _ = _parse(text)
+    kept = [
+        statement
+        for statement in module.body
+        if line is None or not isinstance(statement, _Definition) or _reaches(statement, line)
+    ]
+    return compile(ast.Module(kept, []), "<text>", "exec", future, dont_inherit=True)
+
+
+def _functions(
+    node: ast.AST, owner: str = "", line: int | None = None
+) -> Iterator[tuple[Any, str]]:
+    """Every function and lambda below ``node``, each with the name of the class around it; only
+    in statements that reach over ``line``, if that is given."""
     for child in children(node):
+        if line is not None and not _reaches(child, line):
+            continue
         if isinstance(child, _Function):
             yield child, owner
-        yield from _functions(child, child.name if isinstance(child, ast.ClassDef) else owner)
+        yield from _functions(child, child.name if isinstance(child, ast.ClassDef) else owner, line)
+
+
+def _reaches(node: Any, line: int) -> bool:
+    """Whether a node stands over ``line``. Only statements are asked for their places: those of
+    what is in the text of a string are not to be relied on."""
+    return not isinstance(node, ast.stmt) or _first_line(node) <= line <= (node.end_lineno or line)
 
 
 def _first_line(node: Any) -> int:
@@ -195,13 +223,11 @@ def _first_line(node: Any) -> int:
     return int(decorators[0].lineno if decorators else node.lineno)
 
 
-def _find(
-    module: ast.Module, functions: Sequence[tuple[Any, str]], code: CodeType
-) -> tuple[Any, str]:
+def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
     """The node that ``code`` was compiled from, and the class around it."""
     found = [
         (node, owner)
-        for node, owner in functions
+        for node, owner in _functions(module, line=code.co_firstlineno)
         if _first_line(node) == code.co_firstlineno
         and getattr(node, "name", LAMBDA) == code.co_name
     ]

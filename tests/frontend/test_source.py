@@ -216,3 +216,29 @@ def test_the_text_of_another_function(text: str, shown: str) -> None:
     """Asserts are compiled by test frameworks in their own way, so arguments must tell there."""
     with pytest.raises(SourceNotFound, match="is not to be found"):
         read_source(made_elsewhere(text, "f", shown))
+
+
+def test_a_function_among_many_is_told_from_what_it_was(tmp_path):
+    """How a call is compiled depends on the imports of the whole file, even on one inside another
+    function, and on what the file imports from the future."""
+    others = "".join(f"def other_{k}(x):\n    return x + {k}\n\n" for k in range(50))
+    text = (
+        "from __future__ import annotations\nimport math\n\n"
+        f"{others}def late():\n    global cmath\n    import cmath\n\n"
+        "class Box:\n    @staticmethod\n    def held(x: int = 3):\n"
+        "        def inner(y: float) -> float:\n            return math.exp(cmath.phase(y))\n"
+        "        return inner(x)\n"
+    )
+    names = {}
+    file = tmp_path / "long.py"
+    file.write_text(text, encoding="utf-8")
+    exec(compile(text, str(file), "exec", dont_inherit=True), names)
+    for name in ("other_7", "other_49"):
+        assert read_source(names[name]).tree.name == name
+    source = read_source(names["Box"].held)
+    assert source.lines[source.tree.lineno - 1].strip() == "def held(x: int = 3):"
+    edited = tmp_path / "edited.py"
+    edited.write_text(text.replace("phase(y)", "phase(-y)"), encoding="utf-8")
+    exec(compile(text, str(edited), "exec", dont_inherit=True), names)
+    with pytest.raises(SourceNotFound, match="the file was changed"):
+        read_source(names["Box"].held)
