@@ -194,12 +194,16 @@ def _import_row(results: Sequence[Result], peers: Sequence[str]) -> str:
     return f"| (the import) | {' | '.join(cells)} |"
 
 
+def _note(result: Result) -> str:
+    return PEERS[result.peer].notes.get(result.workload, "")
+
+
 def _remarks(results: Sequence[Result]) -> list[str]:
     """Notes, and what could not be done and why."""
     lines = [
         f"- {PEERS[each.peer].title}, {each.workload}: {remark}"
         for each in results
-        if (remark := each.reason or PEERS[each.peer].notes.get(each.workload, ""))
+        if (remark := "; ".join(filter(None, (each.reason, _note(each)))))
     ]
     versions = dict.fromkeys(
         f"{PEERS[each.peer].package} {each.version}" for each in results if each.version

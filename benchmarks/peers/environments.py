@@ -84,7 +84,11 @@ PEERS = {
         "mindspore",
         "mindspore",
         tolerance=1e-3,
-        notes={"norm_gelu": "is off by up to 7.5e-4", "adaptive": "is off by up to 3e-4"},
+        notes={
+            "norm_gelu": "is off by up to 7.5e-4",
+            "adaptive": "is off by up to 3e-4",
+            "heat": "its gradients are right in the first call, and wrong from the second on",
+        },
     ),
 }
 
