@@ -36,6 +36,7 @@ SECOND = ops.GradOperation(get_all=True, get_by_list=True)
 SMALL = (
     (pipeline, "VERIFY", True),
     (reuse, "LARGE", 1),
+    (reuse, "MEDIUM", 1),
     (trips, "LARGE_ROW", 1),
     (residuals, "LARGE", 1),
     (tiles, "TILE", 16),

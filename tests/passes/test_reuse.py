@@ -173,6 +173,28 @@ def test_a_loop_sets_rows_where_it_has_read_them() -> None:
     assert SHARED in reused(by_rows())
 
 
+def by_turned_rows(late: str = "") -> str:
+    """The rows are made in their place, from the end on."""
+    set_item = f"%d: {ROWS} = set_item %c, %v, %p {{in_place=True, index=(('op', 0),)}}"
+    return by_rows(late).replace("%v: f32[100] = exp %old", "\n".join([
+        "%row: f32[100] = index %c, %p {index=(('op', 0),)}",
+        "%turned: f32[100] = index %row {index=(('slice', None, None, -1),)}",
+        "%w: f32[100] = into %old, %turned {text='np.exp({0}, out={1})'}",
+        "%v: f32[100] = filled %w, %row"])).replace(set_item, f"%d: {ROWS} = filled %v, %c")  # fmt: skip
+
+
+def test_a_loop_makes_rows_where_it_has_read_them() -> None:
+    """Elements of one row that change places are within the row; they are read before all are."""
+    assert SHARED not in reused(by_turned_rows())
+    copied = by_turned_rows().replace("%row:", "%own: f32[100] = exp %old\n%row:", 1)
+    text = copied.replace("into %old", "into %own")
+    assert SHARED in reused(text)
+    assert SHARED not in reused(text.replace("yield carry", "%u: f32[100] = exp %old\nyield carry"))
+    spoilt = reused(text).replace("yield carry", "%u: f32[100] = exp %old\n    yield carry")
+    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+        verify(parse_function(spoilt), "lowered")
+
+
 @pytest.mark.parametrize(
     "other",
     [{"late": "%u: f32[100] = exp %old"}, {"place": "%next"}, {"late": f"%u: {ROWS} = exp %a"}],
