@@ -175,12 +175,14 @@ def test_a_loop_sets_rows_where_it_has_read_them() -> None:
 
 def by_turned_rows(late: str = "") -> str:
     """The rows are made in their place, from the end on."""
-    set_item = f"%d: {ROWS} = set_item %c, %v, %p {{in_place=True, index=(('op', 0),)}}"
-    return by_rows(late).replace("%v: f32[100] = exp %old", "\n".join([
+    made = (
         "%row: f32[100] = index %c, %p {index=(('op', 0),)}",
         "%turned: f32[100] = index %row {index=(('slice', None, None, -1),)}",
         "%w: f32[100] = into %old, %turned {text='np.exp({0}, out={1})'}",
-        "%v: f32[100] = filled %w, %row"])).replace(set_item, f"%d: {ROWS} = filled %v, %c")  # fmt: skip
+        "%v: f32[100] = filled %w, %row",
+    )
+    text = by_rows(late).replace("%v: f32[100] = exp %old", "\n".join(made))
+    return text.replace("set_item %c, %v, %p {in_place=True, index=(('op', 0),)}", "filled %v, %c")
 
 
 def test_a_loop_makes_rows_where_it_has_read_them() -> None:
