@@ -70,6 +70,8 @@ class _Reader:
             yield from self.data(thing)
         elif isinstance(thing, OpDef) and OPERATORS.get(thing.name) is thing:
             yield f"operator {thing.name}"
+        elif kind is frozenset and all(id(item) in self.met for item in thing):
+            yield from self.pieces(("set", *sorted([self.met[id(item)] for item in thing])))
         elif kind is slice:
             yield from self.pieces(("slice", thing.start, thing.stop, thing.step))
         elif isinstance(thing, np.dtype):

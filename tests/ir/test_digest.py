@@ -51,6 +51,16 @@ def test_which_value_is_read_counts():
     assert digest(Region((one, two), (), (one,))) != digest(Region((one, two), (), (two,)))
 
 
+def test_what_is_known_of_values_counts_in_no_order():
+    text = parse_function(TEXT)
+    first, last = text.params[0], text.body.ops[-1].results[0]
+    known = [frozenset(), frozenset({first}), frozenset({last}), frozenset({first, last})]
+    digests = [digest(replace(text, moderate=some)) for some in known]
+    assert None not in digests and len(set(digests)) == 4
+    assert digests[3] == digest(replace(text, moderate=frozenset({last, first})))
+    assert digest(replace(text, moderate=frozenset({Value(parse_type("int"))}))) is None
+
+
 def test_plain_data_is_told_apart():
     things = [
         1, 1.0, True, "1", None, (1,), [1], (1, 1), ((1,),), {"a": 1}, {"b": 1}, {"a": (1,)},
