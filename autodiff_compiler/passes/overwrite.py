@@ -4,8 +4,8 @@
 each time. So after all optimisation the old array may be changed if it is this function's own and
 is not read afterwards. Whether that is so is not argued here: the change is made, and
 ``check_writes``, which runs the program with pieces of memory for values, says whether anybody
-would read what was spoilt. Where only the way into a loop hinders, the array is copied once,
-before the loop.
+would read what was spoilt. Where others read small parts of the old array later, those are copied;
+where only the way into a loop hinders, the array is copied once, before the loop.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -40,9 +40,12 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import check_writes
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions
+from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.passes.sweep import sweep, with_body
 
+#: How many times smaller a part is than the whole that is copied for its sake, or not.
+SMALL = 2
 CHANGES = ("add_at", "sub_at", "add_along", "set_item")
 
 
@@ -55,7 +58,7 @@ def overwrite(function: Function) -> Function:
     if is_sound(together):
         return together
     for site in sites:
-        for tried in (function, _entered(function, site)):
+        for tried in (function, _spared(function, site), _entered(function, site)):
             marked = _marked(tried, {site})
             if is_sound(marked):
                 function = marked
@@ -94,6 +97,36 @@ def _marked(function: Function, sites: Set[Value]) -> Function:
         return (op,)
 
     return with_body(function, sweep(function.body, {}, visit))
+
+
+def _spared(function: Function, site: Value) -> Function:
+    """``function`` with small parts of what ``site`` changes, read later, copied before that."""
+
+    def region(inner: Region) -> Region:
+        ops = [map_regions(op, region) for op in inner.ops]
+        for place, op in enumerate(ops):
+            if site in op.results:
+                late = [op for op in ops[place + 1 :] if _is_small_part(op, ops[place])]
+                ops = [each for each in ops if each not in late]
+                ops[place:place] = [each for op in late for each in _copied(op)]
+                break
+        same = all(a is b for a, b in zip(ops, inner.ops))
+        return inner if same else Region(inner.params, tuple(ops), inner.yields)
+
+    return with_body(function, region(function.body))
+
+
+def _is_small_part(op: Op, change: Op) -> bool:
+    """Whether ``op`` takes a part, at a place that the text tells, of what ``change`` changes."""
+    takes = op.name == "index" and len(op.operands) == 1 and op.operands[0] is change.operands[0]
+    return takes and 0 < SMALL * size_of(op.result.type) <= size_of(op.types[0])
+
+
+def _copied(op: Op) -> Sequence[Op]:
+    builder = Builder()
+    with builder, builder.at(op.span, op.about):
+        copy(builder.make(op.opdef, op.operands, op.attrs))
+    return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]
 
 
 def _entered(function: Function, site: Value) -> Function:

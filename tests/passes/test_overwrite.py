@@ -142,3 +142,37 @@ def test_what_is_not_set_yet_is_not_copied():
         assert ms.grad(left_from_within)(x, m).asnumpy().tolist() == want
         value = ms.jit(left_from_within)(x, m).asnumpy()
         np.testing.assert_array_equal(value, left_from_within(x, m).asnumpy())
+
+
+def small_part(x, y):
+    z = ops.tanh(x)
+    z = z.copy()
+    z[1] = y
+    return (z * z).sum()
+
+
+def large_part(x, y):
+    z = ops.tanh(x)
+    z[1:] = y
+    return (z * z).sum()
+
+
+def changed_twice(x, y):
+    z = x * x
+    z[0] = y
+    first = z[0] * 3
+    z[0] = y * y
+    return (z * z).sum() + (first * z[2]).sum()
+
+
+@pytest.mark.parametrize("net", [small_part, large_part, changed_twice])
+def test_a_part_that_is_read_later_is_copied(net):
+    check_grads(net, (X.asnumpy().astype(float), np.array([0.3, -0.4])))
+
+
+def test_the_smaller_of_part_and_whole_is_copied():
+    y = Tensor(np.array([0.3, -0.4], np.float32))
+    backward = gradient_source(small_part, X, y, get_all=True).split("def small_part_backward")[1]
+    assert "d_y = d_z[1].copy()" in backward and backward.count(".copy()") == 1
+    backward = gradient_source(large_part, X, y, get_all=True).split("def large_part_backward")[1]
+    assert "d_z.copy()" in backward

@@ -358,3 +358,11 @@ def test_of_two_arrays_that_a_loop_fills_one_takes_the_memory_of_a_third() -> No
     assert float(out) == pytest.approx(value(x), rel=1e-12)
     slope = (value(x + 1e-6 * along) - value(x - 1e-6 * along)) / 2e-6
     assert np.vdot(found.asnumpy(), along) == pytest.approx(slope, rel=1e-5)
+
+
+def test_a_sign_is_not_written_over_its_operand():
+    text = reused(function(
+        f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x", f"%v: {BIG} = sign %u",
+        f"%y: {BIG} = mul %v, %x", "return %y"))  # fmt: skip
+    assert "%v: f32[20000] = into %u, %u" not in text and "np.sign({0}, out={1})" in text
+    assert "%y: f32[20000] = into %v, %x, " in text
