@@ -31,7 +31,7 @@ from autodiff_compiler.operators.families import (
     real_function,
     signed,
 )
-from autodiff_compiler.operators.lowered import masked_parts
+from autodiff_compiler.operators.lowered import choice_parts
 from autodiff_compiler.operators.structure import cast, full_like
 
 XY = ("x", "y")
@@ -202,7 +202,7 @@ where: OpDef = elementwise(
         "x": lambda ct, c: where(c, ct, 0.0),
         "y": lambda ct, c: where(c, 0.0, ct),
     },
-    parts=masked_parts,
+    parts=choice_parts,
 )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.types import ArrayType, Type
-from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.ir.types import COMPLEX, ArrayType, Type
+from autodiff_compiler.operators.declare import broadcast_shapes, shape_of_type
 from autodiff_compiler.operators.structure import reduced_shape
 
 into = OpDef(
@@ -38,9 +38,17 @@ lent = OpDef(
 )
 
 
-def _masked_numpy(types: Sequence[Type]) -> str:
-    x = "{x}" if types[0].shape else "np.asarray({x})"  # type: ignore[attr-defined]
-    return masked_text(types[0], x, "{c}")
+#: Integers as wide as a float.
+BITS = {"float16": "int16", "float32": "int32", "float64": "int64"}
+
+
+def _bits(type_: Type, x: str, dtype: str) -> str:
+    """The text of the bits of ``x``, a float of this dtype or a number."""
+    if not isinstance(type_, ArrayType):
+        x = f"np.{dtype}({x})"
+    elif not type_.shape:
+        x = f"np.asarray({x})"
+    return f"{x}.view(np.{BITS[dtype]})"
 
 
 def masked_text(type_: Type, x: str, c: str) -> str:
@@ -51,8 +59,19 @@ def masked_text(type_: Type, x: str, c: str) -> str:
     return f"({x}.view(np.{BITS[dtype]}) * {c}).view(np.{dtype})"
 
 
-#: Integers as wide as a float.
-BITS = {"float16": "int16", "float32": "int32", "float64": "int64"}
+def _masked_numpy(types: Sequence[Type]) -> str:
+    dtype = types[0].dtype  # type: ignore[attr-defined]
+    return f"({_bits(types[0], '{x}', dtype)} * {{c}}).view(np.{dtype})"
+
+
+def _flips_numpy(types: Sequence[Type], *, dtype: str) -> str:
+    x, y = (_bits(type_, slot, dtype) for type_, slot in zip(types, ("{x}", "{y}")))
+    return f"({x} ^ {y}).view(np.{dtype})"
+
+
+def _stretched(types: Sequence[Type], *, dtype: str) -> Type:
+    return ArrayType(dtype, broadcast_shapes([shape_of_type(type_) for type_ in types]))
+
 
 masked = OpDef(
     "masked",
@@ -60,24 +79,36 @@ masked = OpDef(
     "times as fast as a choice that a processor cannot foresee.",
     ("x", "c"),
     _masked_numpy,
-    lambda types: ArrayType(
-        types[0].dtype,
-        broadcast_shapes([types[0].shape, types[1].shape]),  # type: ignore[attr-defined]
-    ),
+    lambda types: _stretched(types, dtype=types[0].dtype),  # type: ignore[attr-defined]
     kind="lowered",
     label="{x}_masked",
 )
 
+flips = OpDef(
+    "flips",
+    "The bits in which x and y differ, floats of this dtype or numbers, as such a float. It is y "
+    "that differs in these bits from x.",
+    ("x", "y"),
+    _flips_numpy,
+    _stretched,
+    kind="lowered",
+    label="flips",
+)
 
-def masked_parts(c: Any, x: Any, y: Any) -> Any:
-    """A choice between floats and zero by an array of bools, as ``masked``; None for any other."""
+def choice_parts(c: Any, x: Any, y: Any) -> Any:
+    """A choice between floats by an array of bools, by their bits; None for any other. A choice
+    that is none with zero is y, with the bits turned that x has otherwise, where c is true."""
     if getattr(type_of(c), "dtype", None) != "bool":
         return None  # the bits of x times another number are no choice
     for value, other in ((x, y), (y, x)):
         zero = type(other) in (int, float) and other == 0 and math.copysign(1, other) > 0
         if zero and isinstance(value, Value) and getattr(value.type, "dtype", None) in BITS:
             return masked(value, c if value is x else OPERATORS["logical_not"](c))
-    return None
+    dtypes = {getattr(type_of(value), "dtype", ...) for value in (x, y)} - {...}
+    (dtype,) = dtypes if len(dtypes) == 1 else (None,)
+    if dtype not in BITS or any(type_of(value) == COMPLEX for value in (x, y)):
+        return None
+    return flips(y, masked(flips(x, y, dtype=dtype), c), dtype=dtype)
 
 
 def _part_type(types: Sequence[Type], *, rows: int) -> Type:

@@ -49,7 +49,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, V
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import FLOAT, INT, NONE, ArrayType, TupleType, Type, size_of
 from autodiff_compiler.operators.declare import broadcast_shapes
-from autodiff_compiler.operators.lowered import into, lent
+from autodiff_compiler.operators.lowered import empty, into, lent
 from autodiff_compiler.passes.blocks import Memory
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.tiles import arrays_taken
@@ -122,12 +122,14 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
 
 @dataclass(frozen=True)
 class _Piece:
-    """One call: its text, arguments and result; a ufunc may write over an argument."""
+    """One call: its text, arguments and result; if it is done ``in_place`` it may write over an
+    argument, and where it needs ``memory`` that must be there, lent or not."""
 
     text: str
     arguments: tuple[AnyOperand, ...]
     result: Value
-    elementwise: bool
+    in_place: bool
+    memory: bool = False
 
 
 class _Plan:
@@ -207,6 +209,7 @@ class _Plan:
         if not pieces or len(pieces) > 1 and not gives and (escapes or not lends):
             return (op,)
         targets: list[Value] = []
+        made: list[Op] = []
         for number, piece in enumerate(pieces):
             later = {v for after in pieces[number + 1 :] for v in after.arguments}
             user = None if large else op
@@ -225,15 +228,24 @@ class _Plan:
             self.ends_at(self.last.get(piece.result, place), piece.result)
             if op.name == "empty" and target not in self.memory.buffers.values():
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
+            elif piece.memory and target in self.memory.buffers.values():
+                made.append(self.made_sure(op, target))
+                target = made[-1].result
             targets.append(target)
             self.written.add(piece.result)
         # Before a statement that writes, whatever waited for its user has become one.
         self.settled.update(self.region.ops[:place])
-        return [
+        return made + [
             replace(op, opdef=into, operands=(*piece.arguments, target), attrs={"text": piece.text},
                     results=(piece.result,))
             for piece, target in zip(pieces, targets)
         ]  # fmt: skip
+
+    def made_sure(self, op: Op, buffer: Value) -> Op:
+        """The array of a block for the result of ``op``, or a new one where none is lent."""
+        attrs = {"text": _surely(buffer.type)}
+        return replace(op, opdef=into, operands=(buffer,), attrs=attrs,
+                       results=(Value(buffer.type, "memory"),))  # fmt: skip
 
     def has_line(self, operand: Value, user: Op) -> bool:
         """Whether ``operand`` has a line of its own, and is not written inside ``user``."""
@@ -285,7 +297,7 @@ class _Plan:
     ) -> Value | None:
         """An argument that may be written over; its memory is the result's from now on. For a
         ``user`` it must have a line of its own."""
-        for argument in piece.arguments if piece.elementwise else ():
+        for argument in piece.arguments if piece.in_place else ():
             if not isinstance(argument, Value) or argument.type != piece.result.type:
                 continue
             # The very array that an operation made: a view may be stretched, and read-only.
@@ -319,9 +331,10 @@ def _pieces(op: Op) -> list[_Piece]:
     """The calls that ``op`` is made of, if its result is large and each can be told where to put
     what it makes."""
     if op.name == "empty" and size_of(op.result.type) >= LARGE:
-        text = f"{op.opdef.template((), op.attrs)} if {{0}} is None else {{0}}"
-        return [_Piece(text, (), op.result, False)]
-    if op.regions or len(op.results) != 1 or op.opdef.kind in ("control", "container", "lowered"):
+        return [_Piece(_surely(op.result.type), (), op.result, False)]
+    if op.regions or len(op.results) != 1 or op.opdef in (into, lent):
+        return []
+    if op.opdef.kind in ("control", "container"):
         return []
     if size_of(op.result.type) < min(LARGE, MEDIUM) or op.opdef.views:
         return []
@@ -335,13 +348,22 @@ def _pieces(op: Op) -> list[_Piece]:
             else op.operands[a.place] if isinstance(a, Operand) else a
             for a in step.arguments
         )  # fmt: skip
-        type_ = op.result.type if step.ufunc is None else result_of(step, arguments)
+        bare = step.ufunc is None or step.floats
+        type_ = op.result.type if bare else result_of(step, arguments)
         last = number == len(plan) - 1
         if type_ is None or last and type_ != op.result.type:
             return []
         result = op.result if last else Value(type_, op.result.name, op.result.given)
-        made.append(_Piece(step.text, arguments, result, step.ufunc not in (None, *ALONE)))
+        in_place = step.ufunc not in (None, *ALONE)
+        made.append(_Piece(step.text, arguments, result, in_place, bool(step.floats)))
     return made
+
+
+def _surely(type_: Type) -> str:
+    """The text of an array that is made anew where none is lent."""
+    assert isinstance(type_, ArrayType)
+    made = empty.template((), {"shape": type_.shape, "dtype": type_.dtype})
+    return f"{made} if {{0}} is None else {{0}}"
 
 
 def result_of(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:

@@ -48,7 +48,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, V
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
 from autodiff_compiler.operators.elementwise import add
-from autodiff_compiler.operators.lowered import empty, filled, into, masked, part
+from autodiff_compiler.operators.lowered import empty, filled, into, part
 from autodiff_compiler.operators.structure import full
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
@@ -296,7 +296,7 @@ def _size(op: Op) -> int:
 def _is_elementwise(op: Op) -> bool:
     if op.regions or len(op.results) != 1 or op.opdef.effect or op.opdef.views:
         return False
-    if op.opdef.kind == "elementwise" or op.opdef is masked:
+    if op.opdef.kind == "elementwise":
         return True
     calls = calls_of(op)
     return bool(calls) and all(call.ufunc is not None for call in calls)

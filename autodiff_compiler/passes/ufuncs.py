@@ -9,6 +9,12 @@ np.negative({0}, out={1}) (Operand(place=0),)
 np.exp({0}, out={1}) (Earlier(number=0),)
 np.add({0}, {1}, out={2}) (1.0, Earlier(number=1))
 np.divide({0}, {1}, out={2}) (Operand(place=0), Earlier(number=2))
+
+The bits of floats may be calculated with: what is made of them is such floats again.
+
+>>> for step in steps("({x}.view(np.int32) * {c}).view(np.float32)", ("x", "c")):
+...     print(step.text, step.floats)
+np.multiply({0}.view(np.int32), {1}, out={2}.view(np.int32)).view(np.float32) float32
 """
 
 from __future__ import annotations
@@ -73,11 +79,13 @@ class Earlier:
 @dataclass(frozen=True)
 class Step:
     """One call, on operands, what earlier steps made, and numbers. ``ufunc`` is None where the
-    function is none, or mixes elements (a product)."""
+    function is none, or mixes elements (a product). ``floats`` is the dtype of what is made of the
+    bits of such floats: then there must be memory for it."""
 
     text: str
     arguments: tuple[Any, ...]
     ufunc: np.ufunc | None
+    floats: str = ""
 
 
 class Unfit(Exception):
@@ -122,7 +130,9 @@ class _Reader:
         self.exponent = exponent
 
     def root(self, tree: ast.expr) -> None:
-        if isinstance(tree, ast.Call) and self.ufunc(tree) is None:
+        if (floats := _viewed(tree)) is not None and isinstance(tree.func.value, ast.BinOp):  # type: ignore
+            self.bitwise(tree.func.value, floats)  # type: ignore[attr-defined]
+        elif isinstance(tree, ast.Call) and self.ufunc(tree) is None:
             self.other(tree)
         elif not isinstance(self.value(tree), Earlier):
             raise Unfit("an operand alone")
@@ -162,6 +172,20 @@ class _Reader:
         self.steps.append(Step(text, arguments, plain))
         return Earlier(len(self.steps) - 1)
 
+    def bitwise(self, tree: ast.BinOp, floats: str) -> None:
+        """One sign between bits of operands, seen as floats."""
+        slots, arguments = [], []
+        for place, side in enumerate((tree.left, tree.right)):
+            named = [n for n in nodes_in(side) if isinstance(n, ast.Name) and PLACE.fullmatch(n.id)]
+            if len(named) != 1 or side is not named[0] and _viewed(side) is None:
+                raise Unfit(ast.dump(side))
+            arguments.append(self.value(named[0]))
+            slots.append(ast.unparse(side).replace(named[0].id, f"{{{place}}}"))
+        bits = next(each for side in (tree.left, tree.right) if (each := _viewed(side)))
+        name = SIGNS[type(tree.op)]
+        text = f"np.{name}({', '.join(slots)}, out={{2}}.view(np.{bits})).view(np.{floats})"
+        self.steps.append(Step(text, tuple(arguments), getattr(np, name), floats))
+
     @staticmethod
     def ufunc(tree: ast.Call) -> str | None:
         """The name of the ufunc of one result that is called, if it is."""
@@ -188,6 +212,14 @@ class _Reader:
             text = text.replace(operand, f"{{{place}}}")
         self.steps.append(Step(f"{text[:-1]}, out={{{len(places)}}})",
                                tuple(map(Operand, places)), None))  # fmt: skip
+
+
+def _viewed(tree: ast.expr) -> str | None:
+    """The dtype that an array is viewed as, if ``tree`` views one."""
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute):
+        return None
+    (dtype,) = tree.args if tree.func.attr == "view" and len(tree.args) == 1 else (None,)
+    return dtype.attr if isinstance(dtype, ast.Attribute) else None
 
 
 def _numpy_name(tree: ast.Call) -> str | None:
