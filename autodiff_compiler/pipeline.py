@@ -163,7 +163,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
     if request.opt_level:
-        typed = everywhere(typed, parts_of("first"))
+        typed = everywhere(run(typed, ("algebra",)), parts_of("first"))
 
     def whole(function: Function) -> Function:
         return clean(once(function, _may_go)) if request.opt_level else function

@@ -101,14 +101,14 @@ def residual_forward(t, u_w, u_b, u_v):
     dot2_dot_network = np.dot(dot2_dot_h, u_v)
     t_times_t = t * t                                    # 27| return t + t * t * network
     dot2_t_times_t = t + t
-    dot2_dot_t_times_t = one + 1
-    dot_mul_dot_t_times_t = dot2_dot_t_times_t * network + dot2_network * dot2_t_times_t
-    second = dot_mul_dot_t_times_t + (dot2_dot_network * t_times_t + dot2_t_times_t * dot2_network)
+    dot_mul_dot_network = dot2_dot_network * t_times_t + dot2_t_times_t * dot2_network
+    dot_mul_dot_t_times_t = 2.0 * (network + dot2_network * t)
+    second = dot_mul_dot_t_times_t + dot_mul_dot_network
     out, residuals = solution_forward(t, u_w, u_b, u_v)  # 40| error = second + self.u(t)
     error = second + out
     return (
         t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
-        dot2_dot_h, t_times_t, dot2_t_times_t, dot2_dot_t_times_t, residuals, error,
+        dot2_dot_h, t_times_t, dot2_t_times_t, residuals, error,
     )
 
 
@@ -131,7 +131,7 @@ def solution_backward(residuals, d_out):
 def residual_backward(residuals):
     (
         t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
-        dot2_dot_h, t_times_t, dot2_t_times_t, dot2_dot_t_times_t, residuals_1, error,
+        dot2_dot_h, t_times_t, dot2_t_times_t, residuals_1, error,
     ) = residuals
     # 41| return (error * error).mean()
     d_out = np.float32(1)
@@ -141,16 +141,16 @@ def residual_backward(residuals):
     # 27| return t + t * t * network
     d3_dot2_network = d_error * dot2_t_times_t
     d3_dot2_dot_network = d_error * t_times_t
-    d3_dot2_network_1 = d3_dot2_network + d3_dot2_network
-    d_network = d_error * dot2_dot_t_times_t
+    d_add_network = d_error * 2.0
+    d3_dot2_network_1 = d3_dot2_network + d_add_network * t
     # 26| network = ops.matmul(h, self.v)
     u_v_t = u_v.T
     d3_dot2_dot_h = np.dot(d3_dot2_dot_network, u_v_t)
     d_u_v_2 = d_u_v_1 + np.dot(dot2_dot_h.T, d3_dot2_dot_network)
     d3_dot2_h = np.dot(d3_dot2_network_1, u_v_t)
     d_u_v_3 = d_u_v_2 + np.dot(dot2_h.T, d3_dot2_network_1)
-    d_h = np.dot(d_network, u_v_t)
-    d_u_v = d_u_v_3 + np.dot(h.T, d_network)
+    d_h = np.dot(d_add_network, u_v_t)
+    d_u_v = d_u_v_3 + np.dot(h.T, d_add_network)
     # 25| h = ops.tanh(t * self.w + self.b)
     d2_dot_sub_h_times_h = d3_dot2_dot_h * dot2_t_times_w
     d_h_1 = d_h + d2_dot_sub_h_times_h * mul_dot2_h

@@ -1,9 +1,10 @@
 """The cut: what a backward region reads of its forward region, and no more.
 
 Before it is read off, what backward does not need is dropped, and a shape is taken in forward, so
-that the array itself need not be kept for it. What costs nothing is computed again, and so is a
-large sum or product of what is kept anyway, just where backward reads it: that is quicker than to
-fetch it from memory, and its memory is free in between.
+that the array itself need not be kept for it; of what is but compared, the comparisons are kept.
+What costs nothing is computed again, and so is a large sum or product of what is kept anyway, just
+where backward reads it: that is quicker than to fetch it from memory, and its memory is free in
+between.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ def cut(
     backward = prune(backward)
     forward, backward = _shapes_forward(params, forward, backward, unset)
     backward = _at_hand(forward, backward)
+    if not recompute:
+        forward, backward = _compared_forward(params, forward, backward, unset)
     if together and not recompute:
         backward = _seen_together(params, forward, backward, together)
     again = _rows(defined(params, forward), forward, counts, turns) if counts else frozenset()
@@ -116,6 +119,40 @@ def _shapes_forward(
     mapping = {op.result: ops[0].result for ops in moved.values() for op in ops[1:]}
     backward = substitute(_without(backward, gone), mapping)
     return [*forward, *(replace(ops[0], about="primal") for ops in moved.values())], backward
+
+
+def _compared_forward(
+    params: Sequence[Value], forward: Sequence[Op], backward: Region, unset: Container[Value]
+) -> tuple[Sequence[Op], Region]:
+    """Moves comparisons to the end of forward where backward does nothing else with a value that
+    forward makes, and they are smaller than it."""
+    made = {result for op in forward for result in op.results}
+    known = made.union(params)
+    here = {value for value in known if value not in unset}
+    moves = {op for op in backward.ops if _is_comparison(op) and here.issuperset(uses_of(op))}
+    read = {value for value in backward.yields if isinstance(value, Value)}
+    for op in backward.ops:
+        inner = (each for region in op.regions for each in region.walk())
+        read.update(() if op in moves else uses_of(op), *map(uses_of, inner))
+    wanted: dict[Value, list[Op]] = {}
+    for op in backward.ops:
+        for value in uses_of(op) if op in moves else ():
+            if value in made and value not in read and size_of(value.type) >= LARGE:
+                wanted.setdefault(value, []).append(op)
+    gone = {
+        op for value, ops in wanted.items() for op in ops
+        if sum(size_of(each.result.type) for each in ops) < size_of(value.type)
+    }  # fmt: skip
+    if not gone:
+        return forward, backward
+    moved = [replace(op, about="primal") for op in backward.ops if op in gone]
+    return [*forward, *moved], _without(backward, gone)
+
+
+def _is_comparison(op: Op) -> bool:
+    """Whether it makes an array of bools, element by element."""
+    types = [result.type for result in op.results]
+    return op.opdef.kind == "zero" and [getattr(t, "dtype", None) for t in types] == ["bool"]
 
 
 def _read_by_others(region: Region) -> set[Value]:

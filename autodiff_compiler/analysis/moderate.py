@@ -6,7 +6,8 @@ the root of a sum with a number, such as normalizations divide by, enough is kno
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
+from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.types import INT
@@ -18,7 +19,7 @@ MOVES = ("reshape", "expand_dims", "squeeze", "broadcast_to", "index", "neg", "c
 
 def moderate_values(body: Region, known: Set[Value] = frozenset()) -> frozenset[Value]:
     """The values in ``body`` that are the root of a sum with a number, one over it, or a part of
-    it; ``known`` are some of those around.
+    it, and arrays of one number; ``known`` are some of those around.
 
     >>> import autodiff_compiler.operators
     >>> from autodiff_compiler.ir.text import parse_function
@@ -36,7 +37,12 @@ def moderate_values(body: Region, known: Set[Value] = frozenset()) -> frozenset[
     """
     raised: set[Value] = set()
     found = set(known)
+    numbers: dict[Value, float] = {}
     for op in body.walk():
+        number = _number(op, numbers)
+        if number is not None and LEAST <= abs(number) <= 1 / LEAST:
+            numbers[op.result] = number
+            found.add(op.result)
         if op.name == "add" and any(_is_number(o) and o >= LEAST for o in op.operands):  # type: ignore
             raised.update(op.results)
         elif _is_root(op) and op.operands[0] in raised or _keeps(op) and op.operands[-1] in found:
@@ -49,7 +55,21 @@ def is_moderate(operand: AnyOperand, known: Set[Value]) -> bool:
     return not isinstance(operand, Value) or operand.type == INT or operand in known
 
 
-def _is_number(operand: AnyOperand) -> bool:
+def _number(op: Op, numbers: Mapping[Value, float]) -> float | None:
+    """The number that an array is filled with, or that arithmetic makes of such and of numbers."""
+    if op.name in ("full", "full_like"):
+        value = op.attrs["value"]
+        return float(value) if _is_number(value) else None
+    known: list[Any] = [numbers.get(o) if isinstance(o, Value) else o for o in op.operands]
+    if op.name not in ("mul", "div", "neg") or not all(map(_is_number, known)):
+        return None
+    if op.name == "neg":
+        return -float(known[0])
+    a, b = map(float, known)
+    return a * b if op.name == "mul" else a / b if b else None
+
+
+def _is_number(operand: AnyOperand | None) -> bool:
     return isinstance(operand, (int, float)) and not isinstance(operand, bool)
 
 

@@ -196,7 +196,7 @@ softmax = OpDef(
     "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
     ("x",), _softmax_numpy, _along, promote=float_casts, adjoint={"x": _softmax_back},
     tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
-    parts=_softmax_parts,
+    parts=_softmax_parts, apart="shared",
     batch="axes",
 )  # fmt: skip
 

@@ -128,24 +128,30 @@ pow = elementwise(
 )  # fmt: skip
 
 
-def _larger(ct: Any, this: Any, other: Any) -> Any:
-    """What of ``ct`` goes to ``this``: none where ``other`` is larger, half where they are equal.
+def _larger(ct: Any, x: Any, y: Any, loser: Any) -> Any:
+    """What of ``ct`` goes to one of two: none where it is the ``loser``, half where they are equal.
 
     Beside a NaN neither is larger, and both get all of it.
     """
-    return where(this < other, 0.0, where(equal(this, other), 0.5 * ct, ct))
+    return where(loser, 0.0, where(equal(x, y), 0.5 * ct, ct))
 
 
 maximum = elementwise(
     "maximum", "The larger of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
     operands=XY, numpy="np.maximum({x}, {y})", label="larger_{x}_{y}",
-    partials={"x": lambda ct, x, y: _larger(ct, x, y), "y": lambda ct, x, y: _larger(ct, y, x)},
+    partials={
+        "x": lambda ct, x, y: _larger(ct, x, y, x < y),
+        "y": lambda ct, x, y: _larger(ct, x, y, y < x),
+    },
 )  # fmt: skip
 
 minimum = elementwise(
     "minimum", "The smaller of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
     operands=XY, numpy="np.minimum({x}, {y})", label="smaller_{x}_{y}",
-    partials={"x": lambda ct, x, y: _larger(ct, y, x), "y": lambda ct, x, y: _larger(ct, x, y)},
+    partials={
+        "x": lambda ct, x, y: _larger(ct, x, y, y < x),
+        "y": lambda ct, x, y: _larger(ct, x, y, x < y),
+    },
 )  # fmt: skip
 
 hypot: OpDef = elementwise(
@@ -331,12 +337,18 @@ sigmoid = real_function(
     "exp(x) / (1 + exp(x)), where x is cut to where that is 1, so that nothing overflows.",
     _sigmoid_numpy, lambda out: out * (1.0 - out), _sigmoid_parts,
 )  # fmt: skip
+
+
+def _softplus_parts(x: Any) -> Any:
+    return maximum(x, 0.0) + log1p(exp(-abs(x))) if x.dtype_name in FLOATS else None
+
+
 softplus = real_function(
     "softplus",
     "log(1 + exp(x)), stable.",
     "np.maximum({x}, 0.0) + np.log1p(np.exp(-np.abs({x})))",  # logaddexp takes ten times as long
-    lambda x: sigmoid(x),
-)
+    lambda x: sigmoid(x), _softplus_parts,
+)  # fmt: skip
 
 
 def _step(name: str, doc: str, numpy: str) -> OpDef:

@@ -95,6 +95,7 @@ flips = OpDef(
     label="flips",
 )
 
+
 def choice_parts(c: Any, x: Any, y: Any) -> Any:
     """A choice between floats by an array of bools, by their bits; None for any other. A choice
     that is none with zero is y, with the bits turned that x has otherwise, where c is true."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
-from autodiff_compiler.operators.activation import huber
+from autodiff_compiler.operators.activation import huber, logistic_loss
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions, running
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, rank_of, shape_of
@@ -158,8 +158,11 @@ def binary_cross_entropy_with_logits(
     logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Any:
     """``binary_cross_entropy`` of sigmoid(logits); ``pos_weight`` multiplies the label's term."""
-    hit = label if pos_weight is None else pos_weight * label
-    loss = hit * records.softplus(-logits) + (1.0 - label) * records.softplus(logits)
+    if pos_weight is None:
+        loss = logistic_loss(logits, label)
+    else:
+        hit = pos_weight * label
+        loss = hit * records.softplus(-logits) + (1.0 - label) * records.softplus(logits)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

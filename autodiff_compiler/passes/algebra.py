@@ -37,6 +37,7 @@ from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.passes.diagonals import DIAGONALS
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
+from autodiff_compiler.passes.softmaxes import SOFTMAXES
 from autodiff_compiler.passes.stretches import STRETCHES
 
 #: Integers up to this size are exact in each dtype of floats.
@@ -372,6 +373,7 @@ ROWS = (
     Row("sum of -x", "sum", _sum_of_negative),
     *DIAGONALS,
     *PICKS,
+    *SOFTMAXES,
     *STRETCHES,
 )
 

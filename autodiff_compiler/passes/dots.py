@@ -3,7 +3,8 @@
 ``(a * b).sum()`` writes the product to memory and reads it again; ``np.vdot(a, b)`` adds up as it
 multiplies, in a third of the time, ``np.vecdot`` does so along a long last axis, and ``np.einsum``
 along others. So is each sum, and each mean, of a product that nothing else reads. Small arrays keep
-the short text. The terms are added in another order: singles, where they are very many, row by row.
+the short text; the mean of a large one is its sum, which tiles add up, and a quotient. The terms
+are added in another order: singles, where they are very many, row by row.
 
 This is a part of the last stage, and stands before whatever writes over memory: the factors are
 read later than they were.
@@ -106,7 +107,10 @@ def _goes_along(b: Any, type_: ArrayType) -> bool:
 
 def _mean(view: View) -> Any:
     total, axes = _sum(view), view.op.attrs["axes"]
-    if total is None:
+    type_ = type_of(view.operands[0])
+    if total is None and (axes is None or 0 in axes) and size_of(type_) >= reuse.LARGE:
+        total = sum_(*view.operands, **view.op.attrs)  # which tiles may add up
+    if total is None or total.type != view.op.result.type:
         return None
     shape = view.operands[0].type.shape
     return total / math.prod(shape if axes is None else [shape[axis] for axis in axes])

@@ -155,8 +155,8 @@ class _Factors:
     def product(self) -> Any:
         """The product, small factors first, and large ones as they stood."""
         late = [group for group in self.groups if self.has_numerator and group.only_divides]
-        small = [(group.product(), False) for group in self.groups if group not in late]
-        factors = [*small, *self.large]
+        small = [group.product() for group in self.groups if group not in late]
+        factors = [*((f, False) for f in small if not (_is_number(f) and f == 1)), *self.large]
         start = next((factor for factor in factors if not factor[1]), None)
         if start is not None:
             factors.remove(start)
@@ -168,6 +168,37 @@ class _Factors:
         for factor in [each for group in late for each in group.below]:
             first = first / factor
         return first
+
+    def each(self) -> list[tuple[Any, bool]]:
+        """Every factor, and whether it divides; a number times an array is both."""
+        small = [(f, False) for group in self.groups for f in group.above]
+        small += [(f, True) for group in self.groups for f in group.below]
+        found: list[tuple[Any, bool]] = []
+        for factor, below in (*self.large, *small):
+            maker = self.view.made_by(factor, "mul")
+            scaled = maker is not None and any(map(_is_number, maker.operands))
+            found += [(f, below) for f in (maker.operands if scaled else (factor,))]  # type: ignore[union-attr]
+        return found
+
+    def moderate_factors(self) -> list[Any]:
+        """What is small and moderate of that which multiplies, without its sign."""
+        found = [self.positive(f) for group in self.groups for f in group.above]
+        return [factor for factor in found if is_moderate(factor, self.moderate)]
+
+    def positive(self, factor: Any) -> Any:
+        inner = self.view.inner(factor, "neg")
+        return factor if inner is ... else inner
+
+    def takes_out(self, factor: Any) -> bool:
+        """Takes ``factor``, or ``-factor``, out of what multiplies, if it is there."""
+        for group in self.groups:
+            for place, each in enumerate(group.above):
+                if _same((self.positive(each), False), (factor, False)):
+                    self.negative ^= each is not self.positive(each)
+                    del group.above[place]
+                    self.groups = [g for g in self.groups if g.above or g.below]
+                    return True
+        return False
 
     @property
     def after(self) -> int:
@@ -202,6 +233,54 @@ def _added_twice(moderate: Set[Value], view: View) -> Any:
         if found.after <= found.before:
             return others[0] + found.product()
     return None
+
+
+def _shared_first(moderate: Set[Value], view: View) -> Any:
+    """``f * a + f * b`` as ``f * (a + b)``, where f is small and moderate; twice the same as that,
+    doubled."""
+    whole: Any = view.op.result.type
+    makers = [view.makers.get(o) if isinstance(o, Value) else None for o in view.operands]
+    if view.op.about == "primal" or not _is_known(whole):
+        return None
+    sides = [_Factors(view, whole, False, moderate) for _ in makers]
+    for operand, maker, side in zip(view.operands, makers, sides):
+        fits = maker is not None and _is_product(maker) and operand.type == whole
+        if maker is None or not fits or view.uses.get(operand) != 1:
+            return None
+        side.of(maker)
+    one, other = sides
+    before = one.before + other.before + 1
+    if (one.negative == other.negative) == (view.op.name == "add") and _alike(one, other):
+        one.factor(2.0, False)
+        return one.product() if one.after < before else None
+    shared = [factor for factor in one.moderate_factors() if other.takes_out(factor)]
+    for factor in shared:
+        one.takes_out(factor)
+    plus = (one.negative == other.negative) == (view.op.name == "add")
+    negative, one.negative, other.negative = one.negative, False, False
+    if not shared or one.after + other.after + 2 >= before:
+        return None
+    a, b = one.product(), other.product()
+    inner = a + b if plus else b - a if negative else a - b
+    outer = _Group(above=shared).product()
+    return (-outer if negative and plus else outer) * inner
+
+
+def _alike(one: _Factors, other: _Factors) -> bool:
+    """Whether both have the same factors."""
+    left = other.each()
+    for factor in one.each():
+        place = next((k for k, each in enumerate(left) if _same(each, factor)), None)
+        if place is None:
+            return False
+        del left[place]
+    return not left
+
+
+def _same(one: tuple[Any, bool], other: tuple[Any, bool]) -> bool:
+    (a, below), (b, under) = one, other
+    equal = a is b or not isinstance(a, Value) and type(a) is type(b) and a == b
+    return below == under and equal
 
 
 def _out_of_sum(moderate: Set[Value], view: View) -> Any:
@@ -313,6 +392,7 @@ def _is_small(operand: AnyOperand, whole: ArrayType) -> bool:
 
 ROWS: tuple[tuple[str, str, Callable[[Set[Value], View], Any]], ...] = (
     *((f"small first in {name}", name, _small_first) for name in (*SIGNS, "add")),
+    *((f"shared first in {name}", name, _shared_first) for name in ("add", "sub")),
     ("added twice", "add", _added_twice),
     ("out of a sum", "sum", _out_of_sum),
 )

@@ -44,6 +44,7 @@ from autodiff_compiler.operators.elementwise import (
 from autodiff_compiler.operators.reduce import logsumexp, norm, std
 from autodiff_compiler.operators.special import logaddexp
 from autodiff_compiler.passes.rows import Row, View, apply_rows
+from autodiff_compiler.passes.softmaxes import less_largest
 from autodiff_compiler.passes.sweep import sweep, with_body
 from autodiff_compiler.span import NOWHERE
 
@@ -196,12 +197,19 @@ def _one_over_one_and_exp(view: View) -> Any:
     return None if u is None else sigmoid(_minus(view, u))
 
 
+def _less_logsumexp(view: View) -> Any:
+    u, maker = view.operands[0], view.made_by(view.operands[1], "logsumexp")
+    if maker is None or maker.operands[0] is not u or not maker.attrs["keepdims"]:
+        return None
+    axes = maker.attrs["axes"]
+    return log_softmax(u, axis=axes[0]) if axes and len(axes) == 1 else None
+
+
 def _exp_over_sum(view: View) -> Any:
     u, maker = _exponent(view, view.operands[0]), view.made_by(view.operands[1], "sum")
     if u is None or maker is None or _exponent(view, maker.operands[0]) is not u:
         return None
-    shifted = view.made_by(u, "sub")
-    if shifted is not None and view.made_by(shifted.operands[1], "max") is not None:
+    if less_largest(view, u) is not None:
         return None  # the writer has seen to it
     type_, axes = type_of(u), maker.attrs["axes"]
     if not isinstance(type_, ArrayType) or not _has_largest(u):
@@ -269,6 +277,7 @@ ROWS = (
     Row("sqrt(u * u) as abs(u)", "sqrt", _root_of_square),
     Row("sqrt(var(u)) as std(u)", "sqrt", _root_of_var),
     Row("exp(u) - 1 as expm1(u)", "sub", _exp_minus_one),
+    Row("u - logsumexp(u) as log_softmax(u)", "sub", _less_logsumexp),
 )
 
 

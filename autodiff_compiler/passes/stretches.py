@@ -25,12 +25,16 @@ func @f(%x: f32[8,9], %c: f32[]) -> (f32[8,9]) {
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.rows import Row, View
+
+#: What is added up in these is exact enough to be counted instead.
+EXACT_SUMS = ("float32", "float64")
 
 
 def _unstretched(view: View) -> Any:
@@ -59,6 +63,27 @@ def _stretched_after(view: View) -> Any:
     narrow, *sizes = maker.operands
     operands = [narrow if isinstance(o, Value) else o for o in view.operands]
     return OPERATORS["broadcast_to"](view.op.opdef(*operands), *sizes, **maker.attrs)
+
+
+def _sum_of_stretched(view: View) -> Any:
+    """In a derivative the sum of what is stretched is it, as often as it is there."""
+    narrow, type_ = view.inner(view.operands[0], "broadcast_to"), view.op.result.type
+    if narrow is ... or view.op.about == "primal" or not isinstance(type_, ArrayType):
+        return None
+    sizes = [getattr(each, "shape", None) for each in (type_of(narrow), type_)]
+    whole = type_of(view.operands[0])
+    if not isinstance(whole, ArrayType) or not whole.is_static or type_.dtype not in EXACT_SUMS:
+        return None
+    counts = [math.prod(size) for size in (*sizes, whole.shape)]  # type: ignore[arg-type]
+    axes, rank = view.op.attrs["axes"], len(sizes[0])  # type: ignore[arg-type]
+    over = range(whole.ndim) if axes is None else axes  # type: ignore[arg-type]
+    first = whole.ndim - rank  # type: ignore[operator]
+    if any(axis >= first and sizes[0][axis - first] != 1 for axis in over):  # type: ignore[index]
+        return None
+    total = narrow * float(counts[2] // max(counts[1], 1))
+    if counts[0] == counts[1]:
+        return OPERATORS["reshape"](total, shape=type_.shape)
+    return OPERATORS["broadcast_to"](total, shape=type_.shape) if not sizes[0] else None
 
 
 def _without_leading_ones(view: View) -> Any:
@@ -123,6 +148,7 @@ def _stretched_product(view: View) -> Any:
 
 STRETCHES = (
     Row("one number transposed", "transpose", _moved),
+    *(Row(f"one number, {name}", name, _moved) for name in ("expand_dims", "squeeze")),
     Row("one number reshaped", "reshape", _moved),
     *(Row(f"{name} of what was moved", name, _sum_of_moved) for name in ("sum", "mean")),
     Row("column of one number times a row", "matmul", _stretched_product),
@@ -135,4 +161,5 @@ STRETCHES = (
         Row(f"upright in {name}", name, _without_leading_ones)
         for name in ("add", "sub", "mul", "div")
     ),
+    Row("sum of stretched", "sum", _sum_of_stretched),
 )

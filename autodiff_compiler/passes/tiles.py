@@ -62,6 +62,8 @@ REDUCTIONS = (*TOTALS, "max", "min", "mean")
 #: arrays that it makes whole. Arrays of fewer tiles stay in the cache by themselves, where each
 #: operation writes over what is dead.
 TILES, ROW = 4, 3
+#: How many times smaller than the arrays of a row is what may wait for it.
+SMALL = 8
 
 
 def tiles(function: Function) -> Function:
@@ -75,7 +77,8 @@ def tiles(function: Function) -> Function:
 
 
 class _Walk:
-    """Collects rows. What stands between two operations of a row and needs neither goes first."""
+    """Collects rows. What stands between two operations of a row and needs neither goes first; what
+    needs one, and is small, goes after it."""
 
     def __init__(self, body: Region):
         self.body, self.changed = body, False
@@ -91,21 +94,35 @@ class _Walk:
                 self.read_by.setdefault(returned, []).append(None)
 
     def rewritten(self) -> list[Op]:
-        for op in self.body.ops:
-            if self.joins(op):
+        ops = list(self.body.ops)
+        while ops:
+            ops = self.one_row(ops)
+        return self.done
+
+    def one_row(self, ops: Sequence[Op]) -> list[Op]:
+        """Finds one row, and says what stands after it. Small results of what the row makes can
+        wait until it is done."""
+        waiting: list[Op] = []
+        late: set[Value] = set()
+        rest: list[Op] = []
+        for place, op in enumerate(ops):
+            read = uses_of(op)
+            if late.isdisjoint(read) and self.joins(op):
                 self.row.append(op)
                 self.made.update(op.results)
-            elif _is_fixed(op) or not self.made.isdisjoint(uses_of(op)):
-                self.close()
-                if self.joins(op):
-                    self.row.append(op)
-                    self.made.update(op.results)
-                else:
-                    self.done.append(op)
-            else:
+            elif self.row and _is_fixed(op):
+                rest = list(ops[place:])
+                break
+            elif self.made.isdisjoint(read) and late.isdisjoint(read):
                 self.done.append(op)
+            elif self.row and _is_small(op, _size(self.row[0])):
+                waiting.append(op)
+                late.update(op.results)
+            else:
+                rest = list(ops[place:])
+                break
         self.close()
-        return self.done
+        return [*waiting, *rest]
 
     def joins(self, op: Op) -> bool:
         """Whether ``op`` can be done tile by tile, with those of the row so far."""
@@ -271,6 +288,13 @@ def _is_fixed(op: Op) -> bool:
     memory that ``op`` writes to."""
     inner = (each for region in op.regions for each in region.walk())
     return any(each.opdef.effect or writes_to(each) is not None for each in (op, *inner))
+
+
+def _is_small(op: Op, whole: int) -> bool:
+    """Whether ``op`` makes arrays that are small beside one of so many elements."""
+    sizes = [_shape(result) for result in op.results]
+    known = not op.regions and None not in sizes
+    return known and sum(math.prod(size or ()) for size in sizes) * SMALL <= whole
 
 
 def _is_total(op: Op) -> bool:

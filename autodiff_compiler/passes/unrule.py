@@ -1,4 +1,5 @@
-"""Forgets rules: when all is differentiated, a ``ruled`` value is the value that it stands for.
+"""Forgets rules: when all is differentiated, a ``ruled`` value is the value that it stands for, and
+so is what stands where no gradient flows.
 
 Of their two names the one that the user gave stays.
 
@@ -32,13 +33,13 @@ from autodiff_compiler.passes.sweep import sweep, with_body
 
 
 def unrule(function: Function) -> Function:
-    """``function`` without ``ruled``; what it calls is left alone."""
+    """``function`` without ``ruled`` and ``stop_gradient``; what it calls is left alone."""
     made = producers(function.body)
     mapping: dict[Value, AnyOperand] = {}
     names: dict[Value, Value] = {}
 
     def visit(op: Op) -> Sequence[Op]:
-        if op.name != "ruled":
+        if op.name not in ("ruled", "stop_gradient") or op.types[-1] != op.results[-1].type:
             return (op,)
         for result, value in zip(op.results, op.operands[-len(op.results) :]):
             mapping[result] = value

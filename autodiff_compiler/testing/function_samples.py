@@ -39,6 +39,7 @@ FUNCTION_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "elu": (case(_X, alpha=1.0), case(_X, alpha=0.5), case(real(), alpha=2.0)),
     "leaky_relu": (case(_X, slope=0.2), case(real(), slope=0.01)),
     "huber": (case(_X, delta=1.1), case(2.0 * _X, delta=0.3), case(real(), delta=1.0)),
+    "logistic_loss": (case(_X, _POSITIVE), case(_X, _ROW), case(real(), 0.3), case(0.7, _X)),
     "hardsigmoid": (case(3.0 * _X), case(real())),
     "softsign": _ONE,
     # along an axis

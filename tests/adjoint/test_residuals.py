@@ -34,6 +34,22 @@ def test_what_is_not_cheap_or_of_nothing_that_is_kept_stays() -> None:
     assert "add" in kept(lambda x: ops.sum(ops.exp(ops.sin(x + 1.0))), "f32[1000]")
 
 
+def test_of_what_is_only_compared_the_comparisons_are_kept() -> None:
+    def hinge(x: Any, y: Any) -> Any:
+        return ops.sum(ops.maximum(1.0 - x * y, 0.0) ** 2)
+
+    names = kept(hinge, "f32[1000]", "f32[1000]").split(", ")
+    assert {"less_sub_x_times_y", "equal_sub_x_times_y"} < {*names}
+    assert "sub_x_times_y" not in names
+    assert "sub_x_times_y" in kept(hinge, "f32[10]", "f32[10]")  # small: it costs nothing
+    x = np.linspace(-1.5, 1.5, 601)
+    y = np.where(np.arange(601) % 2, 1.0, -1.0)
+    check_grads(hinge, (x[x * y != 1], y[x * y != 1]))
+    # What backward also multiplies by is kept as it is.
+    both = kept(lambda x: ops.sum(ops.maximum(ops.sin(x), 0.0) * ops.sin(x)), "f32[1000]")
+    assert "sin_x" in both
+
+
 def test_a_loop_keeps_what_its_other_values_are_made_of() -> None:
     def newton(a: Any) -> Any:
         x = a

@@ -23,7 +23,7 @@ A, B = "%x: f32[2,3]", "%y: f32[2,3]"
 
 
 def text(params: str, result: str, *lines: str) -> str:
-    names = ["%a", "%b", "%c"]
+    names = ["%a", "%b", "%c", "%d", "%e"]
     ops = [f"  {name}: {line}" for name, line in zip(names, lines)]
     last = names[len(ops) - 1] if ops else "%x"
     return "\n".join([f"func @f({params}) -> ({result}) {{", *ops, f"  return {last}", "}", ""])
@@ -173,6 +173,26 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     **{f"{name} of what was moved": (A, "f32[]", (
         "f32[6] = reshape %x {shape=(6,)}", f"f32[] = {name} %a {{axes=None, keepdims=False}}"),
         (f"f32[] = {name} %x {{axes=(0, 1), keepdims=False}}",)) for name in ("sum", "mean")},
+    "one number, expand_dims": ("%x: f32[]", "f32[2,1,3]", (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}", "f32[2,1,3] = expand_dims %a {axes=(1,)}"), (
+        "f32[2,1,3] = broadcast_to %x {shape=(2, 1, 3)}",)),
+    "one number, squeeze": ("%x: f32[]", "f32[3]", (
+        "f32[1,3] = broadcast_to %x {shape=(1, 3)}", "f32[3] = squeeze %a {axes=(0,)}"), (
+        "f32[3] = broadcast_to %x {shape=(3,)}",)),
+    "sum of stretched": ("%x: f32[2,1]", "f32[2]", (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+        "f32[2] = sum %a {axes=(1,), keepdims=False}  # adjoint"), (
+        "f32[2,1] = mul %x, 3.0  # adjoint", "f32[2] = reshape %a {shape=(2,)}  # adjoint")),
+    "softmax of what is shifted": (A, M, (
+        "f32[2,1] = max %x {axes=(1,), first=True, keepdims=True}", f"{M} = sub %x, %a",
+        f"{M} = softmax %b {{axis=-1}}"), (f"{M} = softmax %x {{axis=-1}}",)),
+    "log_softmax of what is shifted": (A, M, (
+        "f32[1,3] = max %x {axes=(0,), first=True, keepdims=True}", f"{M} = sub %x, %a",
+        f"{M} = log_softmax %b {{axis=0}}"), (f"{M} = log_softmax %x {{axis=0}}",)),
+    "softmax by hand": (A, M, (
+        "f32[2,1] = max %x {axes=(1,), first=True, keepdims=True}", f"{M} = sub %x, %a",
+        f"{M} = exp %b", "f32[2,1] = sum %c {axes=(1,), keepdims=True}", f"{M} = div %c, %d"),
+        (f"{M} = softmax %x {{axis=1}}",)),
     "x * 0": (A, M, (f"{M} = mul %x, 0.0",), (f"{M} = {ZEROS}",)),
     "x + 0.0": (A, M, (f"{M} = add 0.0, %x",), ()),
 }  # fmt: skip

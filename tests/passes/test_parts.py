@@ -28,6 +28,58 @@ def test_a_choice_with_zero_is_one_to_the_bit(monkeypatch, dtype: str, taken: bo
     assert "view(np.int" in ms.compile_info().units[-1].source
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("one, other", [
+    (lambda x: x, lambda x: -x[::-1]), (lambda x: 1.5, lambda x: x), (lambda x: x[3], lambda x: x),
+    (lambda x: x, lambda x: -0.0), (lambda x: x, lambda x: -float("inf")),
+    (lambda x: x[:, None], lambda x: x), (lambda x: x, lambda x: x[:, None] * 2),
+])  # fmt: skip
+def test_a_choice_is_one_to_the_bit(monkeypatch, dtype: str, one, other):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.array(ODD, dtype)
+    mask = np.arange(len(x)) % 3 > 0
+
+    def chosen(x, mask):
+        return ops.where(mask, one(x), other(x))
+
+    with np.errstate(all="ignore"):
+        found = ms.jit(chosen)(Tensor(x), Tensor(mask)).asnumpy()
+        wanted = np.where(mask, one(x), other(x))
+    assert found.dtype == dtype and found.tobytes() == wanted.astype(dtype).tobytes()
+    assert "np.where" not in ms.compile_info().units[-1].source
+
+
+def test_a_choice_of_others_stays_one(monkeypatch):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    whole = np.arange(4, dtype=np.int32)
+
+    def chosen(x, z, mask):
+        return ops.where(mask, x, 7), ops.where(mask, z, 1j)
+
+    found = ms.jit(chosen)(Tensor(whole), Tensor(whole * 1j), Tensor(whole > 1))
+    np.testing.assert_array_equal(found[0].asnumpy(), [7, 7, 2, 3])
+    np.testing.assert_array_equal(found[1].asnumpy(), [1j, 1j, 2j, 3j])
+
+
+def test_a_choice_goes_into_memory_that_may_be_lent(monkeypatch):
+    """Bits are written to memory that is surely there: a copied text runs without lent arrays."""
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.linspace(-2, 2, 600, dtype=np.float32)
+
+    def loss(x):
+        return ops.sum(ops.where(x > 0.5, ops.exp(x), ops.sin(x)) * ops.cos(x))
+
+    found = ms.grad(loss)(Tensor(x)).asnumpy()
+    unit = ms.compile_info().units[-1]
+    scope: dict = {}
+    exec(unit.source, scope)
+    residuals = scope["loss_forward"](x)
+    np.testing.assert_array_equal(scope["loss_backward"](residuals), found)
+    slope = np.where(x > 0.5, np.exp(x) * (np.cos(x) - np.sin(x)), np.cos(2 * x))
+    np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-6)
+    assert "is None else" in unit.source and ".view(np.int32), out=" in unit.source
+
+
 def test_only_an_array_of_bools_masks_bits(monkeypatch):
     monkeypatch.setattr(reuse, "LARGE", 1)
     x = np.array([1.5, -2.5, 4.0], np.float32)

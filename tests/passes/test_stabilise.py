@@ -64,6 +64,8 @@ FORMULAS: list[tuple[Callable[..., Any], str, list[float], list[float], list[flo
     (lambda x: ops.sqrt((x**2).sum()), "norm(u)", [0.0, 0.0], [0], [0, 0]),
     (lambda x: ops.sqrt(x * x), "abs(u)", [0.0, -2.0], [0, 2], [0, -1.5]),
     (lambda x: ops.sqrt(x.var()), "std(u)", [2.0, 2.0], [0], [0, 0]),
+    (lambda x: x - ops.log(ops.exp(x).sum(-1, keepdims=True)), "as log_softmax(u)", BIG,
+     [-2e4, -1e4, 0], [1, 1.5, -2.5]),
     (lambda x: ops.exp(x) - 1.0, "expm1(u)", [1e-20, -1e-20], [1e-20, -1e-20], [1, 1.5]),
     (lambda x: 1 - ops.exp(x), "expm1(u)", [1e-20, -1e-20], [-1e-20, 1e-20], [-1, -1.5]),
 ]  # fmt: skip

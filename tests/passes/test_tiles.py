@@ -191,3 +191,22 @@ def test_complex_arrays_run_in_tiles() -> None:
     np.testing.assert_allclose(
         found.asnumpy(), np.conj(2 * y * x * (y + y * x * s) + y * s), rtol=1e-4
     )
+
+
+def test_what_is_small_waits_until_the_row_is_done():
+    """A view of the largest of each row stands in the middle; what reads it is no tile."""
+    function = parse_function("""func @f(%x: f32[96,8]) -> (f32[96,8], f32[96]) {
+  %a: f32[96,8] = sin %x
+  %m: f32[96,1] = max %a {axes=(1,), first=False, keepdims=True}
+  %s: f32[96] = squeeze %m {axes=(1,)}
+  %t: f32[96] = cumsum %s {axis=0}
+  %b: f32[96,8] = sub %a, %m
+  %c: f32[96,8] = exp %b
+  %d: f32[96,8] = mul %c, %x
+  return %d, %t
+}
+""")
+    tiled = tiles.tiles(function)
+    assert len(loops(tiled)) == 1
+    assert [op.name for op in tiled.body.ops][-2:] == ["squeeze", "cumsum"]
+    same(function, tiled)
