@@ -39,6 +39,7 @@ from autodiff_compiler.passes.carried import carried
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
+from autodiff_compiler.passes.laid_out import laid_out
 from autodiff_compiler.passes.late import late
 from autodiff_compiler.passes.once import once
 from autodiff_compiler.passes.overwrite import overwrite
@@ -249,7 +250,7 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
     found: list[Reused] = []
     for root in roots:
         whole = replace(root, body=map_functions(root.body, called))
-        found.append(reuse(_told(whole), forward=found[-1] if found else None))
+        found.append(reuse(laid_out(_told(whole)), forward=found[-1] if found else None))
     return found
 
 
