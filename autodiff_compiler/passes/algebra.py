@@ -202,6 +202,16 @@ def _moved_full(view: View) -> Any:
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=maker.attrs["value"])
 
 
+def _zeros_of_list(view: View) -> Any:
+    """Where the items are known it needs no loop, and a loop may fill an array in its place."""
+    maker = view.made_by(view.operands[0], "make_list")
+    types: list[Any] = [type_of(item) for item in maker.operands] if maker else []
+    if not types or not all(isinstance(each, ArrayType) and each.is_static for each in types):
+        return None
+    full = OPERATORS["full"]
+    return OPERATORS["make_list"](*[full(shape=t.shape, dtype=t.dtype, value=0) for t in types])
+
+
 def _cast_full(view: View) -> Any:
     return _moved_full(view) if view.filled(view.operands[0]) in (0, 1) else None
 
@@ -367,6 +377,7 @@ ROWS = (
     Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
     Row("transposed product", "transpose", _transposed_product),
     Row("swapped product", "swap_last_axes", _transposed_product),
+    Row("zeros of a list", "list_zeros", _zeros_of_list),
     Row("expanded full", "expand_dims", _moved_full),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),

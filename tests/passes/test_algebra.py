@@ -100,6 +100,9 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         ("f32[3,4,2] = transpose %x {perm=(1, 2, 0)}", "f32[4,3,2] = transpose %a {perm=(1, 0, 2)}"),
         ("f32[4,3,2] = transpose %x {perm=(2, 1, 0)}",)),
     "swapped twice": (A, M, ("f32[3,2] = swap_last_axes %x", f"{M} = swap_last_axes %a"), ()),
+    "zeros of a list": (A, f"list[{M}]", (
+        f"list[{M}] = make_list %x", f"list[{M}] = list_zeros %a"),
+        (f"{M} = {ZEROS}", f"list[{M}] = make_list %a")),
     "expanded full": ("", "f32[1,2,3]", (f"{M} = {ONES}", "f32[1,2,3] = expand_dims %a {axes=(0,)}"),
                       ("f32[1,2,3] = full {dtype='float32', shape=(1, 2, 3), value=1}",)),
     "sum of full": ("", "f32[3]", (f"{M} = {ONES}", "f32[3] = sum %a {axes=(0,), keepdims=False}"),

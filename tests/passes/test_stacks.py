@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler import Tensor, gradient_source, ops, vmap
+from autodiff_compiler import Tensor, compile_info, gradient_source, ops, vmap
 from autodiff_compiler.analysis import trips
 from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.passes.stacks import stacks
@@ -103,3 +103,22 @@ def test_what_must_stay_a_list(type: str, lines: str) -> None:
     function = parse_function(LOOP.format(type=type, lines=lines))
     assert stacks(function) is function
     assert "empty" not in print_function(function)
+
+
+def test_the_tangent_of_a_recurrence_fills_its_arrays_too() -> None:
+    def energy(w: Tensor, x: Tensor) -> Tensor:
+        h = ops.zeros_like(x[0])
+        for i in range(4):
+            h = ops.tanh(x[i] + ops.matmul(h, w))
+        return ops.sum(h * h)
+
+    compile_info().clear()
+    random = np.random.default_rng(0)
+    w, v = (random.normal(size=(16, 16)) for _ in range(2))
+    x, slope = Tensor(random.normal(size=(4, 16, 16))), ops.grad(energy)
+    _, found = ops.jvp(lambda w: slope(w, x), (Tensor(w),), (Tensor(v),))
+    (text,) = [unit.source for unit in compile_info().units if "dot_h_tape" in unit.source]
+    assert "dot_h_tape[i + 1] = " in text and "np.stack" not in text
+    step = 1e-6
+    ahead, behind = (slope(Tensor(w + sign * step * v), x).asnumpy() for sign in (1, -1))
+    np.testing.assert_allclose(found.asnumpy(), (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-6)
