@@ -119,7 +119,7 @@ def _scaled(function: Function) -> Mapping[Value, _Scaled]:
     """What forward has scaled, by what it scaled, where backward reads both, or makes the latter
     again."""
     ops = function.body.ops
-    made = {op.result for op in ops if op.about == "primal" and len(op.results) == 1}
+    made = {result for op in ops if op.about == "primal" for result in op.results}
     read = {value for op in ops if op.about != "primal" for value in uses_of(op)}
     for op in reversed(ops):  # a view that is read keeps what it is a view of
         read.update(uses_of(op) if op.name in VIEWS and op.result in read else ())
@@ -128,7 +128,9 @@ def _scaled(function: Function) -> Mapping[Value, _Scaled]:
         if op.about != "primal" or op.name not in ("mul", "div") or op.result not in read:
             continue
         for c, scale in (op.operands, op.operands[::-1])[: 1 + (op.name == "mul")]:
-            whole = isinstance(c, Value) and c in made and op.result.type == c.type
+            # An argument is there without being kept; to divide it once more takes time.
+            known = c in made or op.name == "div" and c in function.params
+            whole = isinstance(c, Value) and known and op.result.type == c.type
             if whole and _is_scale(scale, op.result.type):
                 found.setdefault(c, _Scaled(op.result, scale, op.name == "div"))  # type: ignore
     return found
@@ -142,19 +144,24 @@ def _is_scale(operand: AnyOperand, whole: Any) -> bool:
 
 
 def _with_scaled(view: View, by: Mapping[Value, _Scaled]) -> Any:
-    """``a * z`` for ``(a / s) * c``, or ``(a * r) * c``."""
+    """``a * z`` for ``(a / s) * c``, or ``(a * r) * c``; of ``c / t``, ``(a / t) * z``."""
     if view.op.about == "primal":
         return None
     for c, small in (view.operands, view.operands[::-1]):
+        quotient, divisor = view.made_by(c, "div"), None
+        if quotient is not None and quotient.about != "primal" and view.uses.get(c) == 1:
+            c, divisor = quotient.operands
         scaled = by.get(c) if isinstance(c, Value) else None
         if scaled is None or not isinstance(small, Value) or not _is_aligned(small, scaled.scale):
+            continue
+        if divisor is not None and type_of(divisor) != small.type:
             continue
         chain = _Chain(view, c, scaled)
         summed = None if scaled.below else chain.summed(small)
         less = chain.without_scale(small if summed is None else summed)
         less = less if summed is None else chain.without_scale(less)
         if less is not None:
-            return less * scaled.z
+            return (less if divisor is None else less / divisor) * scaled.z
     return None
 
 

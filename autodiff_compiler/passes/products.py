@@ -55,6 +55,7 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.structure import reshape, sum_
 from autodiff_compiler.passes.rows import Row, View, apply_rows
+from autodiff_compiler.passes.subtotals import subtotals
 
 #: What a product is made of.
 SIGNS = ("mul", "div", "neg")
@@ -68,6 +69,7 @@ def products(function: Function) -> Function:
     """``function`` with fewer operations on whole arrays in what was added to the user's text."""
     moderate = moderate_values(function.body, function.moderate)
     rows = [Row(text, name, partial(rewrite, moderate)) for text, name, rewrite in ROWS]
+    rows.append(subtotals(function))
     return apply_rows(function, rows, lambda row, op: None)
 
 

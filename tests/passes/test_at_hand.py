@@ -60,6 +60,11 @@ BETTER = {
         f"-%p: {S} = sum %q {{axes=(1,), keepdims=True}}", f"-%g: {S} = div %p, %a",
         f"-%v: {W} = mul %g, %c", f"-%y: {W} = add %u, %v", returns="%y",
     ),
+    "divided by another, too": program(
+        *CENTRED, f"%z: {W} = div %c, %s", f"-%u: {W} = mul %t, %z", f"-%g: {S} = div %a, %s",
+        f"-%n: {S} = add %s, 1.0", f"-%d: {W} = div %c, %n", f"-%v: {W} = mul %g, %d",
+        f"-%y: {W} = add %u, %v", returns="%y",
+    ),
     "multiplied": times(f"-%g: {S} = mul %a, %s"),
     "a sum of products": times(TOTAL, f"-%q: {S} = mul %p, %s", f"-%g: {S} = mul %q, %s"),
 }  # fmt: skip
@@ -165,7 +170,11 @@ def grouped(x: Any) -> Any:
     return ((z - z.mean(1, True)) / ops.sqrt(ops.var(z, 1, 0, True) + 1e-5)).reshape(6, 6)
 
 
-NORMS = (layer, by_root, by_inverse, columns, unit, grouped)
+def rows(x: Any) -> Any:
+    return x / ops.sqrt(ops.sum(x * x, 1, True))
+
+
+NORMS = (layer, by_root, by_inverse, columns, unit, grouped, rows)
 
 
 def loss(norm: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from autodiff_compiler import Tensor, ops
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.products import products
 from tests.interpreter import run
@@ -99,6 +100,28 @@ def test_what_is_left_in_a_sum_has_all_its_axes(
     given = inputs(before)
     (old,), (new,) = run(before, given), run(after, given)
     np.testing.assert_allclose(new, old, rtol=2e-6)
+
+
+@pytest.mark.parametrize("narrow", ["(2,)", "(0, 2)"])
+@pytest.mark.parametrize("wide", ["(0, 1, 2)", "None"])
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_sums_one_adds_up_the_other(narrow: str, wide: str, kept: bool, first: bool) -> None:
+    dims = [1 if str(axis) in narrow else size for axis, size in enumerate((8, 6, 5))]
+    left = ",".join(str(d) for d in dims if kept or d > 1)
+    lines = [f"%w: f32[] = sum %p {{axes={wide}, keepdims=False}}  # adjoint",
+             f"%n: f32[{left}] = sum %p {{axes={narrow}, keepdims={kept}}}  # adjoint"]  # fmt: skip
+    lines = [f"%p: {W} = mul %x, %y  # adjoint", *(lines if first else lines[::-1])]
+    head = f"func @f({X}, {Y}) -> (f32[], f32[{left}]) {{"
+    before = parse_function("\n".join([head, *lines, "return %w, %n", "}", ""]))
+    after = dce(cse(products(before)))
+    verify(after, "differentiated: products")
+    assert [op.name for op in after.body.ops] == ["mul", "sum", "sum"]
+    product = after.body.ops[0].result
+    assert sum(product in op.operands for op in after.body.ops) == 1
+    given = inputs(before)
+    for old, new in zip(run(before, given), run(after, given), strict=True):
+        np.testing.assert_allclose(new, old, rtol=5e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,82 @@
+"""Subtotals: of two sums of one array, the one over more axes adds up the other.
+
+The scale of an instance norm asks for the sum of a product over all images and places, its
+variance for that over the places of each. The second one is small: then the product is gone
+through once, and need not be in memory (``dots``). Only what differentiation added is changed;
+``products`` applies the row. The terms are the same, added in another order.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.passes.cse import cse
+>>> from autodiff_compiler.passes.products import products
+>>> before = parse_function('''
+... func @f(%x: f32[4,8,9]) -> (f32[8], f32[4,8]) {
+...   %w: f32[8] = sum %x {axes=(0, 2), keepdims=False}  # adjoint
+...   %n: f32[4,8] = sum %x {axes=(2,), keepdims=False}  # adjoint
+...   return %w, %n
+... }
+... ''')
+>>> print(print_function(cse(products(before))), end='')
+func @f(%x: f32[4,8,9]) -> (f32[8], f32[4,8]) {
+  %sum_x: f32[4,8] = sum %x {axes=(2,), keepdims=False}   # adjoint
+  %w: f32[8] = sum %sum_x {axes=(0,), keepdims=False}     # adjoint
+  return %w, %sum_x
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.structure import sum_
+from autodiff_compiler.passes.rows import Row, View
+
+#: How many times smaller than an array a sum of it is that is summed up once more.
+SMALL = 4
+
+
+def subtotals(function: Function) -> Row:
+    """The row for the sums in ``function``."""
+    return Row("sum of a sum", "sum", partial(_of_narrower, _sums(function)))
+
+
+def _sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
+    """The sums over some axes that derivatives ask for, by what is summed up."""
+    found: dict[AnyOperand, list[Op]] = {}
+    for op in function.body.ops:
+        if op.name == "sum" and op.about != "primal" and op.attrs["axes"]:
+            found.setdefault(op.operands[0], []).append(op)
+    return found
+
+
+def _of_narrower(sums: Mapping[AnyOperand, Sequence[Op]], view: View) -> Any:
+    """A sum of the sums over fewer axes that are asked for, too."""
+    (x,), axes, keepdims = view.operands, view.op.attrs["axes"], view.op.attrs["keepdims"]
+    if view.op.about == "primal" or not _is_floats(x.type):
+        return None
+    over = set(range(x.ndim) if axes is None else axes)
+    for other in sums.get(x, ()):
+        narrow = set(other.attrs["axes"])
+        if not narrow < over or not _is_smaller(other.result.type, x.type):
+            continue
+        if other.attrs["keepdims"]:
+            return sum_(sum_(x, **other.attrs), axes=tuple(sorted(over)), keepdims=keepdims)
+        if not keepdims:
+            rest = sorted(over - narrow)
+            left = tuple(axis - sum(gone < axis for gone in narrow) for axis in rest)
+            return sum_(sum_(x, **other.attrs), axes=left, keepdims=False)
+    return None
+
+
+def _is_floats(type_: Any) -> bool:
+    known = isinstance(type_, ArrayType) and type_.is_static
+    return known and type_.dtype in ("float32", "float64")
+
+
+def _is_smaller(total: Any, whole: Any) -> bool:
+    return _is_floats(total) and math.prod(total.shape) * SMALL <= math.prod(whole.shape)
