@@ -35,6 +35,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.passes.diagonals import DIAGONALS
+from autodiff_compiler.passes.fills import FILLS
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
 from autodiff_compiler.passes.softmaxes import SOFTMAXES
@@ -194,28 +195,6 @@ def _reshape_of_reshape(view: View) -> Any:
     return maker and OPERATORS["reshape"](maker.operands[0], *rest, **view.op.attrs)
 
 
-def _moved_full(view: View) -> Any:
-    """An array of one number, moved about, is an array of that number."""
-    maker, type_ = view.made_by(view.operands[0], "full"), view.op.result.type
-    if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
-        return None
-    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=maker.attrs["value"])
-
-
-def _zeros_of_list(view: View) -> Any:
-    """Where the items are known it needs no loop, and a loop may fill an array in its place."""
-    maker = view.made_by(view.operands[0], "make_list")
-    types: list[Any] = [type_of(item) for item in maker.operands] if maker else []
-    if not types or not all(isinstance(each, ArrayType) and each.is_static for each in types):
-        return None
-    full = OPERATORS["full"]
-    return OPERATORS["make_list"](*[full(shape=t.shape, dtype=t.dtype, value=0) for t in types])
-
-
-def _cast_full(view: View) -> Any:
-    return _moved_full(view) if view.filled(view.operands[0]) in (0, 1) else None
-
-
 def _sum_of_full(view: View) -> Any:
     value, type_ = view.filled(view.operands[0]), view.op.result.type
     have = type_of(view.operands[0])
@@ -357,14 +336,10 @@ ROWS = (
     Row("x - -y", "sub", _minus_negative),
     Row("--x", "neg", _twice("neg")),
     Row("cast to its own dtype", "cast", lambda view: view.operands[0]),
-    Row("cast of full", "cast", _cast_full),
     Row("reshape to its own shape", "reshape", _unchanged),
-    Row("reshape of full", "reshape", _moved_full),
     Row("reshape of reshape", "reshape", _reshape_of_reshape),
     Row("stretched to its own shape", "broadcast_to", _unchanged),
-    Row("stretched full", "broadcast_to", _moved_full),
     Row("transposed by the identity", "transpose", _identity_permutation),
-    Row("transposed full", "transpose", _moved_full),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),
     Row("swap of transpose", "swap_last_axes", _swap_of_transpose),
     *(Row(f"moved after {name}", name, _moved_after) for name in ("relu", "tanh", "sigmoid")),
@@ -377,12 +352,11 @@ ROWS = (
     Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
     Row("transposed product", "transpose", _transposed_product),
     Row("swapped product", "swap_last_axes", _transposed_product),
-    Row("zeros of a list", "list_zeros", _zeros_of_list),
-    Row("expanded full", "expand_dims", _moved_full),
     Row("sum of full", "sum", _sum_of_full),
     Row("sum over axes of one", "sum", _sum_over_ones),
     Row("sum of -x", "sum", _sum_of_negative),
     *DIAGONALS,
+    *FILLS,
     *PICKS,
     *SOFTMAXES,
     *STRETCHES,
