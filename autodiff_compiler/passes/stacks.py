@@ -168,7 +168,9 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
                     whole = set_item(param, item, place, index=(("op", 0),))
                 else:
                     with builder.block() as making:
-                        made_row = make_in(builder, at, _row(builder, at, param, place))
+                        made_row = make_in(
+                            builder, at, _row(builder, at, param, place), in_order=True
+                        )
                     where = inner.index(at)
                     inner[where : where + 1] = making
                     whole = builder.make(filled, (made_row, param), {})
@@ -218,10 +220,14 @@ def _given(op: Op) -> list[AnyOperand]:
     return [op.operands[a.place] if isinstance(a, Operand) else a for a in call.arguments]
 
 
-def make_in(builder: Builder, op: Op, target: Value) -> Value:
-    """What ``op`` makes, in ``target``."""
+def make_in(builder: Builder, op: Op, target: Value, in_order: bool = False) -> Value:
+    """What ``op`` makes, in ``target``, whose elements are surely ``in_order``, one after the other
+    in memory, or else may lie as a slice or a transpose does."""
+    text = calls_of(op)[0].text
+    if not in_order:
+        text = text.replace("np.dot(", "np.matmul(")  # of the two the one that writes anywhere
     with builder.at(op.span, op.about):
-        builder.make(into, (*_given(op), target), {"text": calls_of(op)[0].text})
+        builder.make(into, (*_given(op), target), {"text": text})
     builder.ops[-1] = replace(builder.ops[-1], results=op.results)
     return op.result
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
+from autodiff_compiler import Tensor, gradient_source, jit, ops, value_and_grad
 from autodiff_compiler.analysis import trips
 from autodiff_compiler.ir.nodes import Function, Loop
 from autodiff_compiler.ir.text import parse_function
@@ -154,3 +154,23 @@ def test_few_rows_of_much_are_a_tape() -> None:
     x, w = RANDOM.normal(size=(40, 3)), RANDOM.normal(size=3)
     source = gradient_source(rows, Tensor(x), Tensor(w))
     assert "y_item_tape" in source
+
+
+def test_a_product_goes_to_memory_of_any_order() -> None:
+    """What enters the loop lies as a transpose does, and ``np.dot`` would not write there."""
+
+    def turned(x: Any, w: Any) -> Any:
+        u, v = ops.sin(x.T), ops.cos(x)
+        for _ in range(3):
+            v = ops.sin(v + u)
+            u = ops.matmul(v, w)
+        return ops.concat((u[:, :2], ops.matmul(v, w)[:, ::-1]), 1)
+
+    x, w = (Tensor(np.random.default_rng(k).uniform(-1, 1, (4, 4))) for k in range(2))
+    found = jit(turned)(x, w).asnumpy()
+    u, v = np.sin(x.asnumpy().T), np.cos(x.asnumpy())
+    for _ in range(3):
+        v = np.sin(v + u)
+        u = v @ w.asnumpy()
+    np.testing.assert_allclose(found, np.concatenate([u[:, :2], u[:, ::-1]], 1), rtol=1e-12)
+    check_grads(turned, [x, w], order=1)
