@@ -2,7 +2,8 @@
 
 A row applies where its function returns a replacement of the very same type. Rows that may alter
 NaN, infinity, the sign of zero or rounding are marked ``fast_only`` and off by default; adding an
-array of zeros that the compiler made counts as exact, as it only ever says "nothing flows here".
+array of zeros that the compiler made counts as exact, as it only ever says "nothing flows here",
+and so does a sum that takes its terms in another order.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -36,6 +37,7 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.passes.diagonals import DIAGONALS
 from autodiff_compiler.passes.fills import FILLS
+from autodiff_compiler.passes.contractions import CONTRACTIONS
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
 from autodiff_compiler.passes.softmaxes import SOFTMAXES
@@ -275,9 +277,10 @@ def _largest_of_relu(view: View) -> Any:
 
 def _moved(view: View, x: AnyOperand) -> Op | None:
     """What moved the elements of ``x``, and nothing else reads that."""
+    reads = view.operands.count(x)
     for name in ("transpose", "reshape"):
         maker = view.made_by(x, name)
-        if maker is not None and len(maker.operands) == 1 and view.uses.get(maker.result) == 1:
+        if maker is not None and len(maker.operands) == 1 and view.uses.get(maker.result) == reads:
             return maker
     return None
 
@@ -288,6 +291,23 @@ def _moved_after(view: View) -> Any:
     if maker is None:
         return None
     return maker.opdef(_named(view, view.op.opdef(maker.operands[0])), **maker.attrs)
+
+
+def _sum_of_moved(view: View) -> Any:
+    """All elements have one sum, and their squares too, wherever they stand; where memory is not
+    in their order, ``np.vdot`` would copy them."""
+    x, attrs = view.operands[0], view.op.attrs
+    if attrs["axes"] is not None or attrs["keepdims"]:
+        return None
+    square = view.made_by(x, "mul") or view.made_by(x, "pow") or view.made_by(x, "square")
+    if square is None or view.uses.get(x) != 1 or not isinstance(square.operands[0], Value):
+        maker = _moved(view, x)
+        return maker and view.op.opdef(maker.operands[0], **attrs)
+    maker = _moved(View(square, view.makers, view.uses), square.operands[0])
+    if maker is None or isinstance(square.operands[-1], Value) and len({*square.operands}) > 1:
+        return None
+    operands = (maker.operands[0] if isinstance(o, Value) else o for o in square.operands)
+    return view.op.opdef(square.opdef(*operands, **square.attrs), **attrs)
 
 
 def _named(view: View, value: Value) -> Value:
@@ -357,6 +377,8 @@ ROWS = (
     Row("sum of -x", "sum", _sum_of_negative),
     *DIAGONALS,
     *FILLS,
+    Row("sum of moved", "sum", _sum_of_moved),
+    *CONTRACTIONS,
     *PICKS,
     *SOFTMAXES,
     *STRETCHES,
