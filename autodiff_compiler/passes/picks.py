@@ -25,6 +25,7 @@ func @f(%x: f32[8,9], %s: f32[8,1], %i: i64[8,1]) -> (f32[8,1]) {
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -106,7 +107,46 @@ def _sum_of_put(view: View) -> Any:
     return view.op.opdef(maker.operands[0], **view.op.attrs)
 
 
+def _picked_along(view: View) -> Any:
+    """``x[np.arange(n), i]`` takes one place of each row: none is named twice."""
+    found = _one_of_each(view, view.operands[0], view.operands[1:])
+    if found is None:
+        return None
+    i, axis = found
+    taken = OPERATORS["take_along"](view.operands[0], i, axis=axis)
+    return OPERATORS["reshape"](taken, shape=view.op.result.type.shape)  # type: ignore
+
+
+def _added_to_each(view: View) -> Any:
+    """``acc[np.arange(n), i] += v`` adds to one place of each row."""
+    acc, v, *rest = view.operands
+    found = _one_of_each(view, acc, rest)
+    if found is None or getattr(type_of(v), "shape", None) != type_of(rest[0]).shape:  # type: ignore
+        return None
+    i, axis = found
+    return OPERATORS["add_along"](acc, OPERATORS["expand_dims"](v, axes=(axis,)), i, axis=axis)
+
+
+def _one_of_each(view: View, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
+    """The places along an axis of a matrix, and the axis, where the index of ``view`` counts
+    through all of the other one."""
+    shape = getattr(type_of(x), "shape", None)
+    if view.op.attrs["index"] != (("op", 0), ("op", 1)) or not shape or len(shape) != 2:
+        return None
+    for axis in (1, 0):
+        counted, i = rest[1 - axis], rest[axis]
+        maker, type_ = view.made_by(counted, "arange"), type_of(i)
+        size = shape[1 - axis]
+        if maker is None or maker.attrs["bounds"] != (0, size, 1) or None in shape:
+            continue
+        if isinstance(type_, ArrayType) and type_.shape == (size,) and type_.dtype != "bool":
+            return OPERATORS["expand_dims"](i, axes=(axis,)), axis
+    return None
+
+
 PICKS = (
+    Row("picked of each row", "index", _picked_along),
+    Row("added to each row", "add_at", _added_to_each),
     Row("x + scattered", "add", _added_at),
     Row("x + put along", "add", _added_along),
     Row("taken of arithmetic", "take_along", _taken_first),

@@ -163,6 +163,16 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x + put along": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,99]", (
         "f32[2,99] = put_along %v, %i {axis=1, shape=(2, 99)}", "f32[2,99] = add %a, %x"),
         ("f32[2,99] = add_along %x, %v, %i {axis=1}",)),
+    "picked of each row": ("%x: f32[2,99], %i: i64[2]", "f32[2]", (
+        "i32[2] = arange {bounds=(0, 2, 1), dtype='int32'}",
+        "f32[2] = index %x, %a, %i {index=(('op', 0), ('op', 1))}"), (
+        "i64[2,1] = expand_dims %i {axes=(1,)}", "f32[2,1] = take_along %x, %a {axis=1}",
+        "f32[2] = reshape %b {shape=(2,)}")),
+    "added to each row": ("%x: f32[99,2], %v: f32[2], %i: i64[2]", "f32[99,2]", (
+        "i64[2] = arange {bounds=(0, 2, 1), dtype='int64'}",
+        "f32[99,2] = add_at %x, %v, %i, %a {index=(('op', 0), ('op', 1))}"), (
+        "i64[1,2] = expand_dims %i {axes=(0,)}", "f32[1,2] = expand_dims %v {axes=(0,)}",
+        "f32[99,2] = add_along %x, %b, %a {axis=0}")),
     "taken of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
         "f32[2,99] = div %v, %x", "f32[2,1] = take_along %a, %i {axis=-1}"), (
         "f32[2,1] = take_along %x, %i {axis=-1}", "f32[2,1] = div %v, %a")),
