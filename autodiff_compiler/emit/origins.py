@@ -123,7 +123,8 @@ class Origins:
         last = _last(maker, operand)
         if last is not None:
             return self.made(last, met)
-        return self.made(maker.operands[1], met) if changes_array(maker) else maker.span
+        filled = self.made(maker.operands[1], met) if changes_array(maker) else NOWHERE
+        return maker.span if filled == NOWHERE else filled
 
     def memory(self, operand: AnyOperand, met: Met = frozenset()) -> tuple[Memory, ...]:
         """Where all that a value ever is may lie: a view where what it is of does."""
@@ -144,7 +145,7 @@ class Origins:
             last = _last(maker, operand)
             if last is not None:
                 return self._part(last, Loop(maker), LAST, met)
-            if maker.opdef.views:
+            if maker.viewed:
                 return self.memory(maker.operands[0], met)
             if maker.name == "call":
                 inside = self.inside(maker)

@@ -115,7 +115,7 @@ class _Cells:
 
     def plain(self, op: Op) -> None:
         shared = self.all(shares(op))
-        owns = writes_to(op) is None and not op.opdef.views
+        owns = writes_to(op) is None and not op.viewed
         for result in op.results:
             lies = shared | {result} if owns else shared
             self.add(result, self.known.get(result, lies))
@@ -126,9 +126,8 @@ def shares(op: Op) -> list[AnyOperand]:
     target = writes_to(op)
     if target is not None:
         return [target]
-    if op.opdef.views:
-        return [operand for place, operand in enumerate(op.operands)
-                if op.opdef.operand_name(place) in op.opdef.views]  # fmt: skip
+    if viewed := op.viewed:
+        return viewed
     known = all(isinstance(type_of(value), (ArrayType, ScalarType))
                 for value in (*op.operands, *op.results))  # fmt: skip
     computes = known and op.opdef.kind not in ("container", "control")
@@ -259,7 +258,7 @@ class _Writes:
         if target is not None and (len(op.operands) > 1 or changes_array(op)):
             self.write(op, target)
         for result in op.results:
-            own = target is None and not op.opdef.views
+            own = target is None and not op.viewed
             if changes_array(op) or op.name == "filled":
                 whole = self.are_whole(op.operands[-1:] if target is None else [target])
             else:

@@ -159,6 +159,11 @@ class Op:
         return tuple(type_of(operand) for operand in self.operands)
 
     @property
+    def viewed(self) -> list[AnyOperand]:
+        """The operands whose memory the result may share."""
+        return self.opdef.viewed(self.operands, self.types, self.attrs) if self.opdef.views else []
+
+    @property
     def functions(self) -> tuple[Function, ...]:
         """The functions among the attributes: what is called, or gives the cotangents."""
         return tuple([thing for thing in self.attrs.values() if isinstance(thing, Function)])

@@ -102,6 +102,7 @@ class OpDef:
                 ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
     views       operands whose memory the result may share.
+    copies      a rule from types and attributes: whether it shares none of it after all.
     effect      True where running it twice, or never, is not the same as once.
     """
 
@@ -120,6 +121,7 @@ class OpDef:
     kind: str = "general"
     label: str = ""
     views: tuple[str, ...] = ()
+    copies: Callable[..., bool] | None = None
     effect: bool = False
 
     def __post_init__(self) -> None:
@@ -163,6 +165,12 @@ class OpDef:
         if position < len(self.operands) and not self.operands[position].startswith("*"):
             return self.operands[position]
         return str(position)
+
+    def viewed(self, operands: Sequence[Any], types: Sequence[Type], attrs: Any) -> list[Any]:
+        """Those of ``operands`` whose memory the result may share."""
+        if not self.views or self.copies is not None and self.copies(types, **attrs):
+            return []
+        return [each for at, each in enumerate(operands) if self.operand_name(at) in self.views]
 
     def template(self, types: Sequence[Type], attrs: Mapping[str, Any]) -> str:
         """The emission text, with placeholders for operands and attributes."""

@@ -24,14 +24,19 @@ from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import BOOL, ArrayType, Dim, Shape, Type
+from autodiff_compiler.operators.compare import logical_not
 from autodiff_compiler.operators.declare import (
     broadcast_shapes,
     linear,
     shape_of_type,
     zero_gradient,
 )
-from autodiff_compiler.operators.elementwise import where
-from autodiff_compiler.operators.structure import full_like, shape_argument, shape_text, unbroadcast
+from autodiff_compiler.operators.structure import (
+    full_like,
+    shape_argument,
+    shape_text,
+    unbroadcast,
+)
 
 Index = tuple[Any, ...]
 FULL = ("slice", None, None, None)
@@ -195,11 +200,17 @@ def _scatter_back(ct: Value, x: Value, rest: Sequence[Any], index: Index) -> Val
     return scatter(ct, *rest, *more, index=index, shape=shape)
 
 
+def _gathers(rest: Sequence[Type], index: Index) -> bool:
+    """Whether an array with axes is in the index: what NumPy takes so, it copies."""
+    arrays = [rest[item[1]] for item in index if _is_op(item)]
+    return any(isinstance(type_, ArrayType) and type_.shape for type_ in arrays)
+
+
 index: OpDef = linear(
     "index", "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
     operands=("x", "*rest"), numpy=lambda types, *, index: f"{{x}}[{subscript(index, 1)}]",
     result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None},
-    label="{x}_item", views=("x",),
+    label="{x}_item", views=("x",), copies=lambda types, *, index: _gathers(types[1:], index),
     batch=lambda x, rest, index, mapped: _index(x, *rest, index=(FULL, *index))
     if mapped[0] and not any(mapped[1:]) and _stands_together(index) else None,
 )  # fmt: skip
@@ -335,35 +346,78 @@ sub_at = OpDef(
 )  # fmt: skip
 
 
-def _written_last_numpy(types: Sequence[Type], *, index: Index) -> str:
-    place = f"{{out}}[{subscript(index, 1)}]"
-    shape = index_shape(shape_of_type(types[0]), index, types[1:])
-    if shape is None or not all(isinstance(dim, int) for dim in shape):
+def _written_last_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
+    rest = operands_of(index)
+    place = f"{{out}}[{subscript(index, 0)}]"
+    found = index_shape(shape, index, types[:rest])
+    if found is None or not all(isinstance(dim, int) for dim in found):
         order = f"np.arange({place}.size).reshape({place}.shape)"
     else:
-        sizes = "" if len(shape) == 1 else f".reshape({', '.join(map(str, shape))})"
-        order = f"np.arange({math.prod(shape)}){sizes}"  # type: ignore[arg-type]
-    zeros = "{out} = np.zeros({x}.shape, np.int64)"
-    return f"{zeros}\n{place} = {order}\n{{out}} = {place} == {order}"
+        sizes = "" if len(found) == 1 else f".reshape({', '.join(map(str, found))})"
+        order = f"np.arange({math.prod(found)}){sizes}"  # type: ignore[arg-type]
+    empty = f"{{out}} = np.empty({shape_text(types, shape, rest)}, np.int64)"
+    return f"{empty}\n{place} = {order}\n{{out}} = {place} == {order}"
 
 
 written_last = zero_gradient(
     "written_last",
-    "For each place that x[index] names: whether no later place names the same position, so that "
-    "an assignment leaves its value there.",
-    operands=("x", "*rest"), numpy=_written_last_numpy,
-    result=lambda types, *, index: ArrayType(
-        "bool", index_shape(shape_of_type(types[0]), index, types[1:])),
-    label="{x}_written_last",
+    "For each place that x[index] names, x of a given shape: whether no later place names the same "
+    "position, so that an assignment leaves its value there.",
+    operands=("*rest",), numpy=_written_last_numpy,
+    result=lambda types, *, index, shape: ArrayType(
+        "bool", index_shape(shape, index, types[: operands_of(index)])),
+    label="written_last",
 )  # fmt: skip
 
 
+def _last(x: Value, rest: Sequence[Any], index: Index) -> tuple[Value, int]:
+    """``written_last``, and before which axis of x[index] it stands: axes that are taken whole say
+    nothing of which place is named twice."""
+    shape, more = shape_argument(x)
+    items = [item for item in index if item != FULL]
+    front = next(k for k, item in enumerate(index) if item != FULL)
+    arrays = all(_is_op(item) and _names_one_axis(type_of(rest[item[1]])) for item in items)
+    together = index[front : front + len(items)] == tuple(items)
+    if more or not (arrays and together) or shape is None:
+        return written_last(*rest, *more, index=index, shape=shape), 0
+    sizes = shape[front : front + len(items)]
+    return written_last(*rest, index=tuple(items), shape=sizes), front
+
+
+def _names_one_axis(type_: Type) -> bool:
+    return isinstance(type_, ArrayType) and bool(type_.shape) and type_.dtype not in (None, "bool")
+
+
 def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) -> Any:
-    """The cotangent of what ``set_item`` wrote: that of the place, if nothing overwrote it."""
+    """The cotangent of what was written to x[index]: that of the place, if nothing overwrote it."""
     part = _index(ct, *rest, index=index)
     if adds_up(index, [type_of(operand) for operand in rest]):
-        part = where(written_last(x, *rest, index=index), part, 0.0)
+        last, front = _last(x, rest, index)
+        part = set_item(part, 0.0, logical_not(last), index=(*[FULL] * front, ("op", 0)))
     return unbroadcast(part, v)
+
+
+def _raise_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
+    head = "" if in_place else "{out} = {x}.copy()\n"
+    return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
+
+
+raise_at: OpDef = OpDef(
+    "raise_at",
+    "x with v added to x[index], as ``x[index] += v`` does: of the values for a position that is "
+    "named twice the last one counts.",
+    ("x", "v", "*rest"), _raise_numpy,
+    lambda types, *, index, in_place=False: check_written(types, index),
+    adjoint={"x": lambda ct: ct, "v": _assigned, "*rest": lambda: None},
+    tangent={
+        "x": lambda dot: dot,
+        "v": lambda dot, x, rest, index: raise_at(
+            full_like(x, value=0), dot, *rest, index=index
+        ),
+    },
+    linear_in=("x", "v"),
+    label="{x}",
+)  # fmt: skip
 
 
 set_item: OpDef = OpDef(

@@ -1,6 +1,6 @@
 """Writes parts of arrays where they stand, instead of into copies, where nobody can tell.
 
-``set_item`` and ``add_at`` give a new array: in a loop over its items that would copy all of it
+``set_item``, ``add_at`` and their kin give a new array: in a loop over its items that would copy all of it
 each time. So after all optimisation the old array may be changed if it is this function's own and
 is not read afterwards. Whether that is so is not argued here: the change is made, and
 ``check_writes``, which runs the program with pieces of memory for values, says whether anybody
@@ -46,7 +46,7 @@ from autodiff_compiler.passes.sweep import sweep, with_body
 
 #: How many times smaller a part is than the whole that is copied for its sake, or not.
 SMALL = 2
-CHANGES = ("add_at", "sub_at", "add_along", "set_item")
+CHANGES = ("add_at", "sub_at", "add_along", "raise_at", "set_item")
 
 
 def overwrite(function: Function) -> Function:

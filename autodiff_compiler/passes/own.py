@@ -124,13 +124,7 @@ class _Roots:
             return {FOREIGN} if FOREIGN in inner else {(maker, root) for root in inner}
         if maker.name in ("item", "list_item", "broadcast_to", "undefined"):
             return {FOREIGN}
-        if maker.opdef.views:
-            viewed = [
-                operand for place, operand in enumerate(maker.operands)
-                if maker.opdef.operand_name(place) in maker.opdef.views
-            ]  # fmt: skip
-            return self._all(viewed, seen)
-        return {value}
+        return self._all(maker.viewed, seen) if maker.viewed else {value}
 
     def _all(self, values: Any, seen: set[Value]) -> set[Any]:
         return set().union(*(self.of(value, seen) for value in values))

@@ -127,6 +127,23 @@ def _added_to_each(view: View) -> Any:
     return OPERATORS["add_along"](acc, OPERATORS["expand_dims"](v, axes=(axis,)), i, axis=axis)
 
 
+def _raised(view: View) -> Any:
+    """``x[i] = x[i] + v`` as ``x[i] += v``, whose cotangent of x is the cotangent itself."""
+    x, value, *rest = view.operands
+    maker = view.made_by(value, "add") or view.made_by(value, "sub")
+    if maker is None or view.uses.get(value) != 1 or value.type.dtype != x.type.dtype:
+        return None
+    sums = (maker.operands, maker.operands[::-1]) if maker.name == "add" else (maker.operands,)
+    for read, v in sums:
+        taken = view.made_by(read, "index")
+        if taken is None or taken.operands != (x, *rest) or read.type != value.type:
+            continue
+        if taken.attrs["index"] == view.op.attrs["index"]:
+            v = v if maker.name == "add" else -v
+            return OPERATORS["raise_at"](x, v, *rest, index=view.op.attrs["index"])
+    return None
+
+
 def _one_of_each(view: View, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
     """The places along an axis of a matrix, and the axis, where the index of ``view`` counts
     through all of the other one."""
@@ -147,6 +164,7 @@ def _one_of_each(view: View, x: Any, rest: Sequence[Any]) -> tuple[Value, int] |
 PICKS = (
     Row("picked of each row", "index", _picked_along),
     Row("added to each row", "add_at", _added_to_each),
+    Row("raised", "set_item", _raised),
     Row("x + scattered", "add", _added_at),
     Row("x + put along", "add", _added_along),
     Row("taken of arithmetic", "take_along", _taken_first),

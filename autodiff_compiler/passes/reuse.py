@@ -159,6 +159,8 @@ class _Plan:
         self.taken: set[Value] = set()
         #: Cells that outlive the region in somebody's hands.
         self.escaping: set[Value] = set()
+        #: Cells that backward reads: in a block that is lent it may work there after.
+        self.kept = {cell for value in residuals for cell in memory.cells(value)}
         for value in region.yields:
             if value not in residuals:
                 self.escaping |= memory.cells(value)
@@ -314,6 +316,8 @@ class _Plan:
             if not (owned and dead or temporary or kept):
                 continue
             if user is not None and not self.has_line(argument, user):
+                continue
+            if user is None and self.memory.lends and not is_lent and piece.result in self.kept:
                 continue
             if is_lent and escapes:
                 target = self.memory.give(piece.result, cell) if self.gives else None

@@ -54,7 +54,8 @@ ARRAY_SAMPLES: dict[str, tuple[Sample, ...]] = {
     "first_places": (case(ints(5, below=3)), case(X)),
     "unique": (case(X), case(ROW)),
     # placing
-    "written_last": tuple(case(CUBE, *rest, index=index) for index, rest, _ in _PLACES),
+    "written_last": tuple(
+        case(*rest, index=index, shape=CUBE.shape) for index, rest, _ in _PLACES),
     "multiply_at": _WRITTEN,
     "maximum_at": _WRITTEN,
     "minimum_at": _WRITTEN,

@@ -173,6 +173,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "scatter": _SCATTER,
     "add_at": _ADD_AT,
     "set_item": _SET_ITEM,
+    "raise_at": _SET_ITEM,
     "take_along": (case(X, ints(2, 3, below=2), axis=0), case(CUBE, ints(2, 3, 2, below=4), axis=2),
                    case(ROW, ints(4, below=3), axis=0)),
     "put_along": (case(X, ints(2, 3, below=2), axis=0, shape=(2, 3)),

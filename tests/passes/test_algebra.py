@@ -173,6 +173,10 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "f32[99,2] = add_at %x, %v, %i, %a {index=(('op', 0), ('op', 1))}"), (
         "i64[1,2] = expand_dims %i {axes=(0,)}", "f32[1,2] = expand_dims %v {axes=(0,)}",
         "f32[99,2] = add_along %x, %b, %a {axis=0}")),
+    "raised": ("%x: f32[99,3], %v: f32[4,3], %i: i64[4]", "f32[99,3]", (
+        "f32[4,3] = index %x, %i {index=(('op', 0),)}", "f32[4,3] = sub %a, %v",
+        "f32[99,3] = set_item %x, %b, %i {index=(('op', 0),)}"), (
+        "f32[4,3] = neg %v", "f32[99,3] = raise_at %x, %a, %i {index=(('op', 0),)}")),
     "taken of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
         "f32[2,99] = div %v, %x", "f32[2,1] = take_along %a, %i {axis=-1}"), (
         "f32[2,1] = take_along %x, %i {axis=-1}", "f32[2,1] = div %v, %a")),

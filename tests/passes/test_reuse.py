@@ -72,6 +72,17 @@ def test_a_view_keeps_its_memory_alive():
     assert "%v: f32[200,200] = into %u, %buffer.1" in text
 
 
+def test_what_an_array_of_places_takes_is_no_view():
+    """NumPy copies it, so it may be written over; what a slice takes lies where it was."""
+    for index, shape, written in (("('op', 0)", "f32[1,20000]", True), ("0", BIG, False)):
+        text = reused(function(
+            "%x: f32[3,20000], %i: i64[1]", "f32[]",
+            f"%u: {shape} = index %x{', %i' if written else ''} {{index=({index},)}}",
+            f"%y: {shape} = exp %u",
+            "%s: f32[] = sum %y {axes=None, keepdims=False}", "return %s"))  # fmt: skip
+        assert ("%y: f32[1,20000] = into %u, %u " in text) is written
+
+
 def test_what_lives_in_one_iteration_is_put_in_memory_too():
     text = reused(function(
         f"%x: {BIG}, %w: {BIG}", BIG, f"%k: {BIG} = sin %w",
