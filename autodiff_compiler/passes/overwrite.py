@@ -1,8 +1,8 @@
 """Writes parts of arrays where they stand, instead of into copies, where nobody can tell.
 
-``set_item``, ``add_at`` and their kin give a new array: in a loop over its items that would copy all of it
-each time. So after all optimisation the old array may be changed if it is this function's own and
-is not read afterwards. Whether that is so is not argued here: the change is made, and
+``set_item``, ``add_at`` and their kin give a new array: in a loop over its items that would copy
+all of it each time. So after all optimisation the old array may be changed if it is this function's
+own and is not read afterwards. Whether that is so is not argued here: the change is made, and
 ``check_writes``, which runs the program with pieces of memory for values, says whether anybody
 would read what was spoilt. Where others read small parts of the old array later, those are copied;
 where only the way into a loop hinders, the array is copied once, before the loop.
