@@ -21,12 +21,13 @@ from autodiff_compiler.operators.declare import (
     shape_of_type,
     zero_gradient,
 )
-from autodiff_compiler.operators.indexing import FULL, Index, index, subscript
+from autodiff_compiler.operators.indexing import index
 from autodiff_compiler.operators.structure import (
     axis_text,
     number_text,
     reshape_like,
 )
+from autodiff_compiler.operators.subscripts import FULL, Index, subscript
 
 
 class PerOperand(dict[str, Callable[..., Any]]):

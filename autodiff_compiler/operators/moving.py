@@ -15,9 +15,10 @@ from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
 from autodiff_compiler.operators.containers import make_tuple
 from autodiff_compiler.operators.creation import arange
 from autodiff_compiler.operators.declare import linear, normal_axes, same_type, shape_of_type
-from autodiff_compiler.operators.indexing import FULL, add_at, index, scatter, subscript, zeros_text
+from autodiff_compiler.operators.indexing import add_at, index, scatter, zeros_text
 from autodiff_compiler.operators.joining import flip, size_along
 from autodiff_compiler.operators.structure import reshape, shape_argument, sum_
+from autodiff_compiler.operators.subscripts import FULL, subscript
 
 # ---- repeating
 

@@ -13,9 +13,10 @@ from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import Type
 from autodiff_compiler.operators.compare import equal
 from autodiff_compiler.operators.elementwise import where
-from autodiff_compiler.operators.indexing import Index, add_at, check_written, index_text
+from autodiff_compiler.operators.indexing import add_at, check_written
 from autodiff_compiler.operators.indexing import index as read
 from autodiff_compiler.operators.structure import cast_like, full_like, unbroadcast
+from autodiff_compiler.operators.subscripts import Index, index_text
 
 Rules = dict[str, Callable[..., Any]]
 

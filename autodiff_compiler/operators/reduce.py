@@ -291,10 +291,10 @@ def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str
     total = method_text(types, "sum", kept, f"np.exp({in_single(types)} - {{out}})")
     total = f"{{out}} + np.log({total})"
     if axes is not None and not keepdims:
-        total = f"np.squeeze({total}{axis_text(axes)})"
+        total = f"({total}).squeeze({axis_text(axes)[2:]})"
     total = as_before(types, total)
     shift = "{out} = np.where(np.isfinite({out}), {out}, 0.0)"  # inf - inf is no number
-    return f"{{out}} = np.max({{x}}{kept})\n{shift}\n{{out}} = {total}"
+    return f"{{out}} = {method_text(types, 'max', kept)}\n{shift}\n{{out}} = {total}"
 
 
 def _logsumexp_parts(x: Any, axes: Any, keepdims: bool) -> Any:

@@ -9,7 +9,7 @@ from autodiff_compiler.common.dtype import of_name
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import along, indexing, joining, linalg, lists, structure, tapes
-from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import creation
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import (

@@ -12,7 +12,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import compare, elementwise, indexing, structure
-from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, creation
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, known_sizes, setting
 from autodiff_compiler.ops.primitive import Primitive, primitive

@@ -9,6 +9,7 @@ from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import creation as made
 from autodiff_compiler.operators import indexing, joining, moving
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import (
@@ -288,9 +289,8 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[A
     else:
         ends = list(_ints(indices_or_sections))
     bounds = zip([None, *ends], [*ends, None])
-    full = indexing.FULL
     return tuple(
-        indexing.index(input, index=(*(full,) * axis, ("slice", start or None, stop, None)))
+        indexing.index(input, index=(*(FULL,) * axis, ("slice", start or None, stop, None)))
         for start, stop in bounds
     )
 

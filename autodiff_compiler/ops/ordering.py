@@ -11,7 +11,7 @@ from typing import Any
 from autodiff_compiler.common.dtype import int32, int64
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import along, compare, indexing, joining, ordering
-from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, reductions
 from autodiff_compiler.ops._shapes import (
     axis_of,

@@ -13,7 +13,7 @@ import numpy as np
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import along, indexing, placing
-from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, creation, elementwise
 from autodiff_compiler.ops._shapes import (
     axis_of,

@@ -17,7 +17,7 @@ from autodiff_compiler.operators import (
     running,
     singular,
 )
-from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, layout, ordering, reductions
 from autodiff_compiler.ops._shapes import (
     axes_of,

@@ -10,7 +10,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import compare, elementwise, indexing, special, structure
-from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import axis_of, dtype_of, in_dtype, is_integral, known_rank
 

@@ -35,9 +35,9 @@ from typing import Any
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
+from autodiff_compiler.passes.contractions import CONTRACTIONS
 from autodiff_compiler.passes.diagonals import DIAGONALS
 from autodiff_compiler.passes.fills import FILLS
-from autodiff_compiler.passes.contractions import CONTRACTIONS
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
 from autodiff_compiler.passes.softmaxes import SOFTMAXES

@@ -35,9 +35,10 @@ from autodiff_compiler.ir.memory import changes_array, is_row
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import ArrayType, size_of
-from autodiff_compiler.operators.indexing import FULL, Index, index, index_shape, set_item
+from autodiff_compiler.operators.indexing import index, set_item
 from autodiff_compiler.operators.lowered import empty, filled
 from autodiff_compiler.operators.structure import full
+from autodiff_compiler.operators.subscripts import FULL, Index, index_shape
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.placed import apart, boxed
 from autodiff_compiler.passes.stacks import make_in, may_be_told

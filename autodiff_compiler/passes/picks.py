@@ -32,7 +32,7 @@ from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.along import points_once
-from autodiff_compiler.operators.indexing import operands_of
+from autodiff_compiler.operators.subscripts import operands_of
 from autodiff_compiler.passes.rows import Row, View
 
 #: How many times more elements an array has than are read of it, for these to be computed apart

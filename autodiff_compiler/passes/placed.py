@@ -34,15 +34,8 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.declare import shape_of_type
-from autodiff_compiler.operators.indexing import (
-    FULL,
-    Index,
-    add_at,
-    adds_up,
-    scatter,
-    set_item,
-    sub_at,
-)
+from autodiff_compiler.operators.indexing import add_at, scatter, set_item, sub_at
+from autodiff_compiler.operators.subscripts import FULL, Index, adds_up
 from autodiff_compiler.passes.rows import Row, View, apply_rows
 
 PLACING = ("add_at", "set_item")

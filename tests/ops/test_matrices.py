@@ -15,7 +15,7 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import ArrayType, array
 from autodiff_compiler.operators import indexing
-from autodiff_compiler.operators.indexing import FULL
+from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import operations as P
 from autodiff_compiler.ops.methods import METHODS
 from autodiff_compiler.span import NOWHERE
