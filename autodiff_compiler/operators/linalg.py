@@ -17,6 +17,7 @@ from autodiff_compiler.operators.structure import (
     reshape,
     reshape_like,
     swap_last_axes,
+    transpose,
     unbroadcast,
 )
 
@@ -68,12 +69,32 @@ def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
     return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore
 
 
+def _side_by_side(x: Value) -> Value:
+    """The matrices in ``x``, of known sizes, beside each other."""
+    *matrices, rows, columns = shape_of_type(x.type) or ()
+    rank = len(matrices)
+    turned = transpose(x, perm=(rank, *range(rank), rank + 1))
+    return reshape(turned, shape=(rows, math.prod(matrices) * columns))  # type: ignore[arg-type]
+
+
+def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
+    """Whether one matrix ``a`` meets many that are narrower than it, all of known sizes: then one
+    product with all of them side by side is smaller than all products that a sum would take."""
+    known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
+    if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore
+        return False
+    (rows, inner), columns = a.type.shape, b.type.shape[-1]  # type: ignore[attr-defined]
+    return bool((rows + inner) * columns <= rows * inner)
+
+
 def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
     """``ct @ b.T``; a vector counts as a matrix of one row (left) or one column (right)."""
     if a.ndim == 2 and b.ndim == 2:
         return matmul(ct, swap_last_axes(b))
     if _is_one_matrix(ct, a, b):
         return reshape_like(matmul(_rows(ct), swap_last_axes(b)), a)
+    if _meets_narrow_ones(ct, a, b):
+        return matmul(_side_by_side(ct), swap_last_axes(_side_by_side(b)))
     if a.ndim == 1 and b.ndim == 1:
         return ct * b
     if b.ndim == 1:
