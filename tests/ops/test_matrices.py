@@ -293,3 +293,21 @@ def test_methods_compile() -> None:
     whole = np.trace(A) * np.eye(3) - A.T
     s = np.linalg.inv(A + A @ A).T
     np.testing.assert_allclose(got, whole + s + A.T @ s + s @ A.T, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shapes", (((6, 5), (3, 5, 2)), ((6, 5), (2, 3, 5, 1)), ((2, 5), (3, 5, 9)))
+)
+def test_one_matrix_meets_many(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """Narrow ones side by side, wide ones one after the other: the same cotangents."""
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape) for shape in shapes)
+    w = random.standard_normal(np.matmul(a, b).shape)
+
+    def total(a, b, w):
+        return (ops.matmul(a, b) * w).sum()
+
+    found = ops.grad(total, (0, 1))(Tensor(a), Tensor(b), Tensor(w))
+    wanted = np.einsum("...nc,...mc->nm", w, b), np.einsum("nm,...nc->...mc", a, w)
+    for each, slope in zip(found, wanted):
+        np.testing.assert_allclose(each.asnumpy(), slope, rtol=1e-12, atol=1e-12)

@@ -377,3 +377,17 @@ def test_a_sign_is_not_written_over_its_operand():
         f"%y: {BIG} = mul %v, %x", "return %y"))  # fmt: skip
     assert "%v: f32[20000] = into %u, %u" not in text and "np.sign({0}, out={1})" in text
     assert "%y: f32[20000] = into %v, %x, " in text
+
+
+def test_a_choice_by_bits_is_made_in_place() -> None:
+    """NaN and infinities that are not chosen become 0, in the array that held them."""
+    text = reused(function(
+        f"%x: {BIG}, %c: bool[20000]", "f32[]", f"%u: {BIG} = log %x", f"%v: {BIG} = masked %u, %c",
+        "%s: f32[] = sum %v {axes=None, keepdims=False}", "return %s"))  # fmt: skip
+    (line,) = [line for line in text.splitlines() if "%v: " in line]
+    assert "= into %u, %c, %u " in line
+    u = np.array([np.nan, -np.inf, np.inf, 1.0], np.float32)
+    (step,) = steps("({x}.view(np.int32) * {c}).view(np.float32)", ("x", "c"))
+    made = eval(step.text.format("u", "c", "u"), {"np": np, "u": u, "c": u == 1})
+    np.testing.assert_array_equal(made, [0, 0, 0, 1])
+    assert made.dtype == np.float32 and np.shares_memory(made, u)
