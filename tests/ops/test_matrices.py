@@ -308,6 +308,7 @@ def test_one_matrix_meets_many(shapes: tuple[tuple[int, ...], ...]) -> None:
         return (ops.matmul(a, b) * w).sum()
 
     found = ops.grad(total, (0, 1))(Tensor(a), Tensor(b), Tensor(w))
-    wanted = np.einsum("...nc,...mc->nm", w, b), np.einsum("nm,...nc->...mc", a, w)
+    all_b, all_w = (each.reshape(-1, *each.shape[-2:]) for each in (b, w))
+    wanted = np.einsum("knc,kmc->nm", all_w, all_b), np.einsum("nm,...nc->...mc", a, w)
     for each, slope in zip(found, wanted):
         np.testing.assert_allclose(each.asnumpy(), slope, rtol=1e-12, atol=1e-12)
