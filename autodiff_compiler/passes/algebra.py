@@ -32,12 +32,13 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
 from autodiff_compiler.passes.contractions import CONTRACTIONS
 from autodiff_compiler.passes.diagonals import DIAGONALS
 from autodiff_compiler.passes.fills import FILLS
+from autodiff_compiler.passes.moves import MOVES
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
 from autodiff_compiler.passes.softmaxes import SOFTMAXES
@@ -259,81 +260,6 @@ def _times_zero(view: View) -> Any:
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=0)
 
 
-def _largest_of_relu(view: View) -> Any:
-    """The largest of ``relu(x)`` is relu of the largest: so many elements fewer. The winner is the
-    same, or nobody, as nothing below 0 has a slope."""
-    x: Any = view.operands[0]
-    moves: list[Op] = []
-    while (move := _moved(view, x)) is not None:
-        x, moves = move.operands[0], [move, *moves]
-    maker = view.made_by(x, "relu")
-    if maker is None or view.uses.get(maker.result) != 1:
-        return None
-    x = maker.operands[0]
-    for move in moves:
-        x = move.opdef(x, **move.attrs)
-    return OPERATORS["relu"](_named(view, OPERATORS["window_max"](x, **view.op.attrs)))
-
-
-def _moved(view: View, x: AnyOperand) -> Op | None:
-    """What moved the elements of ``x``, and nothing else reads that."""
-    reads = view.operands.count(x)
-    for name in ("transpose", "reshape"):
-        maker = view.made_by(x, name)
-        if maker is not None and len(maker.operands) == 1 and view.uses.get(maker.result) == reads:
-            return maker
-    return None
-
-
-def _moved_after(view: View) -> Any:
-    """``f(x.T)`` as ``f(x).T``: a view after the arithmetic, which then may happen in place."""
-    maker = _moved(view, view.operands[0])
-    if maker is None:
-        return None
-    return maker.opdef(_named(view, view.op.opdef(maker.operands[0])), **maker.attrs)
-
-
-def _sum_of_moved(view: View) -> Any:
-    """All elements have one sum, and their squares too, wherever they stand; where memory is not
-    in their order, ``np.vdot`` would copy them."""
-    x, attrs = view.operands[0], view.op.attrs
-    if attrs["axes"] is not None or attrs["keepdims"]:
-        return None
-    square = view.made_by(x, "mul") or view.made_by(x, "pow") or view.made_by(x, "square")
-    if square is None or view.uses.get(x) != 1 or not isinstance(square.operands[0], Value):
-        maker = _moved(view, x)
-        return maker and view.op.opdef(maker.operands[0], **attrs)
-    maker = _moved(View(square, view.makers, view.uses), square.operands[0])
-    if maker is None or isinstance(square.operands[-1], Value) and len({*square.operands}) > 1:
-        return None
-    operands = (maker.operands[0] if isinstance(o, Value) else o for o in square.operands)
-    return view.op.opdef(square.opdef(*operands, **square.attrs), **attrs)
-
-
-def _named(view: View, value: Value) -> Value:
-    """``value`` under the name of the result: what is done to it after is not worth one."""
-    value.name, value.given = view.op.result.name, view.op.result.given
-    return value
-
-
-def _transposed_windows(view: View) -> Any:
-    """Windows of ``x.T`` as windows of ``x``, transposed: then two transposes meet, and images stay
-    in the order in which a product of matrices has made them."""
-    maker, attrs = view.made_by(view.operands[0], "transpose"), view.op.attrs
-    if maker is None or view.uses.get(maker.result) != 1:
-        return None
-    rank = len(maker.attrs["perm"])
-    perm = tuple(axis % rank for axis in maker.attrs["perm"])
-    if "axis" in attrs:
-        found = view.op.opdef(maker.operands[0], **{**attrs, "axis": perm[attrs["axis"]] - rank})
-        return OPERATORS["transpose"](_named(view, found), perm=perm)
-    space = len(attrs["size"])
-    if perm[-space:] != tuple(range(rank - space, rank)):
-        return None
-    found = view.op.opdef(maker.operands[0], **attrs)
-    return OPERATORS["transpose"](_named(view, found), perm=(*perm, *range(rank, rank + space)))
-
-
 ROWS = (
     Row("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
     Row("x * ones", "mul", lambda view: _beside_filled(view, 1)),
@@ -362,12 +288,6 @@ ROWS = (
     Row("transposed by the identity", "transpose", _identity_permutation),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),
     Row("swap of transpose", "swap_last_axes", _swap_of_transpose),
-    *(Row(f"moved after {name}", name, _moved_after) for name in ("relu", "tanh", "sigmoid")),
-    Row("largest of relu", "window_max", _largest_of_relu),
-    *(
-        Row(f"transposed {name}", name, _transposed_windows)
-        for name in ("windows", "window_max", "window_sum")
-    ),
     Row("conj twice", "conj", _twice("conj")),
     Row("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
     Row("transposed product", "transpose", _transposed_product),
@@ -377,7 +297,7 @@ ROWS = (
     Row("sum of -x", "sum", _sum_of_negative),
     *DIAGONALS,
     *FILLS,
-    Row("sum of moved", "sum", _sum_of_moved),
+    *MOVES,
     *CONTRACTIONS,
     *PICKS,
     *SOFTMAXES,
