@@ -66,20 +66,18 @@ def _moved_after(view: View) -> Any:
     return maker.opdef(_named(view, view.op.opdef(maker.operands[0])), **maker.attrs)
 
 
-def _sum_of_moved(view: View) -> Any:
-    """All elements have one sum, and their squares too, wherever they stand; where memory is not
-    in their order, ``np.vdot`` would copy them."""
+def _sum_of_moved_squares(view: View) -> Any:
+    """The squares of all elements have one sum wherever they stand; where memory is not in their
+    order, ``np.vdot`` would copy them."""
     x, attrs = view.operands[0], view.op.attrs
-    if attrs["axes"] is not None or attrs["keepdims"]:
-        return None
     square = view.made_by(x, "mul") or view.made_by(x, "pow") or view.made_by(x, "square")
-    if square is None or view.uses.get(x) != 1 or not isinstance(square.operands[0], Value):
-        maker = _moved(view, x)
-        return maker and view.op.opdef(maker.operands[0], **attrs)
-    maker = _moved(View(square, view.makers, view.uses), square.operands[0])
-    if maker is None or isinstance(square.operands[-1], Value) and len({*square.operands}) > 1:
+    if attrs["axes"] is not None or attrs["keepdims"] or square is None or view.uses.get(x) != 1:
         return None
-    operands = (maker.operands[0] if isinstance(o, Value) else o for o in square.operands)
+    base, *rest = square.operands
+    maker = _moved(View(square, view.makers, view.uses), base)
+    if maker is None or any(isinstance(other, Value) and other is not base for other in rest):
+        return None
+    operands = (maker.operands[0] if operand is base else operand for operand in square.operands)
     return view.op.opdef(square.opdef(*operands, **square.attrs), **attrs)
 
 
@@ -114,5 +112,5 @@ MOVES = (
         Row(f"transposed {name}", name, _transposed_windows)
         for name in ("windows", "window_max", "window_sum")
     ),
-    Row("sum of moved", "sum", _sum_of_moved),
+    Row("sum of moved squares", "sum", _sum_of_moved_squares),
 )

@@ -112,7 +112,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "sum of -x": (A, "f32[3]", (
         f"{M} = neg %x", f"{M} = mul %a, %x", "f32[3] = sum %b {axes=(0,), keepdims=False}"),
         (f"{M} = mul %x, %x", "f32[3] = sum %a {axes=(0,), keepdims=False}", "f32[3] = neg %b")),
-    "sum of moved": ("%x: f32[3,2]", "f32[]", (
+    "sum of moved squares": ("%x: f32[3,2]", "f32[]", (
         "f32[6] = reshape %x {shape=(6,)}", "f32[6] = mul %a, %a",
         "f32[] = sum %b {axes=None, keepdims=False}"),
         ("f32[3,2] = mul %x, %x", "f32[] = sum %a {axes=None, keepdims=False}")),
