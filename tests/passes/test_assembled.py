@@ -111,10 +111,22 @@ def overlapping(x: Any) -> Any:
     return ops.sum(ops.abs(d)) + ops.sum(e * e * e)
 
 
+def attention(x: Any, w: Any) -> Any:
+    """Products whose cotangents are columns of one array: no memory that ``np.dot`` writes to."""
+    q, k, v = ops.split(ops.matmul(x, w), 4, 1)
+    p = ops.softmax(ops.matmul(q, k.T), -1)
+    return ops.sum(ops.tanh(ops.matmul(p, v)))
+
+
 @pytest.mark.parametrize(
     ("function", "shapes"),
-    [(gates, ((3, 2, 2), (2, 6), (2, 6))), (stencil, ((7,),)), (overlapping, ((6,),))],
-    ids=["gates", "stencil", "overlapping"],
+    [
+        (attention, ((5, 3), (3, 12))),
+        (gates, ((3, 2, 2), (2, 6), (2, 6))),
+        (stencil, ((7,),)),
+        (overlapping, ((6,),)),
+    ],
+    ids=["attention", "gates", "stencil", "overlapping"],
 )
 def test_gradients_of_two_orders(function: Any, shapes: Any) -> None:
     check_grads(function, tuple(RANDOM.normal(size=shape) for shape in shapes))
