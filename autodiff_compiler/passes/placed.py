@@ -57,11 +57,13 @@ def boxed(op: Op) -> list[range] | None:
         if any(isinstance(bound, tuple) for bound in item[1:]):
             return None
         box.append(range(*slice(*item[1:]).indices(size)))
-    return box if len(index) <= len(shape) else None
+    return box if len(box) == len(_padded(index, len(shape))) else None
 
 
 def _padded(index: Index, rank: int) -> Index:
-    return (*index, *[FULL] * (rank - len(index)))
+    """``index`` with an item for each axis."""
+    at = index.index("...") if "..." in index else len(index)
+    return (*index[:at], *[FULL] * (rank - len(index) + (at < len(index))), *index[at + 1 :])
 
 
 def apart(one: Sequence[range], other: Sequence[range]) -> bool:

@@ -90,6 +90,13 @@ def test_a_part_of_another_order_is_made_when_its_turn_comes() -> None:
     assert names.count("into") == 2 and names[0] == "empty"
 
 
+def taking_turns(x: Any, w: Any) -> Any:
+    """Rotary positions: every other row, and every other column, of two products."""
+    a, b = ops.matmul(x[::2], w), ops.matmul(x[1::2], w)
+    y = ops.cat((a[..., ::2] * b[..., 1::2], ops.sin(a[..., 1::2])), -1)
+    return ops.sum(y * y * y)
+
+
 def gates(x: Any, w: Any, u: Any) -> Any:
     h = c = x[0]
     for k in range(3):
@@ -122,11 +129,12 @@ def attention(x: Any, w: Any) -> Any:
     ("function", "shapes"),
     [
         (attention, ((5, 3), (3, 12))),
+        (taking_turns, ((4, 3), (3, 6))),
         (gates, ((3, 2, 2), (2, 6), (2, 6))),
         (stencil, ((7,),)),
         (overlapping, ((6,),)),
     ],
-    ids=["attention", "gates", "stencil", "overlapping"],
+    ids=["attention", "turns", "gates", "stencil", "overlapping"],
 )
 def test_gradients_of_two_orders(function: Any, shapes: Any) -> None:
     check_grads(function, tuple(RANDOM.normal(size=shape) for shape in shapes))
