@@ -63,7 +63,8 @@ def _index_numpy(types: Sequence[Type], *, index: Index) -> str:
     """``x.take(i, axis=1)`` for ``x[:, i]``: several times as fast, and row-major."""
     *before, last = index or (None,)
     axis = len(before) if before.count(FULL) == len(before) else -1 if before == ["..."] else 0
-    if axis and last == ("op", 0) and gathers(types[1:], index) and types[1].dtype in _TAKEN:
+    taken = gathers(types[1:], index) and getattr(types[1], "dtype", None) in _TAKEN
+    if axis and last == ("op", 0) and taken:
         return f"{{x}}.take({{1}}, axis={axis})"
     return f"{{x}}[{subscript(index, 1)}]"
 

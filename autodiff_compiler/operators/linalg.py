@@ -74,7 +74,8 @@ def _side_by_side(x: Value) -> Value:
     *matrices, rows, columns = shape_of_type(x.type) or ()
     rank = len(matrices)
     turned = transpose(x, perm=(rank, *range(rank), rank + 1))
-    return reshape(turned, shape=(rows, math.prod(matrices) * columns))  # type: ignore[arg-type]
+    beside = math.prod([*matrices, columns])  # type: ignore[list-item]
+    return reshape(turned, shape=(rows, beside))
 
 
 def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:

@@ -131,12 +131,13 @@ def _raised(view: View) -> Any:
     """``x[i] = x[i] + v`` as ``x[i] += v``, whose cotangent of x is the cotangent itself."""
     x, value, *rest = view.operands
     maker = view.made_by(value, "add") or view.made_by(value, "sub")
+    v: Any
     if maker is None or view.uses.get(value) != 1 or value.type.dtype != x.type.dtype:
         return None
     sums = (maker.operands, maker.operands[::-1]) if maker.name == "add" else (maker.operands,)
     for read, v in sums:
         taken = view.made_by(read, "index")
-        if taken is None or taken.operands != (x, *rest) or read.type != value.type:
+        if taken is None or taken.operands != (x, *rest) or type_of(read) != value.type:
             continue
         if taken.attrs["index"] == view.op.attrs["index"]:
             v = v if maker.name == "add" else -v
