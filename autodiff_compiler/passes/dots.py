@@ -108,7 +108,8 @@ def _goes_along(b: Any, type_: ArrayType) -> bool:
 def _mean(view: View) -> Any:
     total, axes = _sum(view), view.op.attrs["axes"]
     type_ = type_of(view.operands[0])
-    if total is None and (axes is None or 0 in axes) and size_of(type_) >= reuse.LARGE:
+    precise = getattr(type_, "dtype", None) in ("float32", "float64")  # a sum of halves overflows
+    if total is None and precise and (axes is None or 0 in axes) and size_of(type_) >= reuse.LARGE:
         total = sum_(*view.operands, **view.op.attrs)  # which tiles may add up
     if total is None or total.type != view.op.result.type:
         return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler import Tensor, ops
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
@@ -120,3 +122,9 @@ def test_dots_add_up_in_tiles() -> None:
     given = list(random.standard_normal((2, 2000, 200)).astype("float32"))
     for old, new in zip(run(function, given), run(tiled, given)):
         np.testing.assert_allclose(new, old, rtol=1e-4, atol=1e-4)
+
+
+def test_the_mean_of_very_many_halves_is_no_sum() -> None:
+    """Their sum, and their count, is more than a half holds."""
+    x = np.full((256, 257), 3.0, np.float16)
+    assert ms.jit(lambda x: ops.mean(x))(Tensor(x)).asnumpy() == 3.0
