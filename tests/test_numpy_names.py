@@ -8,6 +8,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, grad, ops
 from autodiff_compiler import numpy as mnp
+from autodiff_compiler.errors import ShapeError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 1
 T = Tensor(X)
@@ -91,3 +92,28 @@ def test_a_cube_root_is_steep_at_zero(dtype: str) -> None:
         found = grad(mnp.cbrt)(Tensor(x)).asnumpy()
         expected = 1 / (3 * np.cbrt(x) ** 2)
     assert found.dtype == dtype and np.allclose(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("shift, axis", [(1, (0, 1)), ((2, -1, 1), 1), ((1, -1), (0, 1)), (2, -1)])
+def test_one_shift_rolls_along_every_axis(shift, axis) -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    wanted = np.roll(x, shift, axis)
+    assert np.array_equal(mnp.roll(Tensor(x), shift, axis).asnumpy(), wanted)
+    assert np.array_equal(ms.jit(lambda x: np.roll(x, shift, axis))(x), wanted)
+    weight = x * x
+    slope = grad(lambda x: mnp.sum(mnp.roll(x, shift, axis) * Tensor(weight)))(Tensor(x))
+    back = -shift if isinstance(shift, int) else tuple(-step for step in shift)
+    assert np.array_equal(slope.asnumpy(), np.roll(weight, back, axis))
+
+
+def test_a_shift_without_an_axis_of_its_own_is_refused() -> None:
+    for shift, axes in ((1, (0, 1)), ((1, 2), (0,))):
+        with pytest.raises(ShapeError, match="give each axis a shift of its own"):
+            ops.roll(T, shift, axes)
+
+
+def test_along_no_axis_nothing_is_turned_round() -> None:
+    for found in (mnp.flip(T, ()), ops.flip(T, ()), ops.ReverseV2(())(T)):
+        assert np.array_equal(found.asnumpy(), np.flip(X, ()))
+    assert np.array_equal(ms.jit(lambda x: np.flip(x, ()))(X), X)
+    assert np.array_equal(mnp.flip(T).asnumpy(), np.flip(X))

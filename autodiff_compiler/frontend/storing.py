@@ -165,5 +165,11 @@ def _array_of(items: Sequence[Any], dtype: str | None) -> Any:
     parts = [_array_of(item, dtype) if isinstance(item, (list, tuple)) else item for item in items]
     if all(isinstance(part, (bool, int, float, complex)) for part in parts):
         return Tensor(np.array(parts, dtype))
+    for part in parts:
+        if not isinstance(part, (Value, Tensor, np.ndarray, np.number, bool, int, float, complex)):
+            raise DTypeError(
+                f"a list with {part!r} in it cannot be written to a tensor",
+                "use numbers and tensors",
+            )
     arrays = [part if isinstance(part, Value) else Tensor(np.array(part)) for part in parts]
     return stack(*(structure.cast(array, dtype=dtype) for array in arrays), axis=0)

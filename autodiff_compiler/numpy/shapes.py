@@ -9,7 +9,7 @@ from typing import Any
 from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops._shapes import known_rank, known_sizes
+from autodiff_compiler.ops._shapes import known_rank, known_sizes, setting
 from autodiff_compiler.ops.parts import item_at
 
 expand_dims, squeeze, moveaxis = ops.expand_dims, ops.squeeze, ops.moveaxis
@@ -61,8 +61,19 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """The elements shifted along axes; what leaves enters again."""
-    return ops.roll(a, shift, axis)
+    """The elements shifted along axes, all by one shift or each by its own; what leaves enters
+    again."""
+    if axis is None:
+        return ops.roll(a, shift)
+    shifts, axes = (
+        tuple(given) if isinstance(given, (tuple, list)) else (given,)
+        for given in (setting(shift), setting(axis))
+    )
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
+    return ops.roll(a, shifts, axes)
 
 
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:

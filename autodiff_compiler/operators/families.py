@@ -71,6 +71,11 @@ def integral(types: Sequence[Type]) -> str | None:
     return arithmetic_dtype(types) if _arrays(types) else None
 
 
+def _is_whole(type_: Type) -> bool:
+    known = isinstance(type_, ArrayType) and type_.dtype is not None
+    return known and not is_floating(type_)
+
+
 def _arrays(types: Sequence[Type]) -> bool:
     return any(isinstance(type_, ArrayType) for type_ in types)
 
@@ -97,7 +102,11 @@ def elementwise(
         if not _arrays(types):
             return [None] * len(types)
         common = arithmetic_dtype(types) if dtype is boolean else dtype(types)
-        return casts_for(types, common)
+        found = casts_for(types, common)
+        if dtype is not floating:
+            return found
+        # A template may compute with one operand alone: the logarithm of a byte is a half.
+        return [common if _is_whole(each) else cast for each, cast in zip(types, found)]
 
     def result(types: Sequence[Type], **attrs: Any) -> Type:
         shape = broadcast_shapes([shape_of_type(type_) for type_ in types])

@@ -128,6 +128,11 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
     have = shape_of_type(value)
     if place.shape is None or have is None:
         return x
+    if have and not place.shape and "..." not in index:
+        raise ShapeError(
+            f"a value of shape {have} does not fit the place of one number",
+            "write the number itself, such as value[0] or value.sum()",
+        )
     while len(have) > len(place.shape) and have[0] == 1:
         have = have[1:]
     if (

@@ -206,9 +206,7 @@ def _rows_added(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> st
         return None
     sizes: Sequence[int] = shape  # type: ignore[assignment]
     row, numbers = math.prod(sizes[axis + 1 :]), math.prod(values)  # type: ignore[arg-type]
-    if numbers < FEW or math.prod(sizes) >= 2**31:
-        return None
-    if values != (*sizes[:axis], *places, *sizes[axis + 1 :]):
+    if numbers < FEW or values != (*sizes[:axis], *places, *sizes[axis + 1 :]):
         return None
     step = max(1, values[0] * MANY // numbers)  # type: ignore[operator]
     if axis:
@@ -220,7 +218,8 @@ def _rows_added(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> st
         part = "[i]" if step == 1 else f"[i : i + {step}]"
         count = f"{values[0]}" if step == 1 else f"0, {values[0]}, {step}"
         head = f"for i in range({count}):\n    "
-    flat = f"({{rows}}{part}[..., None] * {row} + np.arange({row})).ravel()"
+    wide = f"np.int64({row})" if dtype == "int32" else row  # what is too large must stay so
+    flat = f"({{rows}}{part}[..., None] * {wide} + np.arange({row})).ravel()"
     return f"{head}np.add.at({{out}}.reshape(-1), {flat}, {{v}}{part}.ravel())"
 
 

@@ -54,8 +54,12 @@ def sides(padding: Any, space: int) -> Widths:
     (((1, 1), (1, 1)), ((0, 0), (1, 1)), ((0, 1), (2, 3)))
     """
     if not isinstance(padding, int) and len(padding) == 2 * space:
-        return tuple((int(padding[2 * k]), int(padding[2 * k + 1])) for k in range(space))
-    return tuple((width, width) for width in each(padding, space, "padding"))
+        widths = tuple((int(padding[2 * k]), int(padding[2 * k + 1])) for k in range(space))
+    else:
+        widths = tuple((width, width) for width in each(padding, space, "padding"))
+    if any(min(pair) < 0 for pair in widths):
+        raise ValueError(f"'padding' must not be negative, but got {padding}.")
+    return widths
 
 
 def centred(total: int) -> tuple[int, int]:

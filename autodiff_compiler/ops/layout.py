@@ -58,7 +58,12 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
         flat = moving.roll(arrays.ravel(input), shifts=_ints(shifts), axes=(0,))
         return arrays.reshape(flat, arrays.shape(input))
     axes = tuple(axis_of(axis, rank_of(input)) for axis in _ints(dims))
-    return moving.roll(input, shifts=_ints(shifts), axes=axes)
+    steps = _ints(shifts)
+    if len(steps) != len(axes):
+        raise ShapeError(
+            f"{len(steps)} shifts for {len(axes)} axes", "give each axis a shift of its own"
+        )
+    return moving.roll(input, shifts=steps, axes=axes)
 
 
 def reverse(x: Any, axis: Any) -> Any:

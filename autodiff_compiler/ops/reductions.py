@@ -114,7 +114,9 @@ def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
 
 
 def flip(input: Any, dims: Any) -> Any:
-    """The elements in reverse order along ``dims``."""
+    """The elements in reverse order along ``dims``; as they are if there is none."""
+    if isinstance(dims, (tuple, list)) and not dims:
+        return input
     return joining.flip(input, axes=axes_of(dims, input))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, gradient_source, nn, ops
+from autodiff_compiler.errors import CompileError
 from autodiff_compiler.frontend import lower
 from autodiff_compiler.testing import check_grads
 
@@ -317,3 +318,25 @@ def test_what_is_written_to_a_part_may_be_a_list(write, expected):
         x = Tensor(np.array([6.0, 7.0, 8.0]))
         assert run(x).asnumpy().tolist() == np.array(expected).tolist()
     check_grads(write, [Tensor(np.array([6.0, 7.0, 8.0]))])
+
+
+def _written_word(x):
+    x[:2] = ["a", 2.0]
+    return x
+
+
+def _written_row(x):
+    x[0] = x[1:2]
+    return x
+
+
+@pytest.mark.parametrize(
+    "write, message",
+    [
+        (_written_word, "a list with 'a' in it cannot be written"),
+        (_written_row, "write the number"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_while_compiling(write, message):
+    with pytest.raises(CompileError, match=message):
+        gradient_source(lambda x: write(x * 1).sum(), "f32[3]")

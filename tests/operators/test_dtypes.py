@@ -111,3 +111,22 @@ def test_halves_that_are_added_one_by_one_lose_nothing() -> None:
     )
     assert found.asnumpy().dtype == "float16"
     assert found.asnumpy()[0, 0, 32, 32] == np.float16(31 * 31 * float(share))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32"])
+def test_whole_numbers_beside_floats_are_taken_in_their_dtype(dtype: str) -> None:
+    """Computed with alone, a byte would be a half (np.log), and a bool a double (1.0 - y)."""
+    x, y = np.linspace(0.5, 2.0, 6, dtype=np.float32), np.arange(1, 7).astype(dtype)
+    exact = x.astype(np.float64), y.astype(np.float64)
+    hit = Tensor((exact[1] > 3).astype(dtype))
+
+    def loss(x: Any, y: Any) -> Any:
+        return ops.binary_cross_entropy_with_logits(x, y, reduction="none")
+
+    for run in (lambda f: f, jit):
+        powers = run(ops.xlogy)(Tensor(x), Tensor(y)).asnumpy()
+        losses = run(loss)(Tensor(x), hit).asnumpy()
+        assert powers.dtype == losses.dtype == np.float32
+        np.testing.assert_allclose(powers, exact[0] * np.log(exact[1]), rtol=1e-6)
+        wanted = np.logaddexp(0.0, exact[0]) - exact[0] * (exact[1] > 3)
+        np.testing.assert_allclose(losses, wanted, rtol=1e-6)

@@ -80,3 +80,11 @@ def test_columns_are_taken_in_the_order_of_rows() -> None:
     found = evaluate(index, x, i, index=COLUMN)
     np.testing.assert_array_equal(found, x[:, i])
     assert found.flags.c_contiguous and "take" in text(index, [x, i], index=COLUMN)
+
+
+def test_a_place_that_is_too_large_comes_to_none_that_is_there() -> None:
+    """2**26 rows of 64 numbers are 2**32, which is 0 to an int32."""
+    i = np.zeros(50, np.int32)
+    i[7] = 2**26
+    with pytest.raises(IndexError):
+        evaluate(scatter, np.ones((50, 64), "f4"), i, index=ROW, shape=(50, 64))

@@ -153,6 +153,8 @@ def test_refusals() -> None:
         ops.conv2d(x, Tensor(numbers(2, 3, 5, 5)))
     with pytest.raises(ValueError, match="'padding' must be 0"):
         ops.conv2d(x, Tensor(numbers(2, 3, 3, 3)), padding=1)
+    with pytest.raises(ValueError, match="'padding' must not be negative, but got -1"):
+        ops.conv2d(x, Tensor(numbers(2, 3, 3, 3)), pad_mode="pad", padding=-1)
     with pytest.raises(DTypeError, match="one dtype"):
         ops.conv2d(x, Tensor(np.ones((2, 3, 3, 3))))
 
