@@ -46,7 +46,8 @@ def focal() -> Workload:
         np.exp(e, out=e)
         loss = np.log1p(e)
         q = e + 1
-        np.divide(np.where(z < 0, np.float32(1), e), q, out=q)  # how wrong it is: sigmoid(-z)
+        np.maximum(e, z < 0, out=e)  # 1 where z < 0: quicker than a choice
+        np.divide(e, q, out=q)  # how wrong it is: sigmoid(-z)
         np.minimum(z, 0, out=z)
         loss -= z
         share = sign * np.float32(POSITIVE - 0.5)
