@@ -17,6 +17,7 @@ from autodiff_compiler.frontend.values import Iteration, Ref, RunTimeRange, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import compare, containers, effects, indexing, numbers
+from autodiff_compiler.operators.declare import without_rank
 
 
 class Subscripts(Comparisons):
@@ -105,6 +106,8 @@ class Subscripts(Comparisons):
         if isinstance(owner.type, ListType):
             return lists.item(self, owner, key)
         if owner.type == SHAPE:
+            if isinstance(key, slice):
+                raise without_rank()
             return numbers.shape_item(owner, at=self.static(key, "an axis"))
         rest, index = self.encode_index(key)
         with ExitStack() as tested:

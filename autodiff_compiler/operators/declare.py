@@ -16,6 +16,7 @@ from autodiff_compiler.ir.types import (
     COMPLEX,
     FLOAT,
     INT,
+    SHAPE,
     ArrayType,
     Dim,
     ScalarType,
@@ -178,12 +179,22 @@ def _broadcast_dims(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
     return None if None in dims else 1
 
 
+def without_rank() -> ShapeError:
+    """The refusal to take a shape apart before it is known how long it is."""
+    return ShapeError(
+        "how many axes this tensor has is not known: its shape can only be read size by size",
+        "give the shape of the input, such as x=f32[2,3] or x=f32[a,b]; or write x.shape[0]",
+    )
+
+
 def shape_of_type(type_: Type) -> Shape:
     """The shape of an array type; a Python number counts as 0-d."""
     if isinstance(type_, ArrayType):
         return type_.shape
     if isinstance(type_, ScalarType):
         return ()
+    if type_ == SHAPE:
+        raise without_rank()
     raise DTypeError(
         f"a value of type {type_} cannot take part in arithmetic",
         "use a Tensor or a number here",

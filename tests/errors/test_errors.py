@@ -227,3 +227,18 @@ def test_an_operator_without_a_derivative(monkeypatch: pytest.MonkeyPatch) -> No
         "  cure: use an operator that has one, or stop_gradient where none is meant [AD301]"
     )
     np.testing.assert_allclose(ms.jit(NoSlope())(X).asnumpy(), np.expm1([1, 2]) * [1, 2], 1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda x: x.reshape((x.shape[0], *x.shape[1:])).sum(),
+        lambda x: x.sum() * len(x.shape),
+        lambda x: sum([x.sum() * n for n in x.shape]),
+    ],
+    ids=["unpacked", "counted", "gone through"],
+)
+def test_of_a_shape_without_a_rank_the_cure_is_to_give_one(text: Callable[..., Any]) -> None:
+    with pytest.raises(errors.ShapeError, match=r"how many axes .*\n.*\n.*\n.*x=f32\[2,3\]"):
+        ms.gradient_source(text, "any[...]")
+    assert "def " in ms.gradient_source(text, "f32[a,b]")
