@@ -157,7 +157,7 @@ def residual_backward(residuals):
     d3_dot2_h_1 = d3_dot2_h + d2_dot_sub_h_times_h * h * -2.0
     mul_mul_mul_d3_dot2_h = -2.0 * d3_dot2_h_1 * dot2_t_times_w * h
     d_h_2 = d_h_1 + mul_mul_mul_d3_dot2_h
-    d_t_times_w_plus_b = d_h_2 * (1.0 - h * h)
+    d_t_times_w_plus_b = d_h_2 * sub_h_times_h
     d_u_b = d_u_b_1 + d_t_times_w_plus_b.sum(axis=0)
     mul_d3_dot2_t_times_w = (d3_dot2_dot_h * dot_sub_h_times_h + d3_dot2_h_1 * sub_h_times_h) * one
     d_u_w_2 = d_u_w_1 + mul_d3_dot2_t_times_w.sum(axis=0, keepdims=True)

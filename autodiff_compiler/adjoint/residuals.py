@@ -9,7 +9,7 @@ between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.effects import Effects
@@ -71,6 +71,7 @@ def cut(
         forward, backward = _compared_forward(params, forward, backward, unset)
     if together and not recompute:
         backward = _seen_together(params, forward, backward, together)
+    backward = _kept_anyway(forward, backward)
     again = _rows(defined(params, forward), forward, counts, turns) if counts else frozenset()
     backward = _computed_again(forward, backward, recompute, again)
     backward = _computed_late(defined(params, forward), forward, backward, taped)
@@ -208,6 +209,27 @@ def _seen_together(
     known = {result for op in forward for result in op.results}
     ops = [op for op in found.ops if op.about != "primal" and known.isdisjoint(op.results)]
     return prune(Region(backward.params, tuple(ops), found.yields))
+
+
+def _kept_anyway(forward: Sequence[Op], backward: Region) -> Region:
+    """``backward`` with what it would make and reads of forward anyway, as where a derivative is
+    differentiated again: ``1 - t * t`` is in both halves of a tanh's second one."""
+    needed, effects = free_values(backward), Effects()
+
+    def key(op: Op, same: Mapping[Value, Value]) -> Hashable:
+        if op.regions or effects.has(op):
+            return None
+        operands = [same.get(o, o) if isinstance(o, Value) else o for o in op.operands]
+        return likeness(replace(op, operands=operands))
+
+    known = {key(op, {}): op for op in reversed(forward)}
+    known.pop(None, None)
+    same: dict[Value, Value] = {}
+    for op in backward.ops:
+        found = known.get(key(op, same))
+        same.update(zip(op.results, found.results) if found else ())
+    mapping = {here: there for here, there in same.items() if there in needed}
+    return prune(substitute(backward, mapping)) if mapping else backward
 
 
 def _is_reduced(op: Op) -> bool:

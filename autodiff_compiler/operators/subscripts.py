@@ -189,6 +189,15 @@ def added_text(
     return rows.replace("{rows}", f"{{{fixed}}}")
 
 
+def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bool:
+    """Whether v is added to zeros, and these to an array, in less time than to the array itself:
+    number by number, and there are not many more zeros than numbers."""
+    numbers, zeros = shape_of_type(v) or (None,), shape or (None,)
+    if not adds_up(index, rest) or _rows_added(v, rest, index, shape) is None:
+        return False
+    return math.prod(zeros) <= 4 * math.prod(numbers)  # type: ignore[arg-type]
+
+
 #: From how many numbers on rows are added number by number, and how many at a time.
 FEW, MANY = 2**10, 2**13
 

@@ -1,9 +1,9 @@
-"""Large arithmetic waits for its first reader, where its operands are there until later anyway.
+"""What is large waits for its first reader, where less has to be there until then than it is.
 
 What is made early lies in memory until it is read. ``u = d / s`` before the sums of ``d`` needs a
-second array; after them, ``d`` is dead and is written over (``reuse``). So an elementwise result
-is made just before what reads it first, unless an operand of it would have to live longer for
-that. Small results stay where the mirrored text has them.
+second array; after them, ``d`` is dead and is written over (``reuse``). So a large result is made
+just before what reads it first, unless the operands that would have to live longer for that are as
+large together. Small results stay where the mirrored text has them.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -28,6 +28,8 @@ func @f(%x: f32[300,200], %s: f32[300,1]) -> (f32[300,200]) {
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
@@ -36,7 +38,7 @@ from autodiff_compiler.passes.sweep import with_body
 
 
 def late(function: Function) -> Function:
-    """``function`` with large elementwise operations just before what needs them."""
+    """``function`` with large results just before what needs them."""
     return with_body(function, _late(function.body))
 
 
@@ -54,7 +56,7 @@ def _late(region: Region) -> Region:
         done.append(op)
 
     for place, op in enumerate(ops):
-        if _may_wait(op) and all(last[value] > place for value in _large(op)):
+        if _may_wait(op) and _longer(op, last, place) < size_of(op.result.type):
             waiting[op.result] = op
         else:
             make(op)
@@ -67,12 +69,15 @@ def _late(region: Region) -> Region:
 
 
 def _may_wait(op: Op) -> bool:
-    plain = op.opdef.kind == "elementwise" and len(op.results) == 1 and not op.opdef.effect
-    return plain and size_of(op.result.type) >= reuse.LARGE
+    # Nothing that may fail: what a text prints before that would be printed first no more.
+    plain = op.opdef.kind == "elementwise" and not op.opdef.effect or op.name == "matmul"
+    return plain and len(op.results) == 1 and size_of(op.result.type) >= reuse.LARGE
 
 
-def _large(op: Op) -> list[Value]:
-    return [value for value in uses_of(op) if size_of(value.type) >= reuse.LARGE]
+def _longer(op: Op, last: Mapping[Value, int], place: int) -> int:
+    """The bytes of the large operands that nothing reads after ``place``."""
+    sizes = [size_of(value.type) for value in uses_of(op) if last[value] <= place]
+    return sum(size for size in sizes if size >= reuse.LARGE)
 
 
 def _last_readings(ops: list[Op], yields: tuple[AnyOperand, ...]) -> dict[Value, int]:

@@ -32,7 +32,7 @@ from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.along import points_once
-from autodiff_compiler.operators.subscripts import operands_of
+from autodiff_compiler.operators.subscripts import operands_of, wants_zeros
 from autodiff_compiler.passes.rows import Row, View
 
 #: How many times more elements an array has than are read of it, for these to be computed apart
@@ -48,6 +48,9 @@ def _added_at(view: View) -> Any:
         if maker is not None and _as_large(view, acc, part) and view.uses.get(part, 0) == 1:
             index = maker.attrs["index"]
             v, *rest = maker.operands
+            of, *types = [type_of(operand) for operand in maker.operands]
+            if wants_zeros(of, types, index, maker.attrs["shape"]):
+                return None
             return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
     return None
 

@@ -139,6 +139,9 @@ def _stretched_product(view: View) -> Any:
     for factor, line in (view.operands, view.operands[::-1]):
         shape, value = getattr(type_of(factor), "shape", None), view.filled(factor)
         ranks = [getattr(type_of(each), "ndim", None) for each in (factor, line)]
+        one = view.inner(factor, "broadcast_to")
+        if getattr(getattr(one, "type", None), "shape", None) == ():
+            value = one
         if value is None or shape is None or ranks != [2, 2]:
             continue
         if shape[view.operands.index(factor) ^ 1] == 1:

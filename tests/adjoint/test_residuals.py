@@ -60,6 +60,27 @@ def test_a_loop_keeps_what_its_other_values_are_made_of() -> None:
     assert kept(newton, "f32[4]") == "a, x_tape"
 
 
+def test_what_is_read_of_forward_anyway_is_not_made_again() -> None:
+    def bends(x: Any) -> Any:
+        slope = ops.grad(lambda z: ops.sum(ops.sin(z) * z * z))(x)
+        return ops.sum(slope * slope * x)
+
+    for size in ("10", "1000"):
+        source = gradient_source(bends, f"f32[{size}]")
+        assert source.count("np.sin(") == source.count("np.cos(") == 1
+    check_grads(bends, (np.array([0.4, 1.2, -0.7]),))
+
+    # In a loop the same value comes from another iteration: only what this one made is meant.
+    def turned(x: Any) -> Any:
+        total = 0.0
+        for _ in range(3):
+            total = total + ops.sum(ops.grad(lambda z: ops.sum(ops.sin(z) * z))(x))
+            x = x * ops.sin(x) + 0.3
+        return total
+
+    check_grads(turned, (np.array([0.4, 1.2, -0.7]),))
+
+
 def test_gradients_of_two_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residuals, "LARGE", 1)
 

@@ -63,12 +63,12 @@ def test_what_is_written_in_place_may_lie_in_any_order() -> None:
     assert "reshape" not in text(add_at, [whole, v, i], index=COLUMN, in_place=True)
 
 
-@pytest.mark.parametrize("wrong", (50, -51))
+@pytest.mark.parametrize("wrong", (50, -51, 2**27))
 def test_a_place_that_is_not_there_is_refused(wrong: int) -> None:
     """Counted on through all rows it would be in another one."""
     v = np.ones((60, 40), "f4")
     for at, shape in ((COLUMN, (60, 50)), (ROW, (50, 40))):
-        i = np.full(shape[0] if at == ROW else 40, 3)[: 40 if at == COLUMN else 60]
+        i = np.full(shape[0] if at == ROW else 40, 3, "i4")[: 40 if at == COLUMN else 60]
         values = v if at == COLUMN else v[: len(i)]
         i[7] = wrong
         with pytest.raises(IndexError):

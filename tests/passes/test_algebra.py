@@ -317,6 +317,17 @@ def test_rows_that_are_stretched_alike_are_multiplied_before() -> None:
     np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
 
 
+def test_a_column_of_one_unknown_number_times_a_row() -> None:
+    function = parse_function(text(
+        "%x: f32[1,3], %c: f32[]", M, "f32[2,1] = broadcast_to %c {shape=(2, 1)}",
+        f"{M} = matmul %a, %x  # adjoint"))  # fmt: skip
+    new = dce(algebra(function))
+    verify(new, "typed: algebra")
+    assert [(op.name, str(op.result.type)) for op in new.body.ops] == [
+        ("mul", "f32[1,3]"), ("broadcast_to", M)]  # fmt: skip
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (3, 1)])
 @pytest.mark.parametrize("side", ["%b, %y", "%y, %b"])
 def test_every_way_to_scale_the_identity(shape: tuple[int, ...], side: str) -> None:

@@ -1,4 +1,4 @@
-"""Large results wait for their first reader, and nothing lives longer for it."""
+"""Large results wait for their first reader, and nothing as large lives longer for it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ MOVES = {
     "to the end": (
         program(f"%d: {W} = sin %x", f"%u: {W} = neg %d", f"%t: {S} = sum %d {SUM}",
                 returns="%u, %t", types=f"{W}, {S}"), ["sin", "sum", "neg"]),
+    "a product of little": (
+        program(f"%d: {W} = sin %x", "%v: f32[1,200] = reshape %s {shape=(1, 200)}",
+                "%p: f32[200,200] = matmul %s, %v", f"%q: {W} = exp %d",
+                f"%t: {S} = sum %q {SUM}", "%y: f32[200,200] = sub %p, %t",
+                types="f32[200,200]"), ["sin", "reshape", "exp", "sum", "matmul", "sub"]),
     "a view lives on": (
         program(f"%d: {W} = sin %x", f"%r: {W} = reshape %d {{shape=(200, 100)}}",
                 f"%u: {W} = neg %d", f"%t: {S} = sum %r {SUM}", f"%y: {W} = sub %u, %t"),
