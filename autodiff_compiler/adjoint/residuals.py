@@ -219,7 +219,7 @@ def _kept_anyway(forward: Sequence[Op], backward: Region) -> Region:
     def key(op: Op, same: Mapping[Value, Value]) -> Hashable:
         if op.regions or effects.has(op):
             return None
-        operands = [same.get(o, o) if isinstance(o, Value) else o for o in op.operands]
+        operands = tuple(same.get(o, o) if isinstance(o, Value) else o for o in op.operands)
         return likeness(replace(op, operands=operands))
 
     known = {key(op, {}): op for op in reversed(forward)}

@@ -53,15 +53,15 @@ from autodiff_compiler.operators.structure import full
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
-#: The bytes of a tile: several of them fit the cache of a core.
+#: The bytes of a tile: several of them fit the cache of a core. Arrays of few have tiles of half.
 TILE = 2**18
 #: What adds up tile by tile, and what may be done with the last axes of a tile alone.
 TOTALS = ("sum", "dot")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the
 #: arrays that it makes whole. Arrays of fewer tiles stay in the cache by themselves, where each
-#: operation writes over what is dead.
-TILES, ROW = 4, 3
+#: operation writes over what is dead: for three halves of a tile a row must be long.
+TILES, ROW, LONG = 4, 3, 10
 #: How many times smaller than the arrays of a row is what may wait for it.
 SMALL = 8
 
@@ -150,7 +150,7 @@ class _Walk:
     def close(self) -> None:
         """Ends the row: a loop if it is long enough."""
         loop = _Loop(self.row, self.read_by) if self.row else None
-        if loop is None or loop.length - loop.wholes < ROW:
+        if loop is None or loop.length - loop.wholes < (ROW if loop.is_large else LONG):
             self.done += self.row
         else:
             self.done += loop.build()
@@ -166,6 +166,7 @@ class _Loop:
         self.shape = _worked_on(row[0]) or (0,)
         self.rows = _rows(self.shape, row[0].result.type) or 0
         inside = set(row)
+        self.is_large = math.prod(self.shape) * 4 >= TILES * TILE
         #: The operations whose results others read.
         self.wanted = [
             op for op in row
@@ -352,8 +353,9 @@ def _rows(shape: Sequence[int], type_: Type) -> int | None:
         return None
     row = math.prod(shape[1:]) * 4
     size = shape[0] * row
-    if size < TILES * TILE or item_size(type_.dtype) > 8:
+    tile = TILE if size >= TILES * TILE else TILE // 2
+    if size < 3 * tile or item_size(type_.dtype) > 8:
         return None
-    most = TILE // row
+    most = tile // row
     fitting = (rows for rows in range(most, most // 4, -1) if rows and shape[0] % rows == 0)
     return next(fitting, None)
