@@ -200,7 +200,8 @@ def _seen_together(
     backward: Region,
     together: Callable[[Region], Region],
 ) -> Region:
-    """``backward`` as it is in what ``together`` makes of both. Forward stays as it is."""
+    """``backward`` as it is in what ``together`` makes of both. Forward stays as it is: where the
+    new one asks for what forward does not make, the old one stays, too."""
     free = [value for value in free_values(backward) if value not in set(defined(params, forward))]
     both = Region((*params, *free), (*forward, *backward.ops), backward.yields)
     found = together(both)
@@ -208,7 +209,8 @@ def _seen_together(
         return backward
     known = {result for op in forward for result in op.results}
     ops = [op for op in found.ops if op.about != "primal" and known.isdisjoint(op.results)]
-    return prune(Region(backward.params, tuple(ops), found.yields))
+    better = prune(Region(backward.params, tuple(ops), found.yields))
+    return better if known.union(both.params).issuperset(free_values(better)) else backward
 
 
 def _kept_anyway(forward: Sequence[Op], backward: Region) -> Region:

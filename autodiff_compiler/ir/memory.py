@@ -275,7 +275,7 @@ class _Writes:
             self.define(op.result, self.foreign.union(*held), place.whole)
         elif start is not None:
             self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
-        elif op.opdef.views and op.operands[0] in self.tile_of:
+        elif op.viewed and op.operands[0] in self.tile_of:
             self.tile_of[op.result] = self.tile_of[op.operands[0]]  # type: ignore[index]
 
     def start(self, op: Op) -> Value | None:

@@ -89,7 +89,8 @@ def asarray(a: Any, dtype: Any = None) -> Any:
 
 def copy(a: Any) -> Any:
     """The same elements, in memory of their own."""
-    return a * 1
+    is_bool = getattr(a, "dtype_name", None) == "bool"
+    return structure.cast(a, dtype="bool") if is_bool else a * 1
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:

@@ -124,20 +124,20 @@ def _times_minus_one(view: View) -> Any:
 
 
 def _both_negative(view: View) -> Any:
-    left, right = (view.inner(operand, "neg") for operand in view.operands)
+    left, right = (view.positive(operand) for operand in view.operands)
     return None if left is ... or right is ... else left * right
 
 
 def _add_negative(view: View) -> Any:
     left, right = view.operands
-    if view.inner(right, "neg") is not ...:
-        return left - view.inner(right, "neg")
-    return None if view.inner(left, "neg") is ... else right - view.inner(left, "neg")
+    if view.positive(right) is not ...:
+        return left - view.positive(right)
+    return None if view.positive(left) is ... else right - view.positive(left)
 
 
 def _minus_negative(view: View) -> Any:
     left, right = view.operands
-    return None if view.inner(right, "neg") is ... else left + view.inner(right, "neg")
+    return None if view.positive(right) is ... else left + view.positive(right)
 
 
 def _twice(name: str) -> Rewrite:

@@ -49,11 +49,17 @@ def _late(region: Region) -> Region:
     waiting: dict[Value, Op] = {}
 
     def make(op: Op) -> None:
-        """Places ``op``, and before it what waits for it."""
-        for value in uses_of(op):
-            if value in waiting:
-                make(waiting.pop(value))
-        done.append(op)
+        """Places ``op``, and before it what waits for it, however long a row that is."""
+        begun = [(op, iter(uses_of(op)))]
+        while begun:
+            now, reads = begun[-1]
+            value = next((value for value in reads if value in waiting), None)
+            if value is None:
+                done.append(now)
+                begun.pop()
+            else:
+                maker = waiting.pop(value)
+                begun.append((maker, iter(uses_of(maker))))
 
     for place, op in enumerate(ops):
         if _may_wait(op) and _longer(op, last, place) < size_of(op.result.type):

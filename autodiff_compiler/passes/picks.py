@@ -33,7 +33,7 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.along import points_once
 from autodiff_compiler.operators.subscripts import operands_of, wants_zeros
-from autodiff_compiler.passes.rows import Row, View
+from autodiff_compiler.passes.rows import Row, View, signs_move
 
 #: How many times more elements an array has than are read of it, for these to be computed apart
 #: from the others: then it need not be kept for them.
@@ -142,7 +142,8 @@ def _raised(view: View) -> Any:
         taken = view.made_by(read, "index")
         if taken is None or taken.operands != (x, *rest) or type_of(read) != value.type:
             continue
-        if taken.attrs["index"] == view.op.attrs["index"]:
+        moves = maker.name == "add" or signs_move(v, x.type)
+        if moves and taken.attrs["index"] == view.op.attrs["index"]:
             v = v if maker.name == "add" else -v
             return OPERATORS["raise_at"](x, v, *rest, index=view.op.attrs["index"])
     return None

@@ -108,7 +108,7 @@ def _taken_away(view: View) -> Any:
     """``-v``, added at a place, is v taken away there. Of two parts that meet in zeros the one
     without a sign comes first: adding is the same both ways."""
     whole, part, *rest = view.operands
-    positive, index = view.inner(part, "neg"), view.op.attrs["index"]
+    positive, index = view.positive(part), view.op.attrs["index"]
     if positive is not ... and view.uses.get(part) == 1:
         if adds_up(index, [type_of(operand) for operand in rest]):
             return None

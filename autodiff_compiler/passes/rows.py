@@ -14,6 +14,7 @@ from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.rewrite import substitute_op, users
+from autodiff_compiler.ir.types import ArrayType, Type, is_floating
 from autodiff_compiler.passes.sweep import sweep, with_body
 
 
@@ -37,6 +38,12 @@ class View:
         maker = self.made_by(operand, name)
         return ... if maker is None else maker.operands[0]
 
+    def positive(self, operand: AnyOperand) -> Any:
+        """What ``operand`` is the negative of, if the result may have the sign in its place;
+        Ellipsis where it is none, or may not."""
+        inner = self.inner(operand, "neg")
+        return inner if inner is ... or signs_move(inner, self.op.result.type) else ...
+
     def turned(self, operand: AnyOperand) -> Any:
         """The matrix that ``operand`` is the transpose of; Ellipsis where it is none."""
         swapped, maker = self.inner(operand, "swap_last_axes"), self.made_by(operand, "transpose")
@@ -48,6 +55,15 @@ class View:
         """The number that an array made by ``full`` is filled with, or None."""
         maker = self.made_by(operand, "full") or self.made_by(operand, "full_like")
         return None if maker is None else maker.attrs["value"]
+
+
+def signs_move(operand: AnyOperand, result: Type) -> bool:
+    """Whether a sign of ``operand`` may as well be one of ``result``: not where integers are
+    narrower than it, as ``-x`` is 255 where a byte x is 1."""
+    type_ = type_of(operand)
+    number = not isinstance(type_, ArrayType)
+    alike = getattr(type_, "dtype", type_) == getattr(result, "dtype", result)
+    return is_floating(type_) or alike or number and is_floating(result)
 
 
 Rewrite = Callable[[View], Any]

@@ -67,23 +67,23 @@ def _stretched_after(view: View) -> Any:
 
 def _sum_of_stretched(view: View) -> Any:
     """In a derivative the sum of what is stretched is it, as often as it is there."""
-    narrow, type_ = view.inner(view.operands[0], "broadcast_to"), view.op.result.type
-    if narrow is ... or view.op.about == "primal" or not isinstance(type_, ArrayType):
+    narrow = view.inner(view.operands[0], "broadcast_to")
+    if narrow is ... or view.op.about == "primal":
         return None
-    sizes = [getattr(each, "shape", None) for each in (type_of(narrow), type_)]
-    whole = type_of(view.operands[0])
-    if not isinstance(whole, ArrayType) or not whole.is_static or type_.dtype not in EXACT_SUMS:
+    types: Any = [type_of(narrow), type_of(view.operands[0]), view.op.result.type]
+    if not all(isinstance(each, ArrayType) and each.is_static for each in types):
         return None
-    counts = [math.prod(size) for size in (*sizes, whole.shape)]  # type: ignore[arg-type]
-    axes, rank = view.op.attrs["axes"], len(sizes[0])  # type: ignore[arg-type]
-    over = range(whole.ndim) if axes is None else axes  # type: ignore[arg-type]
-    first = whole.ndim - rank  # type: ignore[operator]
-    if any(axis >= first and sizes[0][axis - first] != 1 for axis in over):  # type: ignore[index]
+    few, many, left = (each.shape for each in types)
+    if types[2].dtype not in EXACT_SUMS or 0 in many:  # a sum of nothing is 0, also of infinities
         return None
-    total = narrow * float(counts[2] // max(counts[1], 1))
-    if counts[0] == counts[1]:
-        return OPERATORS["reshape"](total, shape=type_.shape)
-    return OPERATORS["broadcast_to"](total, shape=type_.shape) if not sizes[0] else None
+    axes, first = view.op.attrs["axes"], len(many) - len(few)
+    over = range(len(many)) if axes is None else axes
+    if any(axis >= first and few[axis - first] != 1 for axis in over):
+        return None
+    total = narrow * float(math.prod(many) // math.prod(left))
+    if math.prod(few) == math.prod(left):
+        return OPERATORS["reshape"](total, shape=left)
+    return OPERATORS["broadcast_to"](total, shape=left) if not few else None
 
 
 def _without_leading_ones(view: View) -> Any:

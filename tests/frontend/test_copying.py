@@ -106,3 +106,13 @@ class CopiesTensor(nn.Cell):
 def test_a_deep_copy_of_a_tensor_is_refused():
     with pytest.raises(UnsupportedSyntax, match=r"of a Tensor(.|\n)*write x.copy\(\)"):
         ops.grad(CopiesTensor())(Tensor(X))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16"])
+def test_the_copy_of_an_array_has_its_dtype(dtype):
+    def copied(x):
+        return x.copy(), np.copy(x)
+
+    x = np.array([0, 1, 3]).astype(dtype)
+    for found in ms.jit(copied)(x):
+        np.testing.assert_array_equal(found, x, strict=True)

@@ -340,6 +340,19 @@ def test_every_way_to_scale_the_identity(shape: tuple[int, ...], side: str) -> N
     np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
 
 
+@pytest.mark.parametrize(("narrow", "shape"), [("f32[1]", (0,)), ("any[...]", (4, 3))])
+def test_what_is_stretched_over_nothing_or_not_known_is_added_up(
+    narrow: str, shape: tuple[int, ...]
+) -> None:
+    """A sum of nothing is 0, and infinity times nothing is no number."""
+    dtype = narrow.split("[")[0]
+    whole = f"{dtype}[{','.join(map(str, shape))}]"
+    function = parse_function(text(
+        f"%x: {narrow}", f"{dtype}[]", f"{whole} = broadcast_to %x {{shape={shape}}}",
+        f"{dtype}[] = sum %a {{axes=None, keepdims=False}}  # adjoint"))  # fmt: skip
+    assert algebra(function) is function
+
+
 def test_names_and_places_are_kept() -> None:
     function = parse_function("""
 func @f(%x: f32[2], %y: f32[2]) -> (f32[2]) {  # net.py:3

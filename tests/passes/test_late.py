@@ -70,3 +70,13 @@ def test_a_sum_between_costs_no_array() -> None:
     before, _ = MOVES["past a sum"]
     assert len(reuse(before).blocks) == 2
     assert len(reuse(late(before)).blocks) == 1
+
+
+def test_a_row_may_wait_that_is_longer_than_a_stack() -> None:
+    """Read from the last to the first, so that the last one asks for all others."""
+    count = 1200
+    sums = [f"%u{k}: {W} = add {f'%u{k - 1}' if k else '%x'}, %x" for k in range(count)]
+    read = [f"%v{k}: {W} = mul {f'%v{k + 1}' if k + 1 < count else '%x'}, %u{k}"
+            for k in reversed(range(count))]  # fmt: skip
+    before = program(*sums, *read, returns="%v0")
+    assert [op.name for op in late(before).body.ops] == ["add"] * count + ["mul"] * count

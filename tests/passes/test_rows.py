@@ -1,0 +1,55 @@
+"""A sign that goes elsewhere: of integers that are narrower than the result it stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+
+
+def added(x: Any, v: Any) -> Any:
+    return x + -v
+
+
+def taken(x: Any, v: Any) -> Any:
+    return -v - -x
+
+
+def multiplied(x: Any, v: Any) -> Any:
+    return -x * -v
+
+
+def lowered_in_place(x: Any, v: Any) -> Any:
+    y = x.copy()
+    y[1] -= v
+    return y
+
+
+def lowered_by_number(x: Any, v: Any) -> Any:
+    y = x.copy()
+    y[1] = y[1] - 1
+    return y + v
+
+
+def added_at(x: Any, v: Any) -> Any:
+    y = x.copy()
+    np.add.at(y, 1, -v)
+    return y
+
+
+@pytest.mark.parametrize(
+    "function", [added, taken, multiplied, lowered_in_place, lowered_by_number, added_at]
+)
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [("int32", "uint8"), ("int64", "int8"), ("float32", "uint16"), ("uint8", "uint8")],
+)
+def test_signs_of_narrow_integers(function: Callable[..., Any], wide: str, narrow: str) -> None:
+    """Against NumPy: in a byte the negative of 1 is 255, and -128 is its own."""
+    x = np.arange(2, 8).reshape(2, 3).astype(wide)
+    v = np.array([1, 128, 3]).astype(narrow)
+    np.testing.assert_array_equal(ms.jit(function)(x, v), function(x, v), strict=True)
