@@ -11,7 +11,7 @@ import pytest
 
 import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler import Tensor, ops
+from autodiff_compiler import Tensor, nn, ops
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
@@ -237,6 +237,30 @@ def test_a_normalization_keeps_what_it_scaled_alone() -> None:
     (line,) = (line for line in source.splitlines() if line.endswith(" = residuals"))
     kept = line.strip().removesuffix(" = residuals").split(", ")
     assert "z" in kept and "c" not in kept and "x" not in kept
+
+
+class Written(nn.Cell):
+    """What is written is returned, and read by nobody else: without that, forward is shorter."""
+
+    def construct(self, x: Any, g: Any) -> Any:
+        turned = ops.sin(x).T
+        self.kept = turned
+        h = ops.sigmoid(turned)
+        c = h - ops.mean(h, 0, True)
+        z = c / ops.sqrt(ops.mean(c * c, 0, True) + 1e-5)
+        return ops.sum(z * g) + ops.sum(ops.tanh(ops.matmul(h.T, g)))
+
+
+def test_forward_keeps_what_it_makes_for_others() -> None:
+    random = np.random.default_rng(6)
+    x, g = random.standard_normal((9, 8)), random.standard_normal((8, 9))
+    cell = Written()
+    found, _ = ops.GradOperation(get_all=True)(cell)(Tensor(x), Tensor(g))
+    np.testing.assert_allclose(cell.kept.asnumpy(), np.sin(x).T)
+    step = np.zeros((9, 8))
+    step[2, 3] = 1e-6
+    up, down = (cell(Tensor(x + s), Tensor(g)).asnumpy() for s in (step, -step))
+    np.testing.assert_allclose(found.asnumpy()[2, 3], (up - down) / 2e-6, rtol=1e-6)
 
 
 def test_second_derivatives_are_those_of_the_plain_text() -> None:
