@@ -48,12 +48,12 @@ from typing import Any
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.rewrite import uses_of
-from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
+from autodiff_compiler.passes.factors import SMALL, is_known
 from autodiff_compiler.passes.fold import fold
-from autodiff_compiler.passes.products import DTYPES, SMALL, products
+from autodiff_compiler.passes.products import products
 from autodiff_compiler.passes.rows import Row, View, apply_rows
 
 #: What a factor may stand behind without changing place: the order of elements stays.
@@ -138,7 +138,7 @@ def _scaled(function: Function) -> Mapping[Value, _Scaled]:
 
 def _is_scale(operand: AnyOperand, whole: Any) -> bool:
     type_ = type_of(operand)
-    if not isinstance(operand, Value) or not _is_known(type_) or not _is_known(whole):
+    if not isinstance(operand, Value) or not is_known(type_) or not is_known(whole):
         return False
     return type_.dtype == whole.dtype and _size(type_) * SMALL <= _size(whole)  # type: ignore
 
@@ -267,7 +267,7 @@ def _alike(left: AnyOperand, right: AnyOperand) -> bool:
 
 def _is_aligned(small: Value, scale: Value) -> bool:
     """Whether both meet a whole array alike: their shapes differ in ones before them at most."""
-    if not _is_known(small.type) or small.type.dtype != scale.type.dtype:  # type: ignore
+    if not is_known(small.type) or small.type.dtype != scale.type.dtype:  # type: ignore
         return False
     one, other = (_without_ones(value.type.shape) for value in (small, scale))  # type: ignore
     return one == other
@@ -278,13 +278,9 @@ def _without_ones(shape: Any) -> Any:
     return shape[first:]
 
 
-def _is_known(type_: Any) -> bool:
-    return isinstance(type_, ArrayType) and type_.is_static and type_.dtype in DTYPES
-
-
 def _size(type_: Any) -> int:
     return math.prod(type_.shape)
 
 
 def _count(value: Value) -> int:
-    return _size(value.type) if _is_known(value.type) else -1
+    return _size(value.type) if is_known(value.type) else -1
