@@ -216,17 +216,17 @@ def _pad_numpy(types: Sequence[Type], *, widths: Any, value: Any) -> str:
     # np.pad, written in Python for every way of padding, takes longer than many a small network.
     shape = made.shape[0] if len(made.shape) == 1 else made.shape
     whole = f"np.full({shape}, {number_text(value)}" if value else f"np.zeros({shape}"
-    inner = subscript(_inner(widths), 1)
-    return f"{{out}} = {whole}, np.{made.dtype})\n{{out}}[{inner}] = {{x}}"
+    place = subscript(inner(widths), 1)
+    return f"{{out}} = {whole}, np.{made.dtype})\n{{out}}[{place}] = {{x}}"
 
 
-def _inner(widths: Sequence[tuple[int, int]]) -> Index:
+def inner(widths: Sequence[tuple[int, int]]) -> Index:
     """Where the array lies that was padded."""
     return tuple(("slice", low or None, -high if high else None, None) for low, high in widths)
 
 
 def _unpad(ct: Value, widths: Sequence[tuple[int, int]]) -> Value:
-    return index(ct, index=_inner(widths))
+    return index(ct, index=inner(widths))
 
 
 pad: OpDef = OpDef(

@@ -32,6 +32,7 @@ from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.along import points_once
+from autodiff_compiler.operators.joining import inner
 from autodiff_compiler.operators.subscripts import operands_of, wants_zeros
 from autodiff_compiler.passes.rows import Row, View, signs_move
 
@@ -62,6 +63,19 @@ def _as_large(view: View, acc: Any, part: Any) -> bool:
     if not isinstance(acc, Value) or sizes != getattr(acc.type, "shape", None):
         return False
     return view.op.about == "adjoint" or sizes is not None and None not in sizes
+
+
+def _added_inside(view: View) -> Any:
+    """What is added with zeros around it is added where they are not."""
+    left, right = view.operands
+    for acc, part in ((left, right), (right, left)):
+        maker = view.made_by(part, "pad")
+        if maker is None or maker.attrs["value"] or not _as_large(view, acc, part):
+            continue
+        if acc.type == view.op.result.type and view.uses.get(part, 0) == 1:
+            at = inner(maker.attrs["widths"])
+            return OPERATORS["add_at"](acc, maker.operands[0], index=at)
+    return None
 
 
 def _added_along(view: View) -> Any:
@@ -171,6 +185,7 @@ PICKS = (
     Row("added to each row", "add_at", _added_to_each),
     Row("raised", "set_item", _raised),
     Row("x + scattered", "add", _added_at),
+    Row("x + padded", "add", _added_inside),
     Row("x + put along", "add", _added_along),
     Row("taken of arithmetic", "take_along", _taken_first),
     Row("sum of put", "sum", _sum_of_put),

@@ -77,6 +77,9 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
                              f"{M} = maximum %a, %y"), (f"{M} = maximum %x, %y",)),
     "stretched in minimum": (f"%x: f32[], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
                              f"{M} = minimum %y, %a"), (f"{M} = minimum %y, %x",)),
+    "x + padded": (f"{A}, %v: f32[2,1]", M, (
+        f"{M} = pad %v {{value=0, widths=((0, 0), (1, 1))}}", f"{M} = add %a, %x"), (
+        f"{M} = add_at %x, %v {{index=(('slice', None, None, None), ('slice', 1, -1, None))}}",)),
     "x + scattered": (f"{A}, %v: f32[3]", M, (
                       f"{M} = scatter %v {{index=(1,), shape=(2, 3)}}", f"{M} = add %x, %a"),
                       (f"{M} = add_at %x, %v {{index=(1,)}}",)),
