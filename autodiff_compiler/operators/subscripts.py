@@ -199,7 +199,7 @@ def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bo
 
 
 #: From how many numbers on rows are added number by number, and how many at a time.
-FEW, MANY = 2**10, 2**13
+FEW, MANY = 2**10, 2**15
 
 
 def _rows_added(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> str | None:

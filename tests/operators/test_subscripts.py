@@ -18,7 +18,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...], tuple[int, ...]]] 
     "rows": (ROW, (70, 30), (600,), (600, 30)),
     "rows of matrices": (ROW, (5, 8, 9), (4, 50), (4, 50, 8, 9)),
     "columns": (COLUMN, (40, 50), (40,), (40, 40)),
-    "columns in parts, the last one shorter": (COLUMN, (300, 50), (40,), (300, 40)),
+    "columns in parts, the last one shorter": (COLUMN, (900, 50), (40,), (900, 40)),
     "columns of places": (COLUMN, (30, 50), (6, 40), (30, 6, 40)),
     "columns of rows": (COLUMN, (7, 50, 30), (400,), (7, 400, 30)),
     "few": (COLUMN, (3, 50), (40,), (3, 40)),
@@ -50,7 +50,7 @@ def test_the_bits_of_add_at(name: str, dtype: str) -> None:
     np.testing.assert_array_equal(evaluate(scatter, v, i, index=at, shape=shape), zeros)
     np.testing.assert_array_equal(evaluate(add_at, whole, v, i, index=at), wanted)
     assert ("reshape" in text(scatter, [v, i], index=at, shape=shape)) is (v.size >= FEW)
-    assert FEW < 300 * 40 > MANY  # or the parts are not tried
+    assert FEW < 900 * 40 > MANY  # or the parts are not tried
 
 
 def test_what_is_written_in_place_may_lie_in_any_order() -> None:
