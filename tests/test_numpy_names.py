@@ -8,7 +8,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, grad, ops
 from autodiff_compiler import numpy as mnp
-from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.errors import CompileError, ShapeError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 1
 T = Tensor(X)
@@ -117,3 +117,27 @@ def test_along_no_axis_nothing_is_turned_round() -> None:
         assert np.array_equal(found.asnumpy(), np.flip(X, ()))
     assert np.array_equal(ms.jit(lambda x: np.flip(x, ()))(X), X)
     assert np.array_equal(mnp.flip(T).asnumpy(), np.flip(X))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ops.pad(T, (1.5, 1)),
+        lambda: ops.tile(T, (2.7, 1)),
+        lambda: ops.roll(T, (1.5,), (0,)),
+        lambda: mnp.pad(T, ((1.5, 1), (0, 0))),
+    ],
+)
+def test_what_counts_elements_is_a_whole_number(call):
+    with pytest.raises(TypeError, match="integer"):
+        call()
+
+
+def test_a_negative_padding_is_refused_as_by_numpy() -> None:
+    for call in (
+        lambda: np.pad(X, ((-1, 0), (0, 0))),
+        lambda: mnp.pad(T, ((-1, 0), (0, 0))),
+        lambda: ms.jit(lambda x: np.pad(x, ((-1, 0), (0, 0))))(X),
+    ):
+        with pytest.raises((ValueError, CompileError), match="must not be|can't contain negative"):
+            call()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from autodiff_compiler import ops
@@ -158,7 +159,9 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
     """Elements before and after each axis: a constant, the edge, a reflection or a wrap."""
     rank = known_rank(array, "pad")
-    pairs = _pairs(pad_width, rank)
+    pairs = [(index(before), index(after)) for before, after in _pairs(pad_width, rank)]
+    if any(min(pair) < 0 for pair in pairs):
+        raise ValueError(f"'pad_width' must not be negative, but got {pad_width}.")
     for axis, (before, after) in enumerate(pairs):
         row = ops.moveaxis(array, axis, 0)
         size = known_sizes(row, "pad")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from autodiff_compiler.common.tensor import wrap
@@ -26,7 +27,7 @@ from autodiff_compiler.ops._shapes import (
 
 def _ints(given: Any) -> tuple[int, ...]:
     given = setting(given)
-    return (int(given),) if isinstance(given, int) else tuple(int(item) for item in given)
+    return (int(given),) if isinstance(given, int) else tuple(index(item) for item in given)
 
 
 # ---- repeating and shifting
