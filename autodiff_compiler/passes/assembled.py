@@ -96,7 +96,7 @@ def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
             continue
         told = [_told(part, makers, uses) for part in whole.parts]
         if any(told) or op.name == "scatter" and whole.is_full:
-            row = _row_for(whole, told, region, order, uses)
+            row = _row_for(whole, told, region, uses)
             _assemble(whole, told, order, instead, row)
     ops: list[Op] = []
     for op in region.ops:
@@ -165,7 +165,6 @@ def _row_for(
     whole: _Whole,
     told: list[Op | None],
     region: Region,
-    order: Mapping[Op, int],
     uses: Mapping[Value, int],
 ) -> Op | None:
     """The operation that writes the whole to a row of an array which nothing else in ``region``
