@@ -342,9 +342,8 @@ class _Writes:
 
     def read(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
-            if isinstance(operand, Value):
-                fresh = operand not in self.stale and operand not in self.partly
-                self.demand(fresh, f"{operand} is read after it was overwritten")
+            if isinstance(operand, Value) and (operand in self.stale or operand in self.partly):
+                self.demand(False, f"{operand} is read after it was overwritten")
 
     def read_tile(self, array: Value, start: Value) -> None:
         fresh = self.partly.get(array, start) is start
