@@ -39,7 +39,8 @@ def unrule(function: Function) -> Function:
     names: dict[Value, Value] = {}
 
     def visit(op: Op) -> Sequence[Op]:
-        if op.name not in ("ruled", "stop_gradient") or op.types[-1] != op.results[-1].type:
+        stops = op.name == "stop_gradient" and op.types == (op.result.type,)
+        if op.name != "ruled" and not stops:
             return (op,)
         for result, value in zip(op.results, op.operands[-len(op.results) :]):
             mapping[result] = value

@@ -104,9 +104,10 @@ def test_gradient_at_a_kink(position: int) -> None:
     ],
 )
 def test_a_subscript_reads_as_a_person_writes_it(index: Any, rest: Any, text: str) -> None:
-    types = Program(OPERATORS["index"], case(CUBE, *rest, index=index)).out
-    assert types is not None
-    assert OPERATORS["index"].template((), {"index": index}) == text
+    program = Program(OPERATORS["index"], case(CUBE, *rest, index=index))
+    assert program.out is not None
+    types = [param.type for param in program.params]
+    assert OPERATORS["index"].template(types, {"index": index}) == text
 
 
 @pytest.mark.parametrize(
