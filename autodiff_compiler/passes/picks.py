@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -41,17 +42,21 @@ from autodiff_compiler.passes.rows import Row, View, signs_move
 SMALL = 4
 
 
-def _added_at(view: View) -> Any:
-    """What is added to zeros with a part set is added to that part."""
+def _added_at(name: str, view: View) -> Any:
+    """What is added to zeros with a part set (``scatter``), or with zeros around it (``pad``), is
+    added to that part."""
     left, right = view.operands
     for acc, part in ((left, right), (right, left)):
-        maker = view.made_by(part, "scatter")
-        if maker is not None and _as_large(view, acc, part) and view.uses.get(part, 0) == 1:
-            index = maker.attrs["index"]
-            v, *rest = maker.operands
-            of, *types = [type_of(operand) for operand in maker.operands]
-            if wants_zeros(of, types, index, maker.attrs["shape"]):
-                return None
+        maker = view.made_by(part, name)
+        if maker is None or not _as_large(view, acc, part) or view.uses.get(part, 0) != 1:
+            continue
+        attrs, (v, *rest) = maker.attrs, maker.operands
+        if name == "pad":
+            index, stays = inner(attrs["widths"]), bool(attrs["value"])
+        else:
+            index = attrs["index"]
+            stays = wants_zeros(type_of(v), list(map(type_of, rest)), index, attrs["shape"])
+        if not stays:
             return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
     return None
 
@@ -63,19 +68,6 @@ def _as_large(view: View, acc: Any, part: Any) -> bool:
     if not isinstance(acc, Value) or sizes != getattr(acc.type, "shape", None):
         return False
     return view.op.about == "adjoint" or sizes is not None and None not in sizes
-
-
-def _added_inside(view: View) -> Any:
-    """What is added with zeros around it is added where they are not."""
-    left, right = view.operands
-    for acc, part in ((left, right), (right, left)):
-        maker = view.made_by(part, "pad")
-        if maker is None or maker.attrs["value"] or not _as_large(view, acc, part):
-            continue
-        if acc.type == view.op.result.type and view.uses.get(part, 0) == 1:
-            at = inner(maker.attrs["widths"])
-            return OPERATORS["add_at"](acc, maker.operands[0], index=at)
-    return None
 
 
 def _added_along(view: View) -> Any:
@@ -184,8 +176,8 @@ PICKS = (
     Row("picked of each row", "index", _picked_along),
     Row("added to each row", "add_at", _added_to_each),
     Row("raised", "set_item", _raised),
-    Row("x + scattered", "add", _added_at),
-    Row("x + padded", "add", _added_inside),
+    Row("x + scattered", "add", partial(_added_at, "scatter")),
+    Row("x + padded", "add", partial(_added_at, "pad")),
     Row("x + put along", "add", _added_along),
     Row("taken of arithmetic", "take_along", _taken_first),
     Row("sum of put", "sum", _sum_of_put),

@@ -166,7 +166,7 @@ class _Loop:
         self.shape = _worked_on(row[0]) or (0,)
         self.rows = _rows(self.shape, row[0].result.type) or 0
         inside = set(row)
-        self.is_large = math.prod(self.shape) * 4 >= TILES * TILE
+        self.is_large = _is_large(self.shape)
         #: The operations whose results others read.
         self.wanted = [
             op for op in row
@@ -347,14 +347,18 @@ def _is_broadcast(operand: AnyOperand, shape: Sequence[int]) -> bool:
     return have is not None and (len(have) < len(shape) or have[0] == 1)
 
 
+def _is_large(shape: Sequence[int]) -> bool:
+    """Whether an array of singles of this shape has many tiles."""
+    return math.prod(shape) * 4 >= TILES * TILE
+
+
 def _rows(shape: Sequence[int], type_: Type) -> int | None:
     """The rows of a tile: the largest fitting divisor of the first axis."""
     if not isinstance(type_, ArrayType) or type_.dtype is None:
         return None
     row = math.prod(shape[1:]) * 4
-    size = shape[0] * row
-    tile = TILE if size >= TILES * TILE else TILE // 2
-    if size < 3 * tile or item_size(type_.dtype) > 8:
+    tile = TILE if _is_large(shape) else TILE // 2
+    if shape[0] * row < 3 * tile or item_size(type_.dtype) > 8:
         return None
     most = tile // row
     fitting = (rows for rows in range(most, most // 4, -1) if rows and shape[0] % rows == 0)
