@@ -25,13 +25,13 @@ from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.digest import digest
 from autodiff_compiler.ir.effects import ends
-from autodiff_compiler.ir.memory import Place
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import carries_cotangent, holds_number
 from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.writes import Place
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.at_hand import at_hand

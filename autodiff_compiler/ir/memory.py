@@ -1,31 +1,22 @@
-"""In whose memory a value may lie: what may be written over, and the proof that nobody minds.
+"""In whose memory a value may lie, and which operations write to memory that is there.
 
 A *cell* is a piece of memory, known by the value that brought it into being: a parameter, an
 operation that computes, or one of the work arrays that a caller lends. ``cells`` says of every
 value in which cells it may lie, and says too many rather than too few: a view lies where its
 operand does, a container where any of its parts do, the result of a call anywhere in reach.
-
-``check_writes`` is the proof: it walks the program as it runs, and no value is read after the
-memory it may lie in was given to another result. It does not ask how the writes were chosen.
-Forward and backward work in the same lent blocks: ``places`` tells in which of them each residual
-lies, and backward is held to that. An array that is written tile by tile spoils one of its size
-tile by tile, or row by row, so that a loop may read there what it has not yet come to.
+What may be written over is proved in ``writes.py``.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 
 Cells: TypeAlias = frozenset[Value]
 NONE: Cells = frozenset()
-#: What one iteration spoils the next may read, or the one after.
-ITERATIONS = 3
 
 
 def writes_to(op: Op) -> Value | None:
@@ -41,14 +32,6 @@ def writes_to(op: Op) -> Value | None:
 def changes_array(op: Op) -> bool:
     """Whether ``op`` changes a part of an array where it stands."""
     return bool(op.attrs.get("in_place")) and isinstance(type_of(op.operands[0]), ArrayType)
-
-
-@dataclass(frozen=True)
-class Place:
-    """In which lent blocks a residual may lie; ``whole`` if it is an array as it was made there."""
-
-    blocks: frozenset[int]
-    whole: bool
 
 
 def cells(body: Region, known: Mapping[Value, Cells] | None = None) -> dict[Value, Cells]:
@@ -134,259 +117,7 @@ def shares(op: Op) -> list[AnyOperand]:
     return [] if computes or op.name == "lent" else list(op.operands)
 
 
-def check_writes(
-    function: Function, demand: Callable[[bool, str], None], kept: Sequence[Place] = ()
-) -> None:
-    """Demands that every write into memory finds it owned, dead, and not returned to a user.
-    ``kept`` are the places of what the residuals of a backward half hold."""
-    if any(writes_to(op) is not None for op in function.body.walk()):
-        _Writes(function, demand, kept).check()
-
-
-def places(forward: Function) -> tuple[Place, ...]:
-    """Where in lent memory each residual of a forward half lies."""
-    packed = [op for op in forward.body.ops if forward.residuals in op.results]
-    if not packed or packed[0].name != "make_tuple":
-        return ()
-    found = _Writes(forward)
-    found.check()
-    return tuple(found.place(operand) for operand in packed[0].operands)
-
-
-def whole_arrays(function: Function, kept: Sequence[Place] = ()) -> set[Value]:
-    """The values that are arrays as an operation made them, and no views."""
-    found = _Writes(function, kept=kept)
-    found.check()
-    return found.whole
-
-
-def _tolerate(_: bool, __: str) -> None:
-    """Demands nothing."""
-
-
-class _Writes:
-    """Runs a function with pieces of memory for values: every loop for a few iterations, both
-    branches of an ``if``. ``where`` are the pieces that a value may lie in now, ``stale`` the
-    values that lie where another result was put since."""
-
-    def __init__(
-        self,
-        function: Function,
-        demand: Callable[[bool, str], None] = _tolerate,
-        kept: Sequence[Place] = (),
-    ):
-        self.function, self.demand, self.kept = function, demand, kept
-        self.pieces = itertools.count()
-        self.where: dict[Value, frozenset[int]] = {}
-        self.stale: set[Value] = set()
-        #: Values that are arrays as an operation made them: a view may be stretched, and read-only.
-        self.whole: set[Value] = set()
-        #: The piece of each block that is lent: arrays of one block are in one another's way.
-        self.lent: dict[int, frozenset[int]] = {}
-        #: The pieces of blocks that are lent once, and may be returned.
-        self.given: frozenset[int] = frozenset()
-        #: And the piece that what forward kept there lies in: spoilt by a write to the block.
-        self.held: dict[int, frozenset[int]] = {}
-        #: How far a loop goes at a time, by its index and position; of a tile (or a row) the start
-        #: and the array; where an array is overwritten tile by tile, at which start; and if its
-        #: tile there is already.
-        self.steps: dict[Value, int] = {}
-        self.tile_of: dict[Value, tuple[Value, Value]] = {}
-        self.partly: dict[Value, Value] = {}
-        self.spent: set[Value] = set()
-
-    def check(self) -> None:
-        body = self.function.body
-        for param in body.params:
-            self.define(param, self.new())
-        self.foreign = self.all(body.params)
-        if self.kept:
-            for block in frozenset().union(*(place.blocks for place in self.kept)):
-                self.lent[block], self.held[block] = self.new(), self.new()
-            self.where[body.params[0]] |= frozenset().union(*self.held.values())
-        self.region(body)
-        for value in body.yields:
-            if isinstance(value, Value) and value is not self.function.residuals:
-                kept = self.where[value] & frozenset().union(*self.lent.values()) - self.given
-                self.demand(not kept, f"{value} is returned in memory that is only lent")
-
-    def place(self, residual: AnyOperand) -> Place:
-        pieces = self.all([residual])
-        blocks = frozenset(block for block, lies in self.lent.items() if lies & pieces)
-        return Place(blocks, residual in self.whole)
-
-    def new(self) -> frozenset[int]:
-        return frozenset([next(self.pieces)])
-
-    def all(self, operands: Iterable[AnyOperand]) -> frozenset[int]:
-        found = (self.where[operand] for operand in operands if isinstance(operand, Value))
-        return frozenset().union(*found)
-
-    def define(self, value: Value, pieces: frozenset[int], whole: bool = False) -> None:
-        self.where[value] = pieces
-        self.stale.discard(value)
-        self.partly.pop(value, None)
-        self.tile_of.pop(value, None)
-        self.spent.discard(value)
-        (self.whole.add if whole else self.whole.discard)(value)
-
-    def are_whole(self, operands: Iterable[AnyOperand]) -> bool:
-        return all(operand in self.whole for operand in operands)
-
-    def region(self, region: Region) -> None:
-        for op in region.ops:
-            if op.name == "if":
-                self.read(op.operands)
-                self.branches(op)
-            elif op.regions:
-                self.read(op.operands)
-                self.loop(Loop(op))
-            else:
-                self.plain(op)
-        self.read(region.yields)
-
-    def plain(self, op: Op) -> None:
-        target = writes_to(op)
-        # What is written to, or was in part, is not read by that.
-        writes = op.name in ("into", "filled")
-        start = self.start(op)
-        if start is not None and isinstance(op.operands[0], Value):
-            self.read_tile(op.operands[0], start)
-        else:
-            self.read(op.operands[:-1] if writes else op.operands)
-        pieces = self.all(shares(op))
-        if target is not None and (len(op.operands) > 1 or changes_array(op)):
-            self.write(op, target)
-        for result in op.results:
-            own = target is None and not op.viewed
-            if changes_array(op) or op.name == "filled":
-                whole = self.are_whole(op.operands[-1:] if target is None else [target])
-            else:
-                whole = target in self.whole if target is not None else own and not pieces
-                whole = whole and "callee" not in op.attrs
-            self.define(result, pieces | self.new() if own else pieces, whole)
-        if op.name == "lent":
-            pieces = self.lent.setdefault(op.attrs["block"], self.where[op.result])
-            self.define(op.result, pieces, True)
-            self.given |= pieces if op.attrs.get("given") else frozenset()
-        elif op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
-            place = self.kept[op.attrs["key"]]
-            held = (self.held[block] for block in place.blocks)
-            self.define(op.result, self.foreign.union(*held), place.whole)
-        elif start is not None:
-            self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
-        elif op.viewed and op.operands[0] in self.tile_of:
-            self.tile_of[op.result] = self.tile_of[op.operands[0]]  # type: ignore[index]
-
-    def start(self, op: Op) -> Value | None:
-        """Where the tile begins that ``op`` takes, if no two iterations take the same rows."""
-        takes = op.name == "part" or op.name == "index" and is_row(op)
-        if not takes or not isinstance(op.operands[-1], Value):
-            return None
-        fits = op.attrs.get("rows", 1) <= self.steps.get(op.operands[-1], 0)
-        return op.operands[-1] if fits else None
-
-    def branches(self, op: Op) -> None:
-        """One of them runs, after which what any of them spoils is spoilt."""
-        before, spoilt = self.stale, set(self.stale)
-        for inner in op.regions:
-            self.stale = set(before)
-            self.region(inner)
-            spoilt |= self.stale
-        self.stale = spoilt
-        for result, *yields in zip(op.results, *(inner.yields for inner in op.regions)):
-            self.define(result, self.all(yields), self.are_whole(yields))
-
-    def loop(self, loop: Loop) -> None:
-        now = [self.all([init]) for init in loop.inits]
-        ever = list(now)
-        whole = [self.are_whole([init]) for init in loop.inits]
-        for stacked in loop.stacked:
-            self.define(stacked, frozenset())
-        for _ in range(ITERATIONS):
-            for region in loop.op.regions:
-                params = loop.carry_params if region is loop.body else region.params
-                for param, pieces, is_whole in zip(params, now, whole):
-                    self.define(param, pieces, is_whole)
-                if region is loop.body:
-                    self.enter(loop)
-                self.region(region)
-            now = [self.all([value]) for value in loop.carry_yields]
-            ever = [a | b for a, b in zip(ever, now)]
-            whole = [w and self.are_whole([v]) for w, v in zip(whole, loop.carry_yields)]
-            for stacked, item in zip(loop.stacked, loop.stack_yields):
-                self.where[stacked] |= self.all([item])
-        for result, pieces, is_whole in zip(loop.carried, ever, whole):
-            self.define(result, pieces, is_whole)
-        self.define(loop.count, frozenset())
-        counts = loop.position, loop.index
-        self.stale.update(value for value, at in self.partly.items() if at in counts)
-
-    def enter(self, loop: Loop) -> None:
-        for lead in (loop.position, loop.index):
-            if lead is not None:
-                self.define(lead, frozenset())
-        self.steps[loop.position] = 1
-        if loop.index is not None and isinstance(loop.bounds[2], int):
-            self.steps[loop.index] = abs(loop.bounds[2])
-        counts = loop.position, loop.index
-        self.spent = {value for value in self.spent if self.partly[value] not in counts}
-        for param, source in zip(loop.read_params, loop.reads):
-            if isinstance(source, Value) and isinstance(source.type, ArrayType):
-                self.read_tile(source, loop.position)
-                self.define(param, self.all([source]))
-                self.tile_of[param] = loop.position, source
-            else:
-                self.read([source])
-                self.define(param, self.all([source]))
-
-    def read(self, operands: Iterable[AnyOperand]) -> None:
-        for operand in operands:
-            if isinstance(operand, Value) and (operand in self.stale or operand in self.partly):
-                self.demand(False, f"{operand} is read after it was overwritten")
-
-    def read_tile(self, array: Value, start: Value) -> None:
-        fresh = self.partly.get(array, start) is start
-        fresh = fresh and array not in self.stale and array not in self.spent
-        self.demand(fresh, f"a tile of {array} is read after it was overwritten")
-
-    def write(self, op: Op, target: Value) -> None:
-        pieces = self.where[target]
-        self.demand(
-            not pieces & self.foreign,
-            f"{op.result} is written over {target}, which is the caller's",
-        )
-        if changes_array(op):
-            self.demand(target in self.whole, f"{target}, which is written to, may be a view")
-        self.demand(target.type == op.result.type, f"{op.result} does not fit over {target}")
-        tile = (op.operands[-1], target) if is_row(op) else self.tile_of.get(target)
-        start, array = tile if tile and tile[0] in self.steps else (None, target)
-        held = (self.held[block] for block, lies in self.lent.items()
-                if block in self.held and lies & pieces)  # fmt: skip
-        pieces = pieces.union(*held)
-        for value, lies in self.where.items():
-            if lies & pieces:
-                # Arrays of one size that begin at one place: their tiles do so, too.
-                fits = array in self.whole and value in self.whole and _in_step(array, value)
-                if (
-                    isinstance(start, Value)
-                    and fits
-                    and self.partly.setdefault(value, start) is start
-                ):
-                    self.spent.add(value)
-                else:
-                    self.stale.add(value)
-
-
 def is_row(op: Op) -> bool:
     """Whether ``op`` takes, or sets, one row of an array, of a number that is known at run time."""
     operands = {"index": 2, "set_item": 3}.get(op.name)
     return len(op.operands) == operands and op.attrs["index"] == (("op", 0),)
-
-
-def _in_step(one: Value, other: Value) -> bool:
-    """Whether the rows of two arrays that begin at one place lie at the same places."""
-    a, b = one.type, other.type
-    if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
-        return False
-    return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore

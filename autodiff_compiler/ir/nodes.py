@@ -158,7 +158,7 @@ class Op:
     def types(self) -> tuple[Type, ...]:
         return tuple(type_of(operand) for operand in self.operands)
 
-    @property
+    @cached_property
     def viewed(self) -> list[AnyOperand]:
         """The operands whose memory the result may share."""
         return self.opdef.viewed(self.operands, self.types, self.attrs) if self.opdef.views else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,12 +43,12 @@ class ArrayType(Type):
     def ndim(self) -> int | None:
         return None if self.shape is None else len(self.shape)
 
-    @property
+    @cached_property
     def is_static(self) -> bool:
         """Whether dtype and every dimension are known numbers."""
         return self.dtype is not None and self.has_static_shape
 
-    @property
+    @cached_property
     def has_static_shape(self) -> bool:
         return self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
 

@@ -3,7 +3,7 @@
 An array that a loop carries is made anew in each iteration: new memory, handed out and cleared,
 and two of them at a time. What makes it by one call may put it into the memory of the old one,
 where the loop's array is this function's own and nothing reads the old one later. As in
-``overwrite``, the change is made and ``check_writes`` says whether anybody would read what was
+``overwrite``, the change is made and ``is_sound`` says whether anybody would read what was
 spoilt; where only the way into the loop hinders, the array is copied once, before the loop, and
 where others still read the old one for the same line, they go first.
 
@@ -38,13 +38,13 @@ from dataclasses import replace
 from autodiff_compiler.analysis.trips import trips
 from autodiff_compiler.analysis.ways import Ways
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import Cells, cells, whole_arrays
+from autodiff_compiler.ir.memory import Cells, cells
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
+from autodiff_compiler.ir.writes import is_sound
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.passes import reuse
-from autodiff_compiler.passes.overwrite import is_sound
 from autodiff_compiler.passes.stacks import make_in, may_be_told
 from autodiff_compiler.passes.sweep import sweep, with_body
 from autodiff_compiler.passes.ufuncs import calls_of
@@ -60,16 +60,27 @@ def carried(function: Function) -> Function:
     if not sites:
         return function
     together = _put(function, sites)
-    if _is_right(together, sites):
+    # No view may be written to: it may be stretched.
+    if is_sound(together, sites.values()):
         return together
+    whole = function if len(sites) == 1 else None  # which was tried just now
     for made, param in sites.items():
-        late = _late(function, made, param)
-        for tried in (function, late, _entered(function, param), _entered(late, param)):
+        for tried in _prepared(function, made, param):
             put = _put(tried, {made: param})
-            if _is_right(put, {made: param}):
+            if tried is not whole and is_sound(put, [param]):
                 function = put
                 break
     return function
+
+
+def _prepared(function: Function, made: Value, param: Value) -> Iterator[Function]:
+    """``function``, and what may be done to it so that ``made`` may go where ``param`` is."""
+    late = _late(function, made, param)
+    yield from dict.fromkeys((function, late))
+    for each in dict.fromkeys((function, late)):
+        entered = _entered(each, param)
+        if entered is not each:
+            yield entered
 
 
 def _sites(region: Region, lies: Mapping[Value, Cells]) -> Iterator[tuple[Value, Value]]:
@@ -98,11 +109,6 @@ def _may_go(made: Op, param: Value, lies: Mapping[Value, Cells]) -> bool:
         return True
     reads = (lies.get(o, frozenset()) for o in made.operands if isinstance(o, Value))
     return not any(lies[param] & each for each in reads)
-
-
-def _is_right(function: Function, sites: Mapping[Value, Value]) -> bool:
-    """Whether nothing is read that was spoilt, and no view is written to: it may be stretched."""
-    return is_sound(function) and whole_arrays(function).issuperset(sites.values())
 
 
 def _put(function: Function, sites: Mapping[Value, Value]) -> Function:

@@ -3,7 +3,7 @@
 ``set_item``, ``add_at`` and their kin give a new array: in a loop over its items that would copy
 all of it each time. So after all optimisation the old array may be changed if it is this function's
 own and is not read afterwards. Whether that is so is not argued here: the change is made, and
-``check_writes``, which runs the program with pieces of memory for values, says whether anybody
+``is_sound``, which runs the program with pieces of memory for values, says whether anybody
 would read what was spoilt. Where others read small parts of the old array later, those are copied;
 where only the way into a loop hinders, the array is copied once, before the loop.
 
@@ -37,10 +37,10 @@ from dataclasses import replace
 
 from autodiff_compiler.analysis.ways import Ways
 from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import check_writes
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions
 from autodiff_compiler.ir.types import size_of
+from autodiff_compiler.ir.writes import is_sound
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.passes.sweep import sweep, with_body
 
@@ -70,24 +70,6 @@ def _may_change(op: Op) -> bool:
     """Whether it changes an array of another value; a cast on the way would need a new one."""
     array = op.operands[0] if op.name in CHANGES else None
     return isinstance(array, Value) and array.type == op.result.type
-
-
-class _Unsound(Exception):
-    pass
-
-
-def is_sound(function: Function) -> bool:
-    """Whether nothing is read in ``function`` after it was overwritten."""
-
-    def demand(holds: bool, _: str) -> None:
-        if not holds:
-            raise _Unsound
-
-    try:
-        check_writes(function, demand)
-    except _Unsound:
-        return False
-    return True
 
 
 def _marked(function: Function, sites: Set[Value]) -> Function:
@@ -161,6 +143,3 @@ def _with_copies(op: Op, site: Value, is_set: Callable[[Value], bool]) -> list[O
                 copied.name, copied.given = loop.carry_params[number].name, True
                 operands[first + number] = copied
     return [*builder.ops, replace(op, operands=tuple(operands))]
-
-
-__all__ = ["is_sound", "overwrite"]

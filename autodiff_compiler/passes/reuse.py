@@ -6,7 +6,7 @@ the memory of any array that is dead, else into one of the work arrays that a ca
 (``work``, which is None for each where nobody lends any). What a caller receives is in no memory
 that is lent again: a result that ends up in a block takes it along. Residuals live until backward
 has run; it works where those were that it reads no more. A loop over tiles puts what it makes where
-it takes tiles for the last time. The law is ``ir/memory.py``'s.
+it takes tiles for the last time. The law is ``ir/writes.py``'s.
 
 This is the last pass: nothing is differentiated after it. It looks at results of known size, from
 ``LARGE`` bytes on, and from ``MEDIUM`` where an operand has a variable of its own: those are kept
@@ -44,10 +44,11 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.ir.memory import Place, cells, places, whole_arrays
+from autodiff_compiler.ir.memory import cells
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import FLOAT, INT, NONE, ArrayType, TupleType, Type, size_of
+from autodiff_compiler.ir.writes import Place, places, whole_arrays
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import empty, into, lent
 from autodiff_compiler.passes.blocks import Memory
