@@ -26,7 +26,6 @@ from autodiff_compiler.frontend.values import (
     Poisoned,
     Ref,
     State,
-    Unreached,
     Unset,
     leaves,
     mapped,
@@ -36,6 +35,7 @@ from autodiff_compiler.frontend.values import (
     same_skeleton,
 )
 from autodiff_compiler.frontend.writes import Writes
+from autodiff_compiler.ir.build import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.control import undefined
@@ -271,13 +271,13 @@ class Branches(Writes):
             known = nothing.narrowed(self, test, place == 0)
             self.state.names |= {name: value for name, (_, value) in known.items()}
             self.depth += 1
-            try:
-                with self.builder.block() as ops:
+            with self.builder.block() as ops:
+                try:
                     value = self.stepwise(side)
-            except Unreached:
-                value = Raised()
-            finally:
-                self.depth -= 1
+                except Unreached:
+                    value = Raised()
+                finally:
+                    self.depth -= 1
             for name, (held, narrow) in known.items():
                 if self.state.names.get(name, MISSING) is narrow:
                     self.state.names[name] = held

@@ -33,11 +33,11 @@ from autodiff_compiler.frontend.values import (
     Poisoned,
     PoisonTouched,
     Ref,
-    Unreached,
     Unset,
     View,
     leaves,
 )
+from autodiff_compiler.ir.build import Unreached
 from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import compare, containers, effects

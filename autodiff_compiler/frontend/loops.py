@@ -18,6 +18,7 @@ import gast
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import make
+from autodiff_compiler.frontend.branches import Raised
 from autodiff_compiler.frontend.carried import Carried, Key, Rollable, Walk
 from autodiff_compiler.frontend.iterators import all_of, flows, gone_through, used_up, whole
 from autodiff_compiler.frontend.lists import GROWING, is_long, kept, reversed_list, told
@@ -33,6 +34,7 @@ from autodiff_compiler.frontend.values import (
     RunTimeRange,
     same,
 )
+from autodiff_compiler.ir.build import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import containers, indexing, numbers, tapes
@@ -334,7 +336,7 @@ class Loops(Rollable):
         for count, item in enumerate(items):
             self._limit(count, node)
             self.assign(node.target, item)
-            self.block(node.body)
+            self._once_through(node.body)
             ended = self.until_of(node)
             if ended is True:
                 return
@@ -350,12 +352,16 @@ class Loops(Rollable):
                 raise self._unrollable(reason, self.source.span(node))
             if not test:
                 return
-            self.block(node.body)
+            self._once_through(node.body)
             ended = self.until_of(node)
             if ended is True:
                 return
             if isinstance(ended, Value):
                 raise self._unrollable(reason, self.source.span(node))
+
+    def _once_through(self, body: Sequence[Any]) -> None:
+        if isinstance(self.block(body), Raised):
+            raise Unreached
 
     def _limit(self, count: int, node: Any) -> None:
         if count >= UNROLL_LIMIT:

@@ -13,10 +13,10 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.lowering import Lowering
+from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.packing import pack
 from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
 from autodiff_compiler.frontend.source import read_source
-from autodiff_compiler.frontend.texts import Outlined
 from autodiff_compiler.frontend.values import (
     NeedStatic,
     PoisonTouched,

@@ -17,6 +17,7 @@ from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.operators import structure
+from autodiff_compiler.ops._shapes import dtype_of
 from autodiff_compiler.ops.parts import item_at
 
 #: Here, but with MindSpore's dtype; NumPy's own run on what is known while compiling.
@@ -42,10 +43,28 @@ def _wide(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def _in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds or multiplies whole numbers as NumPy does: in 64 bits, unsigned ones without a sign."""
+
+    def counted(a: Any, *arguments: Any, **named: Any) -> Any:
+        dtype = dtype_of(a) or ""
+        if dtype in ("uint8", "uint16", "uint32"):
+            a = structure.cast(a, dtype="uint64")
+        elif dtype in ("int8", "int16", "int32") and function is ours.cumsum:
+            a = structure.cast(a, dtype="int64")  # the others do so by themselves
+        return function(a, *arguments, **named)
+
+    return counted
+
+
+_COUNTED = {
+    name: _in_64_bits(getattr(ours, name)) for name in ("sum", "prod", "cumsum", "cumprod", "trace")
+}
 NUMPY: dict[Any, Callable[..., Any]] = {
     **_table(np, ours),
     **_table(np.linalg, ours.linalg),
     **{getattr(np, name): _wide(getattr(ours, name)) for name in ("empty", "ones", "zeros")},
+    **{getattr(np, name): function for name, function in _COUNTED.items()},
 }
 
 
@@ -99,29 +118,25 @@ _SAME = [
     "conj",
     "conjugate",
     "copy",
-    "cumprod",
-    "cumsum",
     "diagonal",
     "dot",
     "max",
     "mean",
     "min",
-    "prod",
     "ptp",
     "ravel",
     "repeat",
     "round",
     "squeeze",
     "std",
-    "sum",
     "swapaxes",
     "take",
-    "trace",
     "var",
 ]
 
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     **{name: getattr(ours, name) for name in _SAME},
+    **_COUNTED,
     "reshape": _reshape, "transpose": _transpose, "flatten": ours.ravel, "astype": _astype,
     "item": _item,
 }  # fmt: skip

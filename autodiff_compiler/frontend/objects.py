@@ -16,8 +16,8 @@ from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
+from autodiff_compiler.frontend.outlines import Outlines
 from autodiff_compiler.frontend.resolve import MISSING, is_generated, is_theirs, suggested
-from autodiff_compiler.frontend.texts import Texts
 from autodiff_compiler.frontend.values import Above, Ref
 from autodiff_compiler.ir.nodes import Value
 
@@ -26,8 +26,8 @@ KIND = "object"
 PLAINEST = (Value, int, float, bool, str, tuple, type(None))
 
 
-class Objects(Texts):
-    """Adds objects to ``Texts``."""
+class Objects(Outlines):
+    """Adds objects to ``Outlines``."""
 
     def make_object(self, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ref:
         """``cls(*args, **kwargs)``."""

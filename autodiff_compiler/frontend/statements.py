@@ -16,7 +16,8 @@ from autodiff_compiler.frontend.exits import exits_of
 from autodiff_compiler.frontend.exits import leaves as ends
 from autodiff_compiler.frontend.stepping import Thrown
 from autodiff_compiler.frontend.storing import Storing
-from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unreached, Unset
+from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset
+from autodiff_compiler.ir.build import Unreached
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.span import Span
@@ -35,6 +36,8 @@ class Statements(Storing):
             return self.stepwise(lambda: self.evaluate(tree.body))
         self.started = self.started or self.source.span(tree)
         outcome = self.block(tree.body)
+        if isinstance(outcome, Raised):
+            raise Unreached
         return self.certainly(outcome.value) if isinstance(outcome, Returned) else None
 
     def block(self, statements: Sequence[Any]) -> Any:
@@ -204,23 +207,31 @@ class Statements(Storing):
         with self.builder.at(self.source.span(node)):
             old = self.once(node.target, lambda: self.subscript(owner, key))
             new = self.binary_in_place(type(node.op).__name__, old, self.evaluate(node.value))
-            self.store(owner, key, new if isinstance(owner, Value) else self._augmented(old, new))
+            if isinstance(owner, Value):
+                self._fits(old, new, "give the array that dtype first, or cast what goes into it")
+            else:
+                new = self._augmented(old, new)
+            self.store(owner, key, new)
 
     def _augmented(self, old: Any, new: Any) -> Any:
         """What ``old += x`` leaves. NumPy's arrays are written to, so that every name sees it;
         its scalars, and Tensors, are not."""
-        if not self.world.numpy or not isinstance(old, Value) or not isinstance(new, Value):
+        if not self._fits(old, new, "write it as x = x + y, which makes a new array"):
             return new
+        return self.changed(old, new)
+
+    def _fits(self, old: Any, new: Any, cure: str) -> bool:
+        """Whether ``new`` is put where the array ``old`` is; refused where NumPy would not do it,
+        though it puts anything there that it is assigned."""
+        if not self.world.numpy or not isinstance(old, Value) or not isinstance(new, Value):
+            return False
         before, after = old.type, new.type
         if not isinstance(before, ArrayType) or not isinstance(after, ArrayType) or not before.ndim:
-            return new
+            return False
         if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
-            raise self.fail(
-                DTypeError,
-                f"{after.dtype} does not go into an array of {before.dtype}",
-                "write it as x = x + y, which makes a new array",
-            )
-        return self.changed(old, new)
+            said = f"{after.dtype} does not go into an array of {before.dtype}"
+            raise self.fail(DTypeError, said, cure)
+        return True
 
     def eval_NamedExpr(self, node: Any) -> Any:
         value = self.evaluate(node.value)

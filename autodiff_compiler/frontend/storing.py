@@ -147,7 +147,10 @@ class Storing(Raising):
 
     def _refuse_views(self, owner: Value) -> None:
         """A view shares its tensor's memory, so a write through one would show in the other."""
-        live = [*self.state.names.values(), *self.state.heap.values()]
+        held = self.holders(self.state).count  # a list that was only just assigned is dropped
+        live = [self.state.heap[ref] for ref in held]
+        for names in (self.state.names, *(frame.names for frame in self.waiting)):
+            live += names.values()
         for value in (leaf for thing in live for leaf in leaves(thing)):
             for view, base in ((value, owner), (owner, value)):
                 maker = self.builder.producer(view)

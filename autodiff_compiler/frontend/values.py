@@ -273,10 +273,6 @@ class PoisonTouched(Exception):
     """A statement used a poisoned value and is dropped without a report."""
 
 
-class Unreached(Exception):
-    """What follows in this block is never run: the text has raised."""
-
-
 class NeedStatic(Exception):
     """A number is needed while compiling but is known at run time only."""
 

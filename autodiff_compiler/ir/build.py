@@ -35,6 +35,10 @@ from autodiff_compiler.span import NOWHERE, Span
 LABEL_LIMIT = 24
 
 
+class Unreached(Exception):
+    """What follows in this block is never run: the text has raised."""
+
+
 class Builder:
     """Collects operations, block by block.
 
@@ -82,11 +86,15 @@ class Builder:
 
     @contextmanager
     def block(self, ops: list[Op] | None = None) -> Iterator[list[Op]]:
-        """Collects the operations born inside in a list of their own (or in ``ops``)."""
+        """Collects the operations born inside in a list of their own (or in ``ops``). If it is left
+        because one of them raises, they belong to the block around."""
         ops = [] if ops is None else ops
         self.blocks.append(ops)
         try:
             yield ops
+        except Unreached:
+            self.blocks[-2].extend(ops)
+            raise
         finally:
             assert self.blocks.pop() is ops
 

@@ -197,14 +197,15 @@ def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
 
 
 def wide_dtype(dtype: str | None) -> str | None:
-    """Integers and bools are multiplied and added up in int64."""
-    return dtype if dtype is None or is_floating(ArrayType(dtype)) else "int64"
+    """Integers and bools are multiplied and added up in int64, uint64 in itself."""
+    kept = dtype in (None, "uint64") or is_floating(ArrayType(dtype))
+    return dtype if kept else "int64"
 
 
 def widened(types: Sequence[Type]) -> str:
-    """The argument that makes NumPy do so with unsigned integers too."""
+    """The argument that makes NumPy do so with small unsigned integers too."""
     dtype = types[0].dtype if isinstance(types[0], ArrayType) else None
-    return ", dtype=np.int64" if dtype is not None and dtype.startswith("uint") else ""
+    return ", dtype=np.int64" if dtype in ("uint8", "uint16", "uint32") else ""
 
 
 def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool) -> Value:

@@ -180,3 +180,56 @@ def test_a_helper_that_returns_nothing_is_run(capsys: pytest.CaptureFixture[str]
             run(Tensor([1.0, 2.0, 3.0]))
         with pytest.raises(AssertionError, match="too much"):
             run(Tensor([8.0, 2.0]))
+
+
+def _pair(x):
+    if x.shape[0] == 3:
+        raise ValueError("three")
+    return x, x.sum() > 0
+
+
+def unpacked_after(x):
+    part, _ = _pair(x)
+    return part * 2
+
+
+def asked_by_a_loop(x):
+    while _pair(x)[1]:
+        x = x - 1
+    return x * x
+
+
+def in_a_lambda(x):
+    first = lambda y: _pair(y)[0]  # noqa: E731
+    return sum([first(y) for y in (x, x * x)])
+
+
+def on_one_way(x):
+    if x.sum() > 0:
+        return _pair(x)[0] * 3
+    return x * x
+
+
+def in_a_written_out_loop(x):
+    for k, name in enumerate(("a", "b")):
+        if name == "b":
+            x = _pair(x)[k - 1] * x
+    return x[0]
+
+
+@pytest.mark.parametrize(
+    "program", [unpacked_after, asked_by_a_loop, in_a_lambda, on_one_way, in_a_written_out_loop]
+)
+def test_what_follows_a_sure_exception_is_not_compiled(program):
+    """Nothing of it is taken for wrong because what raised gave no value."""
+    two, three = Tensor([1.0, 2.0]), Tensor([1.0, 2.0, 3.0])
+    assert ms.jit(program)(two).asnumpy().tolist() == program(two).asnumpy().tolist()
+    check_grads(program, (two,))
+    for run in (program, ms.jit(program), ms.grad(program)):
+        with pytest.raises(ValueError, match="^three"):
+            run(three)
+
+
+def test_a_way_that_raises_leaves_the_others_alone():
+    three = Tensor([-1.0, -2.0, -3.0])
+    assert ms.jit(on_one_way)(three).asnumpy().tolist() == [1.0, 4.0, 9.0]

@@ -164,3 +164,13 @@ def decides(a):
 def test_a_number_that_decides_over_the_text_has_no_silent_gradient():
     with pytest.raises(ms.errors.CallError, match="argument 0 decides over the text"):
         ms.grad(decides)(2.0)
+
+
+@pytest.mark.parametrize("function", [np.sum, np.prod, np.cumsum, np.cumprod])
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64", "int8", "int32", "bool"])
+def test_whole_numbers_are_added_and_multiplied_in_64_bits(function, dtype):
+    x = np.full(9, 100).astype(dtype)  # running sums leave a byte, and must not wrap
+    for fn in (lambda x: function(x), lambda x: getattr(x, function.__name__)()):
+        found, expected = ms.jit(fn)(x), function(x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

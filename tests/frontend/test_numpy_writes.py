@@ -159,11 +159,39 @@ def into_integers(x):
     return y * x
 
 
+def into_some_integers(x):
+    y = np.zeros(3, int)
+    y[:2] += x[:2]
+    return y * x
+
+
+def into_picked_integers(x):
+    y = np.zeros(3, int)
+    y[[0, 2]] *= x[0]
+    return y * x
+
+
 @pytest.mark.parametrize(
     "program, kind",
-    [(outside, UnsupportedSyntax), (into_integers, DTypeError), (through_a_flip, UnknownName)],
+    [
+        (outside, UnsupportedSyntax),
+        (into_integers, DTypeError),
+        (into_some_integers, DTypeError),
+        (into_picked_integers, DTypeError),
+        (through_a_flip, UnknownName),
+    ],
 )
 def test_what_cannot_be_written_to_is_refused(program, kind):
     with pytest.raises(kind):
         ms.grad(program)(X)
     assert TABLE[0] == 1.0
+
+
+def test_what_is_set_is_cut_to_an_integer_as_numpy_does():
+    def program(x):
+        y = np.zeros(3, int)
+        y[0] += 2.5 * x[0]  # a number, not an array: added, and then set
+        y[1:] = 2.5 * x[1:]
+        return y
+
+    assert ms.jit(program)(X.copy()).tolist() == program(X).tolist() == [1, -3, 5]

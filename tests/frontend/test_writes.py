@@ -340,3 +340,40 @@ def _written_row(x):
 def test_what_cannot_be_written_is_refused_while_compiling(write, message):
     with pytest.raises(CompileError, match=message):
         gradient_source(lambda x: write(x * 1).sum(), "f32[3]")
+
+
+def _spread(x):
+    x = x * 1.0
+    x[:2] = [x[2], x[0]]
+    return (x * x).sum()
+
+
+def test_a_list_that_is_assigned_may_hold_parts_of_what_it_is_assigned_to():
+    x = Tensor([2.0, 3.0, 5.0], ms.float32)
+    assert ms.jit(_spread)(x) == _spread(x) == 25 + 4 + 25
+    assert ms.grad(_spread)(x).asnumpy().tolist() == [4.0, 0.0, 20.0]
+
+
+def _set_first(x):
+    x[0] = 5.0
+
+
+def _seen_by_the_caller(x):
+    x = x * 1.0
+    part = x[:2]
+    _set_first(x)
+    return part
+
+
+def _kept_in_a_list(x):
+    x = x * 1.0
+    parts = [x[:2], 1.0]
+    x[0] = 5.0
+    return parts[0]
+
+
+@pytest.mark.parametrize("program", [_seen_by_the_caller, _kept_in_a_list])
+def test_what_has_a_view_that_is_read_later_is_not_written_to(program):
+    with pytest.raises(CompileError, match="shares its memory") as refused:
+        ms.jit(program)(Tensor([1.0, 2.0, 3.0]))
+    assert refused.value.problems[0].span is not None

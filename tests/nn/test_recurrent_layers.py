@@ -82,8 +82,9 @@ def test_refusals() -> None:
         nn.LSTM(3, 4, batch_first=1)
     with pytest.raises(ValueError, match="'nonlinearity' must be in"):
         nn.RNN(3, 4, nonlinearity="sigmoid")
-    state, x = ops.ones((3, 2, 5)), ops.ones((4, 2, 3))
-    for net, given in ((nn.LSTM(3, 5, 2), (state, state)), (nn.GRU(3, 5, 2), state)):
+    states, x = [ops.ones((layers, 2, 5)) for layers in (1, 3)], ops.ones((4, 2, 3))
+    pairs = [(nn.LSTM(3, 5, 2), (state, state)) for state in states]
+    for net, given in (*pairs, *((nn.GRU(3, 5, 2), state) for state in states)):
         for run in (net, lambda x, hx, net=net: ops.grad(lambda x: net(x, hx)[0].sum())(x)):
             with pytest.raises(
                 ValueError, match="a state must have 2 layers and ways, but got one"
