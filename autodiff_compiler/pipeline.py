@@ -194,7 +194,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     finished = [run(half, ("unrule", *passes, *LAST[request.opt_level])) for half in halves]
     if request.opt_level:
         shared = [everywhere(half, parts_of("shared")) for half in finished]
-        finished = [run(half, ("algebra", "cse", "dce")) for half in shared]
+        finished = [run(half, ("cse", "algebra", "dce")) for half in shared]
     finished[-1] = own_results(finished[-1])
     if request.opt_level:
         for change in (dots, late, stacks, in_place, overwrite):

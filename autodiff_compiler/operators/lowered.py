@@ -112,6 +112,21 @@ def choice_parts(c: Any, x: Any, y: Any) -> Any:
     return flips(y, masked(flips(x, y, dtype=dtype), c), dtype=dtype)
 
 
+def bound_parts(x: Any, y: Any, other: float) -> Any:
+    """The larger or smaller of an array and a number, not 0, as a ``clip`` with an infinite
+    ``other`` bound: it takes half the time, as NumPy has quick loops for the larger and smaller of
+    two arrays alone. (Of two zeros those give the second, a ``clip`` gives x.)"""
+    if not isinstance(x, Value):
+        x, y = y, x
+    if (
+        isinstance(y, Value)
+        or not y
+        or getattr(x.type, "dtype", None) not in ("float32", "float64")
+    ):
+        return None
+    return OPERATORS["clip"](x, *((y, other) if other > 0 else (other, y)))
+
+
 def _part_type(types: Sequence[Type], *, rows: int) -> Type:
     (x, _) = types
     assert isinstance(x, ArrayType) and x.shape

@@ -348,6 +348,12 @@ def _direction(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
     return x / restore_axes(maximum(out, least), x, axes, keepdims)
 
 
+def _norm_parts(x: Any, axes: Any, keepdims: bool) -> Any:
+    if x.dtype_name not in ("float32", "float64"):
+        return None  # halves are computed with in single precision
+    return sqrt(sum_(square(x), axes=axes, keepdims=keepdims))
+
+
 norm = OpDef(
     "norm",
     "sqrt(sum(x²)) over axes; the slope at 0 is 0. d_x = ct * x / out.",
@@ -361,6 +367,6 @@ norm = OpDef(
             dot * _direction(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
-    label="norm_{x}",
+    label="norm_{x}", parts=_norm_parts, apart="shared",
     batch="axes",
 )  # fmt: skip

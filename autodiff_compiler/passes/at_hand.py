@@ -1,6 +1,7 @@
 """What a derivative asks for and forward has in a better form, seen while both are in one body.
 
-- A cotangent that is a product with ``relu(x)`` is zero where the slope is: no mask is needed.
+- A cotangent that is a product with ``relu(x)``, or with ``maximum(x, 0)``, is zero where the slope
+  is: no mask is needed.
 - A normalization makes ``z = c / s``, and the derivatives of what ``s`` is made of ask for ``c``
   over ``s``, in a small factor: ``(a / s) * c``. That is ``a * z``, and ``z`` is kept anyway: then
   ``c`` is neither kept nor made again. The ``s`` may be under a sum along which it is the same.
@@ -41,10 +42,11 @@ func @f(%c: f32[8,9], %m: f32[8,1], %t: f32[8,9], %k: f32[8,1]) -> (f32[8,9], f3
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+from autodiff_compiler.analysis.moderate import is_moderate, moderate_values
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.rewrite import uses_of
@@ -64,9 +66,12 @@ DEPTH = 12
 
 def at_hand(function: Function) -> Function:
     """``function``, which holds a forward part and its derivative, with what forward has."""
-    found = apply_rows(
-        function, (Row("mask of a product", "mul", _unmasked),), lambda row, op: None
+    known = moderate_values(function.body)
+    masks = (
+        Row("mask of a product", "mul", _unmasked),
+        Row("share of a product", "where", lambda view: _untied(view, known)),
     )
+    found = apply_rows(function, masks, lambda row, op: None)
     if _scaled(found):
         tidy = found
         for change in (fold, algebra, cse, products, cse, dce):
@@ -89,6 +94,44 @@ def _unmasked(view: View) -> Any:
         if view.made_by(y, "relu") is not None and _is_factor(view, y, ct, DEPTH):
             return ct
     return None
+
+
+def _untied(view: View, known: Set[Value]) -> Any:
+    """``ct`` for what of it goes to x in ``y = maximum(x, 0)``, where ``ct`` is y times what is
+    neither tiny nor huge: none where x is the smaller one, half of it, which is 0, where both are
+    0. (A choice would make a 0 of an infinity times 0, too.)"""
+    lost, none, kept = view.operands
+    less, tie = view.made_by(lost, "less"), view.made_by(kept, "where")
+    if view.op.about == "primal" or none != 0 or less is None or tie is None:
+        return None
+    same, ct = view.made_by(tie.operands[0], "equal"), tie.operands[2]
+    half = view.made_by(tie.operands[1], "mul")
+    pair = {*less.operands}
+    if same is None or half is None or {*half.operands} != {0.5, ct} or {*same.operands} != pair:
+        return None
+    name, zero = ("maximum", 1) if less.operands[1] == 0 else ("minimum", 0)
+    of_pair = {
+        op.result for op in view.makers.values() if op.name == name and {*op.operands} == pair
+    }
+    multiple = less.operands[zero] == 0 and _is_multiple(view, of_pair, ct, known, DEPTH)
+    return ct if multiple else None
+
+
+def _is_multiple(
+    view: View, of: Set[Value], product: AnyOperand, known: Set[Value], depth: int
+) -> bool:
+    """Whether ``product`` is one ``of`` these times what is known to be neither tiny nor huge."""
+    if product in of:
+        return True
+    maker = view.makers.get(product) if isinstance(product, Value) else None
+    if maker is None or not depth or maker.name not in ("mul", "div", "neg"):
+        return False
+    sides = (0, 1) if maker.name == "mul" else (0,)
+    return any(
+        _is_multiple(view, of, maker.operands[side], known, depth - 1)
+        and all(is_moderate(o, known) for o in maker.operands if o is not maker.operands[side])
+        for side in sides
+    )
 
 
 def _is_factor(view: View, y: AnyOperand, product: AnyOperand, depth: int) -> bool:

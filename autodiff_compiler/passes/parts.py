@@ -42,8 +42,10 @@ def parts(function: Function) -> Function:
     """``function`` with large operations in their parts."""
 
     def visit(op: Op) -> Sequence[Op]:
-        known = op.opdef.parts is not None
-        return _apart(op) if known and size_of(op.result.type) >= reuse.LARGE else (op,)
+        if op.opdef.parts is None or size_of(op.result.type) < reuse.LARGE:
+            return (op,)
+        found = _apart(op)
+        return found if op in found else [part for each in found for part in visit(each)]
 
     return with_body(function, sweep(function.body, {}, visit))
 

@@ -359,7 +359,8 @@ def _pieces(op: Op) -> list[_Piece]:
         if type_ is None or last and type_ != op.result.type:
             return []
         result = op.result if last else Value(type_, op.result.name, op.result.given)
-        in_place = step.ufunc not in (None, *ALONE)
+        single = step.ufunc is not None or op.opdef.kind == "elementwise" and len(plan) == 1
+        in_place = single and step.ufunc not in ALONE
         made.append(_Piece(step.text, arguments, result, in_place, bool(step.floats)))
     return made
 

@@ -62,6 +62,8 @@ def _by_hand(view: View) -> Any:
     power, total = view.made_by(view.operands[0], "exp"), view.made_by(view.operands[1], "sum")
     if power is None or total is None or total.operands[0] is not power.result:
         return None
+    if view.uses.get(total.result) != 1:
+        return None  # the exponentials are made for others anyway
     largest = less_largest(view, power.operands[0])
     if largest is None or _axis(total) is None or _axis(total) != _axis(largest):
         return None

@@ -141,6 +141,41 @@ def test_the_mask_of_a_multiple_of_relu_goes(lines: tuple[str, ...], goes: bool)
     np.testing.assert_array_equal(np.signbit(new), np.signbit(old))
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize(
+    ("factor", "less", "goes"),
+    [
+        (2.0, "%x, 0", True),
+        (float("inf"), "%x, 0", False),  # 0 where the choice takes nothing, else no number
+        ("%t", "%x, 0", False),
+        (2.0, "0, %x", False),  # the share of the other one
+        (2.0, "%t, 0", False),
+    ],
+)
+def test_the_share_of_a_multiple_of_a_maximum_is_all(
+    name: str, factor: Any, less: str, goes: bool
+) -> None:
+    if name == "minimum":
+        less = ", ".join(less.split(", ")[::-1])
+    factor = (
+        f"%k: f32[] = full {{dtype='float32', shape=(), value={factor}}}"
+        if factor != "%t"
+        else "%k: f32[6,6] = neg %t"
+    )
+    before = program(
+        f"%y: {W} = {name} %x, 0", f"-{factor}", f"-%p: {W} = mul %k, %y", f"-%h: {W} = mul 0.5, %p",
+        "-%e: bool[6,6] = equal 0, %x", f"-%u: {W} = where %e, %h, %p",
+        f"-%l: bool[6,6] = less {less}", f"-%o: {W} = where %l, 0.0, %u", returns="%o",
+    )  # fmt: skip
+    after = at_hand(before)
+    assert ("where" not in after.op_names) == goes
+    x, t, s, a = arrays()
+    x[:] = [np.nan, np.inf, -np.inf, 0.0, -2.0, 1.0]
+    with np.errstate(all="ignore"):
+        (old,), (new,) = run(before, [x, t, s, a]), run(after, [x, t, s, a])
+    np.testing.assert_array_equal(new, old)
+
+
 def layer(x: Any) -> Any:
     c = x - ops.mean(x, 1, True)
     return c * ops.rsqrt(ops.mean(c * c, 1, True) + 1e-5)

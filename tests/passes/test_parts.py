@@ -114,6 +114,70 @@ def test_small_powers_are_products(monkeypatch, exponent: float):
     assert "np.power" not in ms.compile_info().units[-1].source
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("bound", [0, -0.0, 2, -2.5])
+def test_a_bound_is_one_to_the_bit(monkeypatch, dtype: str, bound: float):
+    """What is no number wins, and of two zeros the sign is that which NumPy gives."""
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    if dtype == "int32":
+        bound = int(bound)
+    x = np.arange(-4, 4).astype(dtype) if dtype == "int32" else np.array(ODD * 3, dtype)
+
+    def limited(x):
+        return ops.maximum(x, bound), ops.minimum(bound, x)
+
+    found = ms.jit(limited)(Tensor(x))
+    for got, wanted in zip(found, (np.maximum(x, bound), np.minimum(bound, x))):
+        assert got.asnumpy().dtype == dtype and got.asnumpy().tobytes() == wanted.tobytes()
+    clips = bool(bound) and dtype in ("float32", "float64")
+    assert ms.compile_info().units[-1].source.count("np.clip(") == 2 * clips
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_bounded_by_zero_within_a_sum_is_the_same(monkeypatch, dtype: str):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.array(ODD, dtype)
+    with np.errstate(all="ignore"):
+        found = ms.jit(ops.softplus)(Tensor(x)).asnumpy()
+        wanted = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), None])
+def test_a_norm_makes_no_array_of_squares(monkeypatch, axes):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.random.default_rng(1).standard_normal((40, 30))
+    x[:, 3] = 0
+    if axes == (1,):
+        x[2] = 0
+
+    def normed(x):
+        return ops.norm(x, dim=axes)
+
+    found = ms.jit(normed)(Tensor(x)).asnumpy()
+    np.testing.assert_allclose(found, np.sqrt((x * x).sum(axes)), rtol=1e-14)
+    source = ms.compile_info().units[-1].source
+    assert "linalg.norm(" not in source and "np.square(" not in source
+    slope = ms.grad(lambda x: ops.sum(normed(x)))(Tensor(x)).asnumpy()
+    size = np.sqrt((x * x).sum(axes, keepdims=True))
+    np.testing.assert_allclose(slope, x / np.where(size == 0, 1, size), rtol=1e-14)
+
+
+def test_a_softmax_beside_its_logarithm_takes_one_exponential(monkeypatch):
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    x = np.array([[1.0, 2.0, -np.inf], [900.0, -3.0, 0.5]])
+
+    def entropy(x):
+        return ops.softmax(x, -1), ops.log_softmax(x, -1)
+
+    shares, logs = ms.jit(entropy)(Tensor(x))
+    wanted = np.exp(x - x.max(1, keepdims=True))
+    wanted /= wanted.sum(1, keepdims=True)
+    np.testing.assert_allclose(shares.asnumpy(), wanted, rtol=1e-14)
+    np.testing.assert_allclose(np.exp(logs.asnumpy()), wanted, rtol=1e-14)
+    assert ms.compile_info().units[-1].source.count("np.exp(") == 1
+
+
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_a_variance_shares_the_deviations(monkeypatch, kept: bool, ddof: int):
