@@ -172,7 +172,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     tidied = expand_gradients(typed, lambda each: clean(_written_out(each)), whole)
     expanded = _placed(tidied, typed)
     primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
-    primal = whole(primal) if request.differentiates or request.tangent else primal
+    primal = whole(primal)
     _verify(primal, "differentiated: optimise")
     _refuse(lowered, primal, request)
     wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places

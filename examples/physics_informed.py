@@ -78,79 +78,53 @@ wrt: u_w, u_b, u_v   sens: ones
 import numpy as np
 
 
-# Solution.construct (physics_informed.py:24)
-def solution_forward(t, w, b, v):
-    h = np.tanh(t * w + b)  # 25| h = ops.tanh(t * self.w + self.b)
-    network = np.dot(h, v)  # 26| network = ops.matmul(h, self.v)
-    t_times_t = t * t       # 27| return t + t * t * network
-    out = t + t_times_t * network
-    return out, (t, v, h, t_times_t)
-
-
 def residual_forward(t, u_w, u_b, u_v):
-    one = np.ones_like(t)                                # 38| one = ops.ones_like(t)
-    dot2_t_times_w = one * u_w                           # 25| h = ops.tanh(t * self.w + self.b)
+    one = np.ones_like(t)       # 38| one = ops.ones_like(t)
+    dot2_t_times_w = one * u_w  # 25| h = ops.tanh(t * self.w + self.b)
     h = np.tanh(t * u_w + u_b)
     sub_h_times_h = 1.0 - h * h
     dot2_h = dot2_t_times_w * sub_h_times_h
     mul_dot2_h = -2.0 * dot2_h
     dot_sub_h_times_h = mul_dot2_h * h
     dot2_dot_h = dot_sub_h_times_h * dot2_t_times_w
-    network = np.dot(h, u_v)                             # 26| network = ops.matmul(h, self.v)
+    network = np.dot(h, u_v)    # 26| network = ops.matmul(h, self.v)
     dot2_network = np.dot(dot2_h, u_v)
     dot2_dot_network = np.dot(dot2_dot_h, u_v)
-    t_times_t = t * t                                    # 27| return t + t * t * network
+    t_times_t = t * t           # 27| return t + t * t * network
     dot2_t_times_t = t + t
     dot_mul_dot_network = dot2_dot_network * t_times_t + dot2_t_times_t * dot2_network
     dot_mul_dot_t_times_t = 2.0 * (network + dot2_network * t)
     second = dot_mul_dot_t_times_t + dot_mul_dot_network
-    out, residuals = solution_forward(t, u_w, u_b, u_v)  # 40| error = second + self.u(t)
-    error = second + out
+    out = t + t_times_t * network
+    error = second + out        # 40| error = second + self.u(t)
     return (
         t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
-        dot2_dot_h, t_times_t, dot2_t_times_t, residuals, error,
+        dot2_dot_h, t_times_t, dot2_t_times_t, error,
     )
-
-
-# Solution.construct (physics_informed.py:24)
-def solution_backward(residuals, d_out):
-    t, v, h, t_times_t = residuals
-    # 27| return t + t * t * network
-    d_network = d_out * t_times_t
-    # 26| network = ops.matmul(h, self.v)
-    d_h = np.dot(d_network, v.T)
-    d_v = np.dot(h.T, d_network)
-    # 25| h = ops.tanh(t * self.w + self.b)
-    d_t_times_w_plus_b = d_h * (1.0 - h * h)
-    d_b = d_t_times_w_plus_b.sum(axis=0)  # b was stretched f32[16] -> f32[24,16]
-    # w was stretched f32[1,16] -> f32[24,16]
-    d_w = (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
-    return d_w, d_b, d_v
 
 
 def residual_backward(residuals):
     (
         t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
-        dot2_dot_h, t_times_t, dot2_t_times_t, residuals_1, error,
+        dot2_dot_h, t_times_t, dot2_t_times_t, error,
     ) = residuals
     # 41| return (error * error).mean()
     d_out = np.float32(1)
     d_error = d_out / 24 * 2.0 * error
-    # 40| error = second + self.u(t)
-    d_u_w_1, d_u_b_1, d_u_v_1 = solution_backward(residuals_1, d_error)
     # 27| return t + t * t * network
+    d_network = d_error * t_times_t
     d3_dot2_network = d_error * dot2_t_times_t
-    d3_dot2_dot_network = d_error * t_times_t
     d_add_network = d_error * 2.0
+    d_network_1 = d_network + d_add_network
     d3_dot2_network_1 = d3_dot2_network + d_add_network * t
     # 26| network = ops.matmul(h, self.v)
     u_v_t = u_v.T
-    d3_dot2_dot_h = np.dot(d3_dot2_dot_network, u_v_t)
-    d_u_v_2 = d_u_v_1 + np.dot(dot2_dot_h.T, d3_dot2_dot_network)
+    d3_dot2_dot_h = np.dot(d_network, u_v_t)
+    d_u_v_1 = np.dot(dot2_dot_h.T, d_network)
     d3_dot2_h = np.dot(d3_dot2_network_1, u_v_t)
-    d_u_v_3 = d_u_v_2 + np.dot(dot2_h.T, d3_dot2_network_1)
-    d_h = np.dot(d_add_network, u_v_t)
-    d_u_v = d_u_v_3 + np.dot(h.T, d_add_network)
+    d_u_v_2 = d_u_v_1 + np.dot(dot2_h.T, d3_dot2_network_1)
+    d_h = np.dot(d_network_1, u_v_t)
+    d_u_v = d_u_v_2 + np.dot(h.T, d_network_1)
     # 25| h = ops.tanh(t * self.w + self.b)
     d2_dot_sub_h_times_h = d3_dot2_dot_h * dot2_t_times_w
     d_h_1 = d_h + d2_dot_sub_h_times_h * mul_dot2_h
@@ -158,10 +132,11 @@ def residual_backward(residuals):
     mul_mul_mul_d3_dot2_h = -2.0 * d3_dot2_h_1 * dot2_t_times_w * h
     d_h_2 = d_h_1 + mul_mul_mul_d3_dot2_h
     d_t_times_w_plus_b = d_h_2 * sub_h_times_h
-    d_u_b = d_u_b_1 + d_t_times_w_plus_b.sum(axis=0)
+    d_u_b = d_t_times_w_plus_b.sum(axis=0)  # u_b was stretched f32[16] -> f32[24,16]
     mul_d3_dot2_t_times_w = (d3_dot2_dot_h * dot_sub_h_times_h + d3_dot2_h_1 * sub_h_times_h) * one
-    d_u_w_2 = d_u_w_1 + mul_d3_dot2_t_times_w.sum(axis=0, keepdims=True)
-    d_u_w = d_u_w_2 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
+    # u_w was stretched f32[1,16] -> f32[24,16]
+    d_u_w_1 = mul_d3_dot2_t_times_w.sum(axis=0, keepdims=True)
+    d_u_w = d_u_w_1 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
     return d_u_w, d_u_b, d_u_v
 '''
 

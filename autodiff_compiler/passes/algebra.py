@@ -41,6 +41,7 @@ from autodiff_compiler.passes.fills import FILLS
 from autodiff_compiler.passes.moves import MOVES
 from autodiff_compiler.passes.picks import PICKS
 from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
+from autodiff_compiler.passes.sections import SECTIONS
 from autodiff_compiler.passes.softmaxes import SOFTMAXES
 from autodiff_compiler.passes.stretches import STRETCHES
 
@@ -300,6 +301,7 @@ ROWS = (
     *MOVES,
     *CONTRACTIONS,
     *PICKS,
+    *SECTIONS,
     *SOFTMAXES,
     *STRETCHES,
 )

@@ -4,7 +4,9 @@ A derivative calls derivatives of what its primal called, and each of those has 
 turn: with every order there are more and smaller functions, and what one of them computes for
 another no pass can see, leave out or put where it is dead. So before a function is differentiated,
 calls of derivatives, and calls in them, are written out, if nothing else calls the callee. What is
-called from two places stays a function, and so does a text of the user's in another.
+called from two places stays a function, and so does a text of the user's in another, unless most of
+what it computes stands there already: that of a network whose slopes were written out, when the
+residual of an equation asks for its values at the same points.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS
@@ -36,18 +38,23 @@ func @f(%x: float) -> (float) {
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from autodiff_compiler.ir.nodes import Function, Op
+from autodiff_compiler.ir.effects import Effects
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value
+from autodiff_compiler.ir.rewrite import likeness, substitute_operands
+from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.sweep import everywhere
+
+#: The part of a call that its caller must compute anyway, if it is to be written out.
+LEAST = 0.5
 
 
 def once(function: Function, may: Callable[[Op], bool] = lambda call: True) -> Function:
     """``function`` and all that it calls, with such calls written out as ``may`` be."""
     every = (*function.callees(), function)
-    if not any(each.order for each in every):
-        return function
     # By name: it stays when a body changes. Two callees of one name count as called twice.
     places = Counter(
         named.name for each in every for op in each.body.walk() for named in op.functions
@@ -61,7 +68,52 @@ def once(function: Function, may: Callable[[Op], bool] = lambda call: True) -> F
 
         return inline(caller, should)
 
-    return everywhere(function, written_out)
+    if any(each.order for each in every):
+        function = everywhere(function, written_out)
+    return everywhere(function, lambda each: _shared(each, may))
+
+
+def _shared(caller: Function, may: Callable[[Op], bool]) -> Function:
+    """``caller``, if it holds a derivative, with those calls written out of which it computes the
+    greater part anyway."""
+    if "call" not in caller.op_names or all(op.about == "primal" for op in caller.body.ops):
+        return caller
+    known = _Known(caller)
+    written_out = inline(caller, lambda call: may(call) and known.share_of(call) > LEAST)
+    # What that brings in calls functions in its turn, of what is known once it is merged.
+    return caller if written_out is caller else _shared(cse(written_out), may)
+
+
+class _Known:
+    """What a function computes: how much of what it calls is that once more?"""
+
+    def __init__(self, caller: Function) -> None:
+        effects, ops = Effects(), caller.body.ops
+        self.ops = {likeness(op): op for op in ops if not (op.regions or effects.has(op))}
+
+    def share_of(self, call: Op) -> float:
+        """The part of the operations of ``call`` that are known, calls in it included."""
+        found: list[bool] = []
+        self.enter(call, call.operands, found)
+        return sum(found) / max(len(found), 1)
+
+    def enter(
+        self, call: Op, operands: Sequence[AnyOperand], found: list[bool]
+    ) -> list[AnyOperand]:
+        """What ``call`` of ``operands`` returns; notes in ``found`` which operations are known."""
+        callee = call.attrs["callee"]
+        values: dict[Value, AnyOperand] = dict(zip(callee.params, operands))
+        for op in callee.body.ops:
+            mapped = substitute_operands(op.operands, values)
+            if "callee" in op.attrs:
+                values.update(zip(op.results, self.enter(op, mapped, found)))
+                continue
+            earlier = self.ops.get(likeness(replace(op, operands=mapped)))
+            if earlier is not None:
+                values.update(zip(op.results, earlier.results))
+            if not op.opdef.views:
+                found.append(earlier is not None)
+        return list(substitute_operands(callee.returns, values))
 
 
 __all__ = ["once"]

@@ -43,11 +43,16 @@ PLACING = ("add_at", "set_item")
 
 def boxed(op: Op) -> list[range] | None:
     """The positions that ``op`` writes to, axis by axis, where its index alone tells them."""
-    type_, index = op.result.type, op.attrs["index"]
+    type_ = op.result.type
     operands = 1 if op.name == "scatter" else 2
     if len(op.operands) != operands or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
-    shape: Sequence[int] = type_.shape  # type: ignore[assignment]
+    return box_of(op.attrs["index"], type_.shape)  # type: ignore[arg-type]
+
+
+def box_of(index: Index, shape: Sequence[int]) -> list[range] | None:
+    """The positions of ``x[index]`` in an array of this shape, axis by axis, where the index is of
+    numbers and slices alone."""
     box: list[range] = []
     for item, size in zip(_padded(index, len(shape)), shape):
         if type(item) is int:

@@ -30,6 +30,7 @@ def text(params: str, result: str, *lines: str) -> str:
 
 
 M = "f32[2,3]"
+ALL = "('slice', None, None, None)"
 CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x * 1": (A, M, (f"{M} = mul 1, %x",), ()),
     "x * ones": (A, M, (f"{M} = {ONES}", f"{M} = mul %x, %a"), ()),
@@ -209,6 +210,16 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         f"{M} = broadcast_to %x {{shape=(2, 3)}}",
         "f32[2] = sum %a {axes=(1,), keepdims=False}  # adjoint"), (
         "f32[2,1] = mul %x, 3.0  # adjoint", "f32[2] = reshape %a {shape=(2,)}  # adjoint")),
+    "product with zeros around": ("%x: f32[2,1], %y: f32[3,4]", "f32[2,4]", (
+        f"{M} = scatter %x {{index=({ALL}, ('slice', 1, 2, None)), shape=(2, 3)}}  # adjoint",
+        "f32[2,4] = matmul %a, %y  # adjoint"), (
+        "f32[1,4] = index %y {index=(('slice', 1, 2, None),)}  # adjoint",
+        "f32[2,4] = matmul %x, %a  # adjoint")),
+    "section of a product": ("%x: f32[2,1], %y: f32[1,4]", "f32[2,1]", (
+        "f32[2,4] = matmul %x, %y  # adjoint",
+        f"f32[2,1] = index %a {{index=({ALL}, ('slice', 2, 3, None))}}"), (
+        f"f32[1,1] = index %y {{index=({ALL}, ('slice', 2, 3, None))}}",
+        "f32[2,1] = matmul %x, %a")),
     "softmax of what is shifted": (A, M, (
         "f32[2,1] = max %x {axes=(1,), first=True, keepdims=True}", f"{M} = sub %x, %a",
         f"{M} = softmax %b {{axis=-1}}"), (f"{M} = softmax %x {{axis=-1}}",)),

@@ -111,3 +111,40 @@ def test_the_second_sweep_is_told_by_the_names() -> None:
     ops.grad(of_one_slope)(Tensor(np.ones((2, 3))), Tensor(np.ones((3, 3))))
     (text,) = [unit.source for unit in compile_info().units if "of_one_slope" in unit.source]
     assert "d_slope" in text and "d2_d_" in text
+
+
+SHARED = """
+func @inner(%a: f32[3]) -> (f32[3]) {
+  %b: f32[3] = exp %a
+  %c: f32[3] = tanh %b
+  return %c
+}
+func @u(%a: f32[3]) -> (f32[3]) {
+  %b: f32[3] = sin %a
+  %c: f32[3] = call @inner(%b)
+  %d: f32[3] = neg %c
+  return %d
+}
+func @f(%x: f32[3], %z: f32[3]) -> (f32[3], f32[3]) {
+  %s: f32[3] = sin %x
+  %e: f32[3] = exp %s
+  %t: f32[3] = tanh %e{about}
+  %y: f32[3] = call @u(%x)
+  %o: f32[3] = call @u(%z)
+  %r: f32[3] = mul %y, %t
+  return %r, %o
+}
+"""
+
+
+def test_what_the_caller_computes_anyway_is_written_out() -> None:
+    f = parse_functions(SHARED.replace("{about}", "  # adjoint"), OPERATORS)["f"]
+    done = once(f)
+    assert calls(done) == ["u"]  # of another argument nothing is known
+    assert [op.name for op in done.body.ops].count("exp") == 1
+    assert once(f, lambda call: False) is f
+
+
+def test_what_is_there_twice_in_the_users_own_text_stays() -> None:
+    f = parse_functions(SHARED.replace("{about}", ""), OPERATORS)["f"]
+    assert once(f) is f
