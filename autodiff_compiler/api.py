@@ -122,13 +122,15 @@ def _compile(
 @contextmanager
 def _without_collection() -> Iterator[None]:
     """Python does not look for cycles in here: it would go through all that is being made, again
-    and again, and find next to nothing."""
+    and again, and find next to nothing. What is left at the end is looked through by itself: to
+    Python it looks like much, for which it would go through everything that was ever imported."""
     collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collects:
+            gc.collect(0)
             gc.enable()
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
-from autodiff_compiler.ir.types import INT
 
 #: The least number that is added under such a root.
 LEAST = 1e-12
@@ -48,11 +47,6 @@ def moderate_values(body: Region, known: Set[Value] = frozenset()) -> frozenset[
         elif _is_root(op) and op.operands[0] in raised or _keeps(op) and op.operands[-1] in found:
             found.update(op.results)
     return frozenset(found)
-
-
-def is_moderate(operand: AnyOperand, known: Set[Value]) -> bool:
-    """Whether a factor is known to be neither tiny nor huge, as numbers in a text are."""
-    return not isinstance(operand, Value) or operand.type == INT or operand in known
 
 
 def _number(op: Op, numbers: Mapping[Value, float]) -> float | None:

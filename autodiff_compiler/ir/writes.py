@@ -10,8 +10,11 @@ loop may read there what it has not yet come to.
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from autodiff_compiler.ir.memory import changes_array, is_row, shares, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
@@ -19,6 +22,7 @@ from autodiff_compiler.ir.types import ArrayType
 
 #: What one iteration spoils the next may read, or the one after.
 ITERATIONS = 3
+NONE: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,45 @@ def _tolerate(_: str) -> None:
     """Refuses nothing."""
 
 
+class _Step(NamedTuple):
+    """What the walk asks of a plain operation.
+
+    reads    what is read: not what is written to, or was in part.
+    target   the value that is written over; ``writes`` tells whether that spoils anything.
+    shares   in whose memory the results may lie; ``owns`` if they have new memory, too.
+    changes  whether a part of an array is changed where it stands.
+    start    where the row or tile begins that is taken, of ``rows`` rows.
+    """
+
+    reads: Sequence[AnyOperand]
+    target: Value | None
+    writes: bool
+    shares: Sequence[AnyOperand]
+    owns: bool
+    changes: bool
+    start: AnyOperand
+    rows: int
+
+
+#: Loops bring an operation by again, and so does the next proof.
+_STEPS: WeakKeyDictionary[Op, _Step] = WeakKeyDictionary()
+
+
+def _step(op: Op) -> _Step:
+    target, changes = writes_to(op), changes_array(op)
+    takes = op.name == "part" or op.name == "index" and is_row(op)
+    return _Step(
+        reads=op.operands[:-1] if op.name in ("into", "filled") else op.operands,
+        target=target,
+        writes=target is not None and (len(op.operands) > 1 or changes),
+        shares=shares(op),
+        owns=target is None and not op.viewed,
+        changes=changes,
+        start=op.operands[-1] if takes else None,
+        rows=op.attrs.get("rows", 1),
+    )
+
+
 class _Writes:
     """Runs a function with pieces of memory for values: every loop for a few iterations, both
     branches of an ``if``. ``where`` are the pieces that a value may lie in now, ``stale`` the
@@ -92,6 +135,8 @@ class _Writes:
         self.function, self.refuse, self.kept = function, refuse, kept
         self.pieces = itertools.count()
         self.where: dict[Value, frozenset[int]] = {}
+        #: The values that ever lay in each piece: who to ask when it is written to.
+        self.tenants: defaultdict[int, set[Value]] = defaultdict(set)
         self.stale: set[Value] = set()
         #: Values that are arrays as an operation made them: a view may be stretched, and read-only.
         self.whole: set[Value] = set()
@@ -115,13 +160,13 @@ class _Writes:
             self.define(param, self.new())
         self.foreign = self.all(body.params)
         if self.kept:
-            for block in frozenset().union(*(place.blocks for place in self.kept)):
+            for block in NONE.union(*(place.blocks for place in self.kept)):
                 self.lent[block], self.held[block] = self.new(), self.new()
-            self.where[body.params[0]] |= frozenset().union(*self.held.values())
+            self.lies_too(body.params[0], NONE.union(*self.held.values()))
         self.region(body)
         for value in body.yields:
             if isinstance(value, Value) and value is not self.function.residuals:
-                kept = self.where[value] & frozenset().union(*self.lent.values()) - self.given
+                kept = self.where[value] & NONE.union(*self.lent.values()) - self.given
                 if kept:
                     self.refuse(f"{value} is returned in memory that is only lent")
 
@@ -134,11 +179,17 @@ class _Writes:
         return frozenset([next(self.pieces)])
 
     def all(self, operands: Iterable[AnyOperand]) -> frozenset[int]:
-        found = (self.where[operand] for operand in operands if isinstance(operand, Value))
-        return frozenset().union(*found)
+        found = [self.where[operand] for operand in operands if isinstance(operand, Value)]
+        return found[0] if len(found) == 1 else NONE.union(*found)
+
+    def lies_too(self, value: Value, pieces: frozenset[int]) -> None:
+        self.where[value] |= pieces
+        for piece in pieces:
+            self.tenants[piece].add(value)
 
     def define(self, value: Value, pieces: frozenset[int], whole: bool = False) -> None:
-        self.where[value] = pieces
+        self.where[value] = NONE
+        self.lies_too(value, pieces)
         self.stale.discard(value)
         self.partly.pop(value, None)
         self.tile_of.pop(value, None)
@@ -161,45 +212,40 @@ class _Writes:
         self.read(region.yields)
 
     def plain(self, op: Op) -> None:
-        target = writes_to(op)
-        # What is written to, or was in part, is not read by that.
-        writes = op.name in ("into", "filled")
-        start = self.start(op)
-        if start is not None and isinstance(op.operands[0], Value):
+        step = _STEPS.get(op)
+        if step is None:
+            step = _STEPS[op] = _step(op)
+        target, start = step.target, step.start
+        # No two iterations take the same rows.
+        if isinstance(start, Value) and step.rows > self.steps.get(start, 0):
+            start = None
+        if isinstance(start, Value) and isinstance(op.operands[0], Value):
             self.read_tile(op.operands[0], start)
         else:
-            self.read(op.operands[:-1] if writes else op.operands)
-        pieces = self.all(shares(op))
-        if target is not None and (len(op.operands) > 1 or changes_array(op)):
+            self.read(step.reads)
+        pieces = self.all(step.shares)
+        if target is not None and step.writes:
             self.write(op, target)
+        if step.changes or op.name == "filled":
+            whole = self.are_whole(op.operands[-1:] if target is None else [target])
+        elif target is not None:
+            whole = target in self.whole
+        else:
+            whole = step.owns and not pieces and "callee" not in op.attrs
         for result in op.results:
-            own = target is None and not op.viewed
-            if changes_array(op) or op.name == "filled":
-                whole = self.are_whole(op.operands[-1:] if target is None else [target])
-            else:
-                whole = target in self.whole if target is not None else own and not pieces
-                whole = whole and "callee" not in op.attrs
-            self.define(result, pieces | self.new() if own else pieces, whole)
+            self.define(result, pieces | self.new() if step.owns else pieces, whole)
         if op.name == "lent":
             pieces = self.lent.setdefault(op.attrs["block"], self.where[op.result])
             self.define(op.result, pieces, True)
-            self.given |= pieces if op.attrs.get("given") else frozenset()
+            self.given |= pieces if op.attrs.get("given") else NONE
         elif op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
             place = self.kept[op.attrs["key"]]
             held = (self.held[block] for block in place.blocks)
             self.define(op.result, self.foreign.union(*held), place.whole)
-        elif start is not None:
+        elif isinstance(start, Value):
             self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
         elif op.viewed and op.operands[0] in self.tile_of:
             self.tile_of[op.result] = self.tile_of[op.operands[0]]  # type: ignore[index]
-
-    def start(self, op: Op) -> Value | None:
-        """Where the tile begins that ``op`` takes, if no two iterations take the same rows."""
-        takes = op.name == "part" or op.name == "index" and is_row(op)
-        if not takes or not isinstance(op.operands[-1], Value):
-            return None
-        fits = op.attrs.get("rows", 1) <= self.steps.get(op.operands[-1], 0)
-        return op.operands[-1] if fits else None
 
     def branches(self, op: Op) -> None:
         """One of them runs, after which what any of them spoils is spoilt."""
@@ -230,7 +276,7 @@ class _Writes:
             ever = [a | b for a, b in zip(ever, now)]
             whole = [w and self.are_whole([v]) for w, v in zip(whole, loop.carry_yields)]
             for stacked, item in zip(loop.stacked, loop.stack_yields):
-                self.where[stacked] |= self.all([item])
+                self.lies_too(stacked, self.all([item]))
         for result, pieces, is_whole in zip(loop.carried, ever, whole):
             self.define(result, pieces, is_whole)
         self.define(loop.count, frozenset())
@@ -278,8 +324,9 @@ class _Writes:
         held = (self.held[block] for block, lies in self.lent.items()
                 if block in self.held and lies & pieces)  # fmt: skip
         pieces = pieces.union(*held)
-        for value, lies in self.where.items():
-            if lies & pieces:
+        met: set[Value] = set().union(*(self.tenants[piece] for piece in pieces))
+        for value in met:
+            if self.where[value] & pieces:
                 # Arrays of one size that begin at one place: their tiles do so, too.
                 fits = array in self.whole and value in self.whole and _in_step(array, value)
                 if (

@@ -40,7 +40,7 @@ from autodiff_compiler.passes.diagonals import DIAGONALS
 from autodiff_compiler.passes.fills import FILLS
 from autodiff_compiler.passes.moves import MOVES
 from autodiff_compiler.passes.picks import PICKS
-from autodiff_compiler.passes.rows import Rewrite, Row, View, apply_rows
+from autodiff_compiler.passes.rows import Rewrite, Row, Table, View
 from autodiff_compiler.passes.sections import SECTIONS
 from autodiff_compiler.passes.softmaxes import SOFTMAXES
 from autodiff_compiler.passes.stretches import STRETCHES
@@ -306,15 +306,16 @@ ROWS = (
     *STRETCHES,
 )
 
+_FAST, _EXACT = Table(ROWS), Table(row for row in ROWS if not row.fast_only)
+
 
 def algebra(
     function: Function, fast: bool = False, hits: MutableMapping[str, int] | None = None
 ) -> Function:
     """Applies the rows until none applies; counts in ``hits`` how often each did."""
-    rows = [row for row in ROWS if fast or not row.fast_only]
 
     def hit(row: Row, op: Op) -> None:
         if hits is not None:
             hits[row.name] = hits.get(row.name, 0) + 1
 
-    return apply_rows(function, rows, hit)
+    return (_FAST if fast else _EXACT).applied(function, hit)

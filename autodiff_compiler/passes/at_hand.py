@@ -46,7 +46,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from autodiff_compiler.analysis.moderate import is_moderate, moderate_values
+from autodiff_compiler.analysis.moderate import moderate_values
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.rewrite import uses_of
@@ -56,7 +56,7 @@ from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.factors import SMALL, is_known
 from autodiff_compiler.passes.fold import fold
 from autodiff_compiler.passes.products import products
-from autodiff_compiler.passes.rows import Row, View, apply_rows
+from autodiff_compiler.passes.rows import Row, Table, View
 
 #: What a factor may stand behind without changing place: the order of elements stays.
 VIEWS = ("reshape", "expand_dims")
@@ -66,19 +66,20 @@ DEPTH = 12
 
 def at_hand(function: Function) -> Function:
     """``function``, which holds a forward part and its derivative, with what forward has."""
-    known = moderate_values(function.body)
+    larger = [op for op in function.body.walk() if op.name in ("maximum", "minimum")]
     masks = (
         Row("mask of a product", "mul", _unmasked),
-        Row("share of a product", "where", lambda view: _untied(view, known)),
+        Row("share of a product", "where", lambda view: _untied(view, larger)),
     )
-    found = apply_rows(function, masks, lambda row, op: None)
+    moderate = dict.fromkeys(moderate_values(function.body), True) if larger else {}
+    found = Table(masks).applied(function, moderate=moderate)
     if _scaled(found):
         tidy = found
         for change in (fold, algebra, cse, products, cse, dce):
             tidy = change(tidy)
         by = _scaled(tidy)
         row = Row("scaled", "mul", lambda view: _with_scaled(view, by))
-        better = apply_rows(tidy, (row,), lambda row, op: None)
+        better = Table((row,)).applied(tidy)
         found = found if better is tidy else better
     return function if found is function else dce(found)
 
@@ -96,7 +97,7 @@ def _unmasked(view: View) -> Any:
     return None
 
 
-def _untied(view: View, known: Set[Value]) -> Any:
+def _untied(view: View, larger: Sequence[Op]) -> Any:
     """``ct`` for what of it goes to x in ``y = maximum(x, 0)``, where ``ct`` is y times what is
     neither tiny nor huge: none where x is the smaller one, half of it, which is 0, where both are
     0. (A choice would make a 0 of an infinity times 0, too.)"""
@@ -110,16 +111,12 @@ def _untied(view: View, known: Set[Value]) -> Any:
     if same is None or half is None or {*half.operands} != {0.5, ct} or {*same.operands} != pair:
         return None
     name, zero = ("maximum", 1) if less.operands[1] == 0 else ("minimum", 0)
-    of_pair = {
-        op.result for op in view.makers.values() if op.name == name and {*op.operands} == pair
-    }
-    multiple = less.operands[zero] == 0 and _is_multiple(view, of_pair, ct, known, DEPTH)
+    of_pair = {op.result for op in larger if op.name == name and {*op.operands} == pair}
+    multiple = less.operands[zero] == 0 and _is_multiple(view, of_pair, ct, DEPTH)
     return ct if multiple else None
 
 
-def _is_multiple(
-    view: View, of: Set[Value], product: AnyOperand, known: Set[Value], depth: int
-) -> bool:
+def _is_multiple(view: View, of: Set[Value], product: AnyOperand, depth: int) -> bool:
     """Whether ``product`` is one ``of`` these times what is known to be neither tiny nor huge."""
     if product in of:
         return True
@@ -128,8 +125,8 @@ def _is_multiple(
         return False
     sides = (0, 1) if maker.name == "mul" else (0,)
     return any(
-        _is_multiple(view, of, maker.operands[side], known, depth - 1)
-        and all(is_moderate(o, known) for o in maker.operands if o is not maker.operands[side])
+        _is_multiple(view, of, maker.operands[side], depth - 1)
+        and all(view.is_moderate(o) for o in maker.operands if o is not maker.operands[side])
         for side in sides
     )
 

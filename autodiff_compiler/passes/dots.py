@@ -41,7 +41,7 @@ from autodiff_compiler.operators.lowered import dot
 from autodiff_compiler.operators.structure import sum_
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.dce import dce
-from autodiff_compiler.passes.rows import Row, View, apply_rows
+from autodiff_compiler.passes.rows import Row, Table, View
 
 #: So many terms, one beside the other in memory, einsum adds up in a row without losing digits, and
 #: BLAS so many: of a thousand times as many singles, one percent may be wrong.
@@ -52,7 +52,7 @@ ROW = 2**3
 
 def dots(function: Function) -> Function:
     """``function`` with sums of large products in one go."""
-    found = apply_rows(function, ROWS, lambda row, op: None)
+    found = _ROWS.applied(function)
     return function if found is function else dce(found)
 
 
@@ -117,4 +117,4 @@ def _mean(view: View) -> Any:
     return total / math.prod(shape if axes is None else [shape[axis] for axis in axes])
 
 
-ROWS = (Row("sum of a product", "sum", _sum), Row("mean of a product", "mean", _mean))
+_ROWS = Table((Row("sum of a product", "sum", _sum), Row("mean of a product", "mean", _mean)))

@@ -16,7 +16,7 @@ nothing is known (``analysis/moderate.py``).
 ... }
 ... ''')
 >>> a, b = made.body.ops
->>> found = Factors(View(b, {a.result: a}, {a.result: 1}), b.result.type, False, frozenset())
+>>> found = Factors(View(b, {a.result: a}, {a.result: 1}), b.result.type, False)
 >>> found.of(b)
 >>> found.large, found.groups[0].above, (found.before, found.after)
 ([(%x: f32[8,9], False)], [%c: f32[], 2.0], (2, 1))
@@ -25,11 +25,9 @@ nothing is known (``analysis/moderate.py``).
 from __future__ import annotations
 
 import math
-from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from autodiff_compiler.analysis.moderate import is_moderate
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.declare import broadcast_shapes
@@ -84,8 +82,8 @@ class Group:
 class Factors:
     """The factors of an array: the large ones, in their order, and groups of small ones."""
 
-    def __init__(self, view: View, whole: ArrayType, shared: bool, moderate: Set[Value]):
-        self.view, self.whole, self.shared, self.moderate = view, whole, shared, moderate
+    def __init__(self, view: View, whole: ArrayType, shared: bool):
+        self.view, self.whole, self.shared = view, whole, shared
         self.size = math.prod(whole.shape or ())  # type: ignore[arg-type]
         #: Each large factor, and whether it divides.
         self.large: list[tuple[Any, bool]] = []
@@ -110,7 +108,7 @@ class Factors:
     def factor(self, operand: AnyOperand, below: bool, uses: int = 1) -> None:
         maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
         alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)  # type: ignore
-        large, sure = shape_of(operand) == self.whole.shape, is_moderate(operand, self.moderate)
+        large, sure = shape_of(operand) == self.whole.shape, self.view.is_moderate(operand)
         if large and alone and maker is not None and is_product(maker):
             self.of(maker, below, uses)
         elif large or not _is_small(operand, self.whole):
@@ -155,7 +153,7 @@ class Factors:
     def moderate_factors(self) -> list[Any]:
         """What is small and moderate of that which multiplies, without its sign."""
         found = [self.positive(f) for group in self.groups for f in group.above]
-        return [factor for factor in found if is_moderate(factor, self.moderate)]
+        return [factor for factor in found if self.view.is_moderate(factor)]
 
     def positive(self, factor: Any) -> Any:
         inner = self.view.inner(factor, "neg")

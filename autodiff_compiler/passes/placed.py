@@ -36,7 +36,7 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.indexing import add_at, scatter, set_item, sub_at
 from autodiff_compiler.operators.subscripts import FULL, Index, adds_up
-from autodiff_compiler.passes.rows import Row, View, apply_rows
+from autodiff_compiler.passes.rows import Row, Table, View
 
 PLACING = ("add_at", "set_item")
 
@@ -165,11 +165,13 @@ def _moved(op: Op, perm: Sequence[int]) -> Any:
     return part if order == (*range(len(order)),) else OPERATORS["transpose"](part, perm=order)
 
 
-ROWS = (
-    Row("added where zeros are", "add_at", _written),
-    Row("taken away", "add_at", _taken_away),
-    Row("transposed", "transpose", _transposed),
-    Row("swapped", "swap_last_axes", _transposed),
+ROWS = Table(
+    (
+        Row("added where zeros are", "add_at", _written),
+        Row("taken away", "add_at", _taken_away),
+        Row("transposed", "transpose", _transposed),
+        Row("swapped", "swap_last_axes", _transposed),
+    )
 )
 
 
@@ -177,4 +179,4 @@ def placed(function: Function) -> Function:
     """``function`` with parts written where nothing else is, in the order wanted."""
     if "scatter" not in function.op_names:
         return function
-    return apply_rows(function, ROWS, lambda row, op: None)
+    return ROWS.applied(function)

@@ -42,8 +42,7 @@ func @f(%x: f32[8,9], %y: f32[8,9], %v: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.analysis.moderate import moderate_values
@@ -59,28 +58,27 @@ from autodiff_compiler.passes.factors import (
     is_product,
     shape_of,
 )
-from autodiff_compiler.passes.rows import Row, View, apply_rows
-from autodiff_compiler.passes.subtotals import subtotals
+from autodiff_compiler.passes.rows import Row, Table, View
+from autodiff_compiler.passes.subtotals import SUBTOTALS, sums
 
 
 def products(function: Function) -> Function:
     """``function`` with fewer operations on whole arrays in what was added to the user's text."""
     moderate = moderate_values(function.body, function.moderate)
-    rows = [Row(text, name, partial(rewrite, moderate)) for text, name, rewrite in ROWS]
-    rows.append(subtotals(function))
-    return apply_rows(function, rows, lambda row, op: None)
+    known = dict.fromkeys(moderate, True)
+    return _ROWS.applied(function, moderate=known, sums=sums(function))
 
 
-def _small_first(moderate: Set[Value], view: View) -> Any:
+def _small_first(view: View) -> Any:
     whole = view.op.result.type
     if not isinstance(whole, ArrayType) or not is_product(view.op):
         return None
-    found = Factors(view, whole, False, moderate)
+    found = Factors(view, whole, False)
     found.of(view.op)
     return found.product() if found.after < found.before else None
 
 
-def _added_twice(moderate: Set[Value], view: View) -> Any:
+def _added_twice(view: View) -> Any:
     """``a + m + m``, where m has a small factor: that is doubled."""
     for first, m in (view.operands, view.operands[::-1]):
         inner, maker = view.made_by(first, "add"), view.makers.get(m)
@@ -90,7 +88,7 @@ def _added_twice(moderate: Set[Value], view: View) -> Any:
         alone = view.uses.get(first) == 1 and view.uses.get(m) == 2 and inner.about != "primal"
         if len(others) != 1 or not alone or not view.op.result.type == first.type == m.type:
             continue
-        found = Factors(view, m.type, False, moderate)
+        found = Factors(view, m.type, False)
         found.factor(2.0, False)
         found.of(maker, uses=2)
         if found.after <= found.before:
@@ -98,14 +96,14 @@ def _added_twice(moderate: Set[Value], view: View) -> Any:
     return None
 
 
-def _shared_first(moderate: Set[Value], view: View) -> Any:
+def _shared_first(view: View) -> Any:
     """``f * a + f * b`` as ``f * (a + b)``, where f is small and moderate; twice the same as that,
     doubled."""
     whole: Any = view.op.result.type
     makers = [view.makers.get(o) if isinstance(o, Value) else None for o in view.operands]
     if view.op.about == "primal" or not is_known(whole):
         return None
-    sides = [Factors(view, whole, False, moderate) for _ in makers]
+    sides = [Factors(view, whole, False) for _ in makers]
     for operand, maker, side in zip(view.operands, makers, sides):
         fits = maker is not None and is_product(maker) and operand.type == whole
         if maker is None or not fits or view.uses.get(operand) != 1:
@@ -129,7 +127,7 @@ def _shared_first(moderate: Set[Value], view: View) -> Any:
     return (-outer if negative and plus else outer) * inner
 
 
-def _out_of_sum(moderate: Set[Value], view: View) -> Any:
+def _out_of_sum(view: View) -> Any:
     """The sum of the large factors, times what does not change along the axes."""
     (x,), axes = view.operands, view.op.attrs["axes"]
     maker = view.makers.get(x)
@@ -140,7 +138,7 @@ def _out_of_sum(moderate: Set[Value], view: View) -> Any:
         return None
     over = range(len(whole.shape)) if axes is None else axes
     # What is read elsewhere, too, is looked through where that takes no further operation.
-    tried = [_Summands(view, maker, over, shared, moderate) for shared in (False, True)]
+    tried = [_Summands(view, maker, over, shared) for shared in (False, True)]
     found = min(tried, key=lambda each: (each.more, -len(each.fixed)))
     return found.sum() if found.more <= 0 and found.helps else None
 
@@ -148,12 +146,10 @@ def _out_of_sum(moderate: Set[Value], view: View) -> Any:
 class _Summands(Factors):
     """The factors of what is summed up over the axes ``over``."""
 
-    def __init__(
-        self, view: View, maker: Op, over: Sequence[int], shared: bool, moderate: Set[Value]
-    ):
+    def __init__(self, view: View, maker: Op, over: Sequence[int], shared: bool):
         whole = maker.result.type
         assert isinstance(whole, ArrayType) and whole.shape is not None
-        super().__init__(view, whole, shared, moderate)
+        super().__init__(view, whole, shared)
         self.of(maker)
         self.rank, self.over = len(whole.shape), over
         fixed = [g for g in self.groups
@@ -204,9 +200,12 @@ def _changes(shape: Sequence[Any], axes: Sequence[int], rank: int) -> bool:
     return any(axis >= first and shape[axis - first] != 1 for axis in axes)
 
 
-ROWS: tuple[tuple[str, str, Callable[[Set[Value], View], Any]], ...] = (
-    *((f"small first in {name}", name, _small_first) for name in (*SIGNS, "add")),
-    *((f"shared first in {name}", name, _shared_first) for name in ("add", "sub")),
-    ("added twice", "add", _added_twice),
-    ("out of a sum", "sum", _out_of_sum),
+_ROWS = Table(
+    (
+        *(Row(f"small first in {name}", name, _small_first) for name in (*SIGNS, "add")),
+        *(Row(f"shared first in {name}", name, _shared_first) for name in ("add", "sub")),
+        Row("added twice", "add", _added_twice),
+        Row("out of a sum", "sum", _out_of_sum),
+        *SUBTOTALS,
+    )
 )

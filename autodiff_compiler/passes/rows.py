@@ -6,23 +6,54 @@ looked at anew, so that rows build on each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.rewrite import substitute_op, users
-from autodiff_compiler.ir.types import ArrayType, Type, is_floating
+from autodiff_compiler.ir.types import INT, ArrayType, Type, is_floating
 from autodiff_compiler.passes.sweep import sweep, with_body
+
+#: The table that was asked, what for, and the answer.
+_Question: TypeAlias = tuple[str, Any, Any]
+
+
+class _Asked:
+    """A table that notes what it is asked, and what it answers."""
+
+    def __init__(self, name: str, table: Mapping[Any, Any], noted: list[_Question]):
+        self.name, self.table, self.noted = name, table, noted
+
+    def get(self, key: Any, default: Any = None, /) -> Any:
+        found = self.table.get(key)
+        self.noted.append((self.name, key, found))
+        return default if found is None else found
+
+
+#: What is known of values.
+Known: TypeAlias = Mapping[Any, Any] | _Asked
+_NOTHING: Mapping[Any, Any] = {}
 
 
 class View:
-    """An operation as a row sees it: it may ask what made an operand."""
+    """An operation as a row sees it: it may ask what made an operand, how often one is read, and
+    what else a table is applied with: which values are ``moderate``, which ``sums`` of one there
+    are."""
 
-    def __init__(self, op: Op, makers: dict[Value, Op], uses: Mapping[Value, int]):
+    def __init__(
+        self,
+        op: Op,
+        makers: Known,
+        uses: Known,
+        moderate: Known = _NOTHING,
+        sums: Known = _NOTHING,
+    ):
         self.op, self.makers, self.uses = op, makers, uses
+        self.moderate, self.sums = moderate, sums
 
     @property
     def operands(self) -> tuple[Any, ...]:
@@ -56,6 +87,11 @@ class View:
         maker = self.made_by(operand, "full") or self.made_by(operand, "full_like")
         return None if maker is None else maker.attrs["value"]
 
+    def is_moderate(self, operand: AnyOperand) -> bool:
+        """Whether a factor is known to be neither tiny nor huge, as numbers in a text are."""
+        number = not isinstance(operand, Value) or operand.type == INT
+        return number or self.moderate.get(operand) is not None
+
 
 def signs_move(operand: AnyOperand, result: Type) -> bool:
     """Whether a sign of ``operand`` may as well be one of ``result``: not where integers are
@@ -79,30 +115,49 @@ class Row:
     fast_only: bool = False
 
 
-def apply_rows(function: Function, rows: Sequence[Row], hit: Callable[[Row, Op], None]) -> Function:
-    """Applies the rows until none applies, and tells ``hit`` of each that did, and where."""
-    table: dict[str, list[Row]] = {}
-    for row in rows:
-        table.setdefault(row.op, []).append(row)
-    if table.keys().isdisjoint(function.op_names):
-        return function
-    rewriter = _Rewriter(table, hit, users(function.body))
-    return with_body(function, sweep(function.body, rewriter.mapping, rewriter.visit))
+class Table:
+    """Rows, by the operation that they are for.
+
+    A row knows what its view tells it, and no more. So where none applies it is noted what they
+    asked, and as long as the answers are the same, they are not tried again: round after round,
+    most operations come back as they were.
+    """
+
+    def __init__(self, rows: Iterable[Row]):
+        self.rows: dict[str, list[Row]] = {}
+        for row in rows:
+            self.rows.setdefault(row.op, []).append(row)
+        self.in_vain: WeakKeyDictionary[Op, list[_Question]] = WeakKeyDictionary()
+
+    def applied(
+        self,
+        function: Function,
+        hit: Callable[[Row, Op], None] = lambda row, op: None,
+        moderate: Mapping[Any, Any] = _NOTHING,
+        sums: Mapping[Any, Any] = _NOTHING,
+    ) -> Function:
+        """``function`` after the rows were applied until none applies; ``hit`` is told of each that
+        did, and where. The rest is what a view tells besides."""
+        if self.rows.keys().isdisjoint(function.op_names):
+            return function
+        known = {"uses": users(function.body), "moderate": moderate, "sums": sums}
+        rewriter = _Rewriter(self, hit, known)
+        return with_body(function, sweep(function.body, rewriter.mapping, rewriter.visit))
 
 
 class _Rewriter:
     def __init__(
-        self,
-        table: Mapping[str, Sequence[Row]],
-        hit: Callable[[Row, Op], None],
-        uses: Mapping[Value, int],
+        self, table: Table, hit: Callable[[Row, Op], None], known: Mapping[str, Mapping[Any, Any]]
     ):
-        self.table, self.hit, self.uses = table, hit, uses
+        self.table, self.hit = table, hit
         self.mapping: dict[Value, AnyOperand] = {}
         self.makers: dict[Value, Op] = {}
+        self.known = {"makers": self.makers, **known}
+        self.noted: list[_Question] = []
+        self.asked = {key: _Asked(key, each, self.noted) for key, each in self.known.items()}
 
     def visit(self, op: Op) -> Sequence[Op]:
-        new = self.rewritten(op) if op.name in self.table else None
+        new = self.rewritten(op) if op.name in self.table.rows else None
         if new is not None:
             # One of the new operations may be dropped in its turn.
             return [k for each in new for k in self.visit(substitute_op(each, self.mapping))]
@@ -112,13 +167,20 @@ class _Rewriter:
 
     def rewritten(self, op: Op) -> Sequence[Op] | None:
         """What the first row that applies makes of ``op``."""
-        view, builder = View(op, self.makers, self.uses), Builder()
+        before = self.table.in_vain.get(op)
+        if before is not None and all(
+            self.known[name].get(key) == answer for name, key, answer in before
+        ):
+            return None
+        self.noted.clear()
+        view, builder = View(op, **self.asked), Builder()
         with builder, builder.at(op.span, op.about):
-            for row in self.table[op.name]:
+            for row in self.table.rows[op.name]:
                 new = self.apply(row, view, builder)
                 if new is not None:
                     self.hit(row, op)
                     return new
+        self.table.in_vain[op] = list(self.noted)
         return None
 
     def apply(self, row: Row, view: View, builder: Builder) -> Sequence[Op] | None:

@@ -43,7 +43,7 @@ from autodiff_compiler.operators.elementwise import (
 )
 from autodiff_compiler.operators.reduce import logsumexp, norm, std
 from autodiff_compiler.operators.special import logaddexp
-from autodiff_compiler.passes.rows import Row, View, apply_rows
+from autodiff_compiler.passes.rows import Row, Table, View
 from autodiff_compiler.passes.softmaxes import less_largest
 from autodiff_compiler.passes.sweep import sweep, with_body
 from autodiff_compiler.span import NOWHERE
@@ -280,6 +280,8 @@ ROWS = (
     Row("u - logsumexp(u) as log_softmax(u)", "sub", _less_logsumexp),
 )
 
+_TABLE = Table(ROWS)
+
 
 def stabilise(function: Function) -> Function:
     """Applies the rows until none applies, and notes them on the lines they changed."""
@@ -289,7 +291,7 @@ def stabilise(function: Function) -> Function:
         if op.span != NOWHERE:
             told.setdefault((op.span.file, op.span.line), []).append(row.name)
 
-    rewritten = apply_rows(function, ROWS, hit)
+    rewritten = _TABLE.applied(function, hit)
 
     def note(op: Op) -> Sequence[Op]:
         names = told.get((op.span.file, op.span.line))

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op
@@ -40,12 +39,7 @@ from autodiff_compiler.passes.rows import Row, View
 SMALL = 4
 
 
-def subtotals(function: Function) -> Row:
-    """The row for the sums in ``function``."""
-    return Row("sum of a sum", "sum", partial(_of_narrower, _sums(function)))
-
-
-def _sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
+def sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
     """The sums over some axes that derivatives ask for, by what is summed up."""
     found: dict[AnyOperand, list[Op]] = {}
     for op in function.body.ops:
@@ -54,13 +48,13 @@ def _sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
     return found
 
 
-def _of_narrower(sums: Mapping[AnyOperand, Sequence[Op]], view: View) -> Any:
+def _of_narrower(view: View) -> Any:
     """A sum of the sums over fewer axes that are asked for, too."""
     (x,), axes, keepdims = view.operands, view.op.attrs["axes"], view.op.attrs["keepdims"]
     if view.op.about == "primal" or not _is_floats(x.type):
         return None
     over = set(range(x.ndim) if axes is None else axes)
-    for other in sums.get(x, ()):
+    for other in view.sums.get(x, ()):
         narrow = set(other.attrs["axes"])
         if not narrow < over or not _is_smaller(other.result.type, x.type):
             continue
@@ -80,3 +74,6 @@ def _is_floats(type_: Any) -> bool:
 
 def _is_smaller(total: Any, whole: Any) -> bool:
     return _is_floats(total) and math.prod(total.shape) * SMALL <= math.prod(whole.shape)
+
+
+SUBTOTALS = (Row("sum of a sum", "sum", _of_narrower),)

@@ -1,0 +1,82 @@
+"""Rows that applied nowhere are not tried again, unless what they asked for has another answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function, Op, Region
+from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.passes.rows import Row, Table, View
+
+TEXT = """
+func @f(%x: f32[2], %y: f32[2]) -> (f32[2]) {
+  %a: f32[2] = sin %x
+  %b: f32[2] = neg %a
+  %c: f32[2] = mul %b, %y
+  return %c
+}
+"""
+
+
+def with_ops(function: Function, *ops: Op) -> Function:
+    return replace(function, body=Region(function.params, ops, function.returns))
+
+
+def of_a_sign(view: View) -> Any:
+    """``x * y`` for ``-sin(x) * y``, where the sine is read here alone."""
+    a = view.inner(view.operands[0], "neg")
+    return view.operands[1] * a if a is not ... and view.uses.get(a) == 1 else None
+
+
+@pytest.fixture
+def tried() -> list[Op]:
+    return []
+
+
+@pytest.fixture
+def table(tried: list[Op]) -> Table:
+    def rewrite(view: View) -> Any:
+        tried.append(view.op)
+        return of_a_sign(view)
+
+    return Table([Row("of a sign", "mul", rewrite)])
+
+
+def test_what_did_not_change_is_not_tried_again(table: Table, tried: list[Op]) -> None:
+    function = parse_function(TEXT.replace("neg", "cos"))
+    assert table.applied(table.applied(function)) is function
+    assert tried == [function.body.ops[2]]
+
+
+def test_another_maker_is_seen(table: Table, tried: list[Op]) -> None:
+    a, b, c = (given := parse_function(TEXT)).body.ops
+    cosine = parse_function(TEXT.replace("neg", "cos")).body.ops[1]
+    other = with_ops(given, a, replace(cosine, operands=b.operands, results=b.results), c)
+    assert table.applied(other) is other
+    assert [op.name for op in table.applied(given).body.ops] == ["sin", "neg", "mul"]
+    assert tried[:2] == [c, c]
+    assert table.applied(given).body.ops[2].operands == (given.params[1], a.result)
+
+
+def test_another_number_of_uses_is_seen(table: Table) -> None:
+    a, b, c = (given := parse_function(TEXT)).body.ops
+    more = replace(b, results=(parse_function(TEXT).body.ops[0].result,))
+    read_twice = with_ops(given, a, b, more, c)
+    assert table.applied(read_twice) is read_twice
+    assert table.applied(given) is not given
+
+
+def test_another_fact_is_seen() -> None:
+    def rewrite(view: View) -> Any:
+        x, y = view.operands
+        return y * x if view.moderate.get(x) else None
+
+    table = Table([Row("moderate", "mul", rewrite)])
+    function = parse_function(TEXT)
+    factor = function.body.ops[1].result
+    assert table.applied(function) is function
+    assert table.applied(function, moderate={factor: True}) is not function
