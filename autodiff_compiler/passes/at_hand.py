@@ -42,7 +42,7 @@ func @f(%c: f32[8,9], %m: f32[8,1], %t: f32[8,9], %k: f32[8,1]) -> (f32[8,9], f3
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
