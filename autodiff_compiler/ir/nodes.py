@@ -259,6 +259,17 @@ class Loop:
             self.bounds[0], Value) and not isinstance(self.bounds[2], Value)  # fmt: skip
 
     @property
+    def stride(self) -> int:
+        """How far the index goes at a time, if that is known and it stays on one side of zero, so
+        that no two iterations mean the same row of an array; else 0."""
+        start, stop, step = self.bounds if self.is_for else (None, None, None)
+        if type(step) is not int:
+            return 0
+        low, high, edge = (start, stop, 0) if step > 0 else (stop, start, -1)
+        one_side = type(low) is int and low >= edge or type(high) is int and high <= edge
+        return abs(step) if one_side else 0
+
+    @property
     def _head(self) -> int:
         return 3 if self.is_for else 0
 

@@ -20,7 +20,8 @@ from autodiff_compiler.ir.memory import changes_array, is_row, shares, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType
 
-#: What one iteration spoils the next may read, or the one after.
+#: What one iteration spoils the next may read, or the one after; and where arrays change places,
+#: it takes as many more until each has been in every place that it comes to.
 ITERATIONS = 3
 NONE: frozenset[int] = frozenset()
 
@@ -264,7 +265,9 @@ class _Writes:
         whole = [self.are_whole([init]) for init in loop.inits]
         for stacked in loop.stacked:
             self.define(stacked, frozenset())
-        for _ in range(ITERATIONS):
+        done, moved = 0, set[int]()
+        while done < ITERATIONS + len(moved):
+            done += 1
             for region in loop.op.regions:
                 params = loop.carry_params if region is loop.body else region.params
                 for param, pieces, is_whole in zip(params, now, whole):
@@ -272,7 +275,10 @@ class _Writes:
                 if region is loop.body:
                     self.enter(loop)
                 self.region(region)
-            now = [self.all([value]) for value in loop.carry_yields]
+            before, now = now, [self.all([value]) for value in loop.carry_yields]
+            for place, pieces in enumerate(now):
+                if any(pieces & old for at, old in enumerate(before) if at != place):
+                    moved.add(place)
             ever = [a | b for a, b in zip(ever, now)]
             whole = [w and self.are_whole([v]) for w, v in zip(whole, loop.carry_yields)]
             for stacked, item in zip(loop.stacked, loop.stack_yields):
@@ -288,8 +294,8 @@ class _Writes:
             if lead is not None:
                 self.define(lead, frozenset())
         self.steps[loop.position] = 1
-        if loop.index is not None and isinstance(loop.bounds[2], int):
-            self.steps[loop.index] = abs(loop.bounds[2])
+        if loop.index is not None:
+            self.steps[loop.index] = loop.stride
         counts = loop.position, loop.index
         self.spent = {value for value in self.spent if self.partly[value] not in counts}
         for param, source in zip(loop.read_params, loop.reads):
@@ -320,7 +326,7 @@ class _Writes:
         if target.type != op.result.type:
             self.refuse(f"{op.result} does not fit over {target}")
         tile = (op.operands[-1], target) if is_row(op) else self.tile_of.get(target)
-        start, array = tile if tile and tile[0] in self.steps else (None, target)
+        start, array = tile if tile and self.steps.get(tile[0]) else (None, target)
         held = (self.held[block] for block, lies in self.lent.items()
                 if block in self.held and lies & pieces)  # fmt: skip
         pieces = pieces.union(*held)

@@ -258,7 +258,7 @@ def arrays_taken(loop: Loop, carry: int, lies: Mapping[Value, Cells]) -> list[Va
         return []
     fill = ops[filled_at]
     by, start = (own.name, own.operands[1]) if own else ("index", fill.operands[2])
-    if start not in (loop.index, loop.position):
+    if start is not loop.position and not (start is loop.index and loop.stride):
         return []
     same = {op for op in takes.values() if op.name == by and op.operands[1] is start
             and (own is None or op.attrs == own.attrs)}  # fmt: skip

@@ -176,3 +176,21 @@ def test_the_smaller_of_part_and_whole_is_copied():
     assert "d_y = d_z[1].copy()" in backward and backward.count(".copy()") == 1
     backward = gradient_source(large_part, X, y, get_all=True).split("def large_part_backward")[1]
     assert "d_z.copy()" in backward
+
+
+def in_turn(x, n):
+    oldest, c, b, a, u = x * 1.0, x * 2.0, x * 3.0, x * 4.0, ops.sin(x)
+    newest, total = u, u * 0.0
+    for i in range(n):
+        made = ops.slice_scatter(oldest, x[:1] * i, 0, 0, 1)
+        oldest, c, b, a, newest = c, b, a, newest, made
+        total = total + u * i
+    return total + oldest + 2 * c + 3 * b + 5 * a + 7 * newest
+
+
+def test_what_a_loop_moves_on_comes_to_be_written_to_after_many_iterations():
+    """The array ``u`` is the oldest in the fifth iteration, and is still read."""
+    for n in (3, 5, 12):
+        expected = in_turn(X, n).asnumpy()
+        np.testing.assert_array_equal(ms.jit(in_turn)(X, n).asnumpy(), expected)
+    check_grads(in_turn, (X, 7))
