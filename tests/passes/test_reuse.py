@@ -230,29 +230,6 @@ def test_the_verifier_notices_a_row_that_is_spoilt(more: str, before: str) -> No
         verify(parse_function(text.replace(before, f"{more}\n    {before}", 1)), "lowered")
 
 
-def by_counted_rows(bounds: str) -> str:
-    """As ``by_rows``, with rows that are known by the user's own count."""
-    rows = by_rows().replace("(299, -1, -1)", bounds).replace(" read (%old: f32[100] = %a) {",
-        " {\n  %old: f32[100] = index %a, %i {index=(('op', 0),)}")  # fmt: skip
-    return rows.replace("set_item %c, %v, %p", "set_item %c, %v, %i")
-
-
-@pytest.mark.parametrize("bounds", ["(0, 300, 1)", "(299, -1, -1)", "(-300, 0, 1)", "(5, 9, 2)"])
-def test_a_loop_counts_the_rows_that_it_sets(bounds: str) -> None:
-    assert SHARED in reused(by_counted_rows(bounds))
-
-
-@pytest.mark.parametrize("bounds", ["(-300, 300, 1)", "(299, -301, -1)", "(-1, %n, 1)"])
-def test_a_row_that_is_counted_from_both_ends_is_met_twice(bounds: str) -> None:
-    text = (
-        by_counted_rows(bounds).replace("@f(", "@f(%n: int, ").replace(", %n: int =", ", %m: int =")
-    )
-    assert SHARED not in reused(text)
-    empty = f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}"
-    with pytest.raises(CompilerBug, match="%a.* read after it was overwritten"):
-        verify(parse_function(text.replace(empty, SHARED)), "lowered")
-
-
 def two_filled(second: str, rows: bool, views: Sequence[int] = (0, 1)) -> str:
     """A loop that fills two arrays from what it takes of ``%a``: one where ``%a`` is, and another
     one where ``second`` is."""
