@@ -40,6 +40,7 @@ from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.laid_out import laid_out
+from autodiff_compiler.passes.lanes import lanes
 from autodiff_compiler.passes.late import late
 from autodiff_compiler.passes.once import once
 from autodiff_compiler.passes.overwrite import overwrite
@@ -247,16 +248,22 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
             done[function] = reuse(_told(inner), lends=False).function
         return done[function]
 
-    found: list[Reused] = []
-    for root in roots:
-        whole = replace(root, body=map_functions(root.body, called))
-        found.append(reuse(laid_out(_told(whole)), forward=found[-1] if found else None))
-    return found
+    first, *rest = (replace(root, body=map_functions(root.body, called)) for root in roots)
+
+    def planned(told: Function) -> list[Reused]:
+        found = [reuse(told)]
+        for root in rest:
+            found.append(reuse(laid_out(_told(root, found[-1].kept)), forward=found[-1]))
+        return found
+
+    told = laid_out(_told(first))
+    ways = [planned(each) for each in dict.fromkeys((told, lanes(told)))]
+    return min(ways, key=lambda found: sum(found[-1].blocks))
 
 
-def _told(function: Function) -> Function:
+def _told(function: Function, kept: Sequence[Place] = ()) -> Function:
     """``function`` with what is made in tiles, or in its place, in loops and among parts."""
-    return carried(assembled(tiles(parts(function))))
+    return carried(assembled(tiles(parts(function)), kept))
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:

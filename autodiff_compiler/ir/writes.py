@@ -4,7 +4,7 @@ It walks the program as it runs, and no value is read after the memory it may li
 another result. It does not ask how the writes were chosen. Forward and backward work in the same
 lent blocks: ``places`` tells in which of them each residual lies, and backward is held to that.
 An array that is written tile by tile spoils one of its size tile by tile, or row by row, so that a
-loop may read there what it has not yet come to.
+loop may read there what it has not yet come to. So do lanes of such an array (``lanes.py``).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from autodiff_compiler.ir.lanes import Lane, Lanes
 from autodiff_compiler.ir.memory import changes_array, is_row, shares, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import ArrayType, Type
 
 #: What one iteration spoils the next may read, or the one after; and where arrays change places,
 #: it takes as many more until each has been in every place that it comes to.
@@ -28,10 +29,10 @@ NONE: frozenset[int] = frozenset()
 
 @dataclass(frozen=True)
 class Place:
-    """In which lent blocks a residual may lie; ``whole`` if it is an array as it was made there."""
+    """In which lent blocks a residual may lie, and its ``rows`` (see ``rows_of``)."""
 
     blocks: frozenset[int]
-    whole: bool
+    rows: Type | None
 
 
 def check_writes(
@@ -59,7 +60,7 @@ def is_sound(function: Function, whole: Iterable[Value] = ()) -> bool:
         found.check()
     except _Unsound:
         return False
-    return found.whole.issuperset(whole)
+    return all(found.rows.get(value) == value.type for value in whole)
 
 
 def places(forward: Function) -> tuple[Place, ...]:
@@ -72,11 +73,12 @@ def places(forward: Function) -> tuple[Place, ...]:
     return tuple(found.place(operand) for operand in packed[0].operands)
 
 
-def whole_arrays(function: Function, kept: Sequence[Place] = ()) -> set[Value]:
-    """The values that are arrays as an operation made them, and no views."""
+def rows_of(function: Function, kept: Sequence[Place] = ()) -> dict[Value, Type]:
+    """For what is an array as an operation made it its type; for a lane of such an array the type
+    of that, in whose row k lies row k of the lane. Other views have none."""
     found = _Writes(function, kept=kept)
     found.check()
-    return found.whole
+    return found.rows
 
 
 def _tolerate(_: str) -> None:
@@ -139,8 +141,9 @@ class _Writes:
         #: The values that ever lay in each piece: who to ask when it is written to.
         self.tenants: defaultdict[int, set[Value]] = defaultdict(set)
         self.stale: set[Value] = set()
-        #: Values that are arrays as an operation made them: a view may be stretched, and read-only.
-        self.whole: set[Value] = set()
+        #: What ``rows_of`` tells: a view, which has none, may be stretched, and read-only.
+        self.rows: dict[Value, Type] = {}
+        self.lanes = Lanes()
         #: The piece of each block that is lent: arrays of one block are in one another's way.
         self.lent: dict[int, frozenset[int]] = {}
         #: The pieces of blocks that are lent once, and may be returned.
@@ -174,7 +177,7 @@ class _Writes:
     def place(self, residual: AnyOperand) -> Place:
         pieces = self.all([residual])
         blocks = frozenset(block for block, lies in self.lent.items() if lies & pieces)
-        return Place(blocks, residual in self.whole)
+        return Place(blocks, self.shared_rows([residual]))
 
     def new(self) -> frozenset[int]:
         return frozenset([next(self.pieces)])
@@ -188,17 +191,22 @@ class _Writes:
         for piece in pieces:
             self.tenants[piece].add(value)
 
-    def define(self, value: Value, pieces: frozenset[int], whole: bool = False) -> None:
+    def define(self, value: Value, pieces: frozenset[int], rows: Type | None = None) -> None:
         self.where[value] = NONE
         self.lies_too(value, pieces)
         self.stale.discard(value)
         self.partly.pop(value, None)
         self.tile_of.pop(value, None)
         self.spent.discard(value)
-        (self.whole.add if whole else self.whole.discard)(value)
+        self.lanes.forget(value)
+        self.rows.pop(value, None)
+        if rows is not None:
+            self.rows[value] = rows
 
-    def are_whole(self, operands: Iterable[AnyOperand]) -> bool:
-        return all(operand in self.whole for operand in operands)
+    def shared_rows(self, operands: Iterable[AnyOperand]) -> Type | None:
+        """The rows of all ``operands``, if they are the same."""
+        first, *others = [self.rows.get(operand) for operand in operands]  # type: ignore[arg-type]
+        return first if all(rows == first for rows in others) else None
 
     def region(self, region: Region) -> None:
         for op in region.ops:
@@ -227,26 +235,46 @@ class _Writes:
         pieces = self.all(step.shares)
         if target is not None and step.writes:
             self.write(op, target)
-        if step.changes or op.name == "filled":
-            whole = self.are_whole(op.operands[-1:] if target is None else [target])
-        elif target is not None:
-            whole = target in self.whole
-        else:
-            whole = step.owns and not pieces and "callee" not in op.attrs
+        rows: Type | None = None
+        if target is not None or op.name == "filled":
+            rows = self.shared_rows([op.operands[-1] if target is None else target])
         for result in op.results:
-            self.define(result, pieces | self.new() if step.owns else pieces, whole)
-        if op.name == "lent":
+            if step.owns and not pieces and "callee" not in op.attrs:
+                rows = result.type
+            elif op.name == "reshape" and self.shared_rows(step.shares) == op.types[0]:
+                rows = result.type  # all of the array, in its order
+            self.define(result, pieces | self.new() if step.owns else pieces, rows)
+        if op.name == "lane":
+            self.lane(op)
+        elif op.name == "lent":
             pieces = self.lent.setdefault(op.attrs["block"], self.where[op.result])
-            self.define(op.result, pieces, True)
+            self.define(op.result, pieces, op.result.type)
             self.given |= pieces if op.attrs.get("given") else NONE
         elif op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
             place = self.kept[op.attrs["key"]]
             held = (self.held[block] for block in place.blocks)
-            self.define(op.result, self.foreign.union(*held), place.whole)
+            self.define(op.result, self.foreign.union(*held), place.rows)
         elif isinstance(start, Value):
             self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
         elif op.viewed and op.operands[0] in self.tile_of:
             self.tile_of[op.result] = self.tile_of[op.operands[0]]  # type: ignore[index]
+
+    def lane(self, op: Op) -> None:
+        """What lies in the memory of the array lies in the lane as well, from now on."""
+        array, own = op.operands[0], self.new()
+        assert isinstance(array, Value)
+        divided, lies = self.lanes.take(array, self.where[array], Lane(**op.attrs), *own)
+        for value in set().union(*(self.tenants[piece] for piece in divided)):
+            if self.where[value] & divided:
+                self.lies_too(value, own)
+
+        def more(pieces: frozenset[int]) -> frozenset[int]:
+            return pieces | own if pieces & divided else pieces
+
+        self.lent = {block: more(pieces) for block, pieces in self.lent.items()}
+        self.held = {block: more(pieces) for block, pieces in self.held.items()}
+        self.foreign, self.given = more(self.foreign), more(self.given)
+        self.define(op.result, lies, self.rows.get(array))
 
     def branches(self, op: Op) -> None:
         """One of them runs, after which what any of them spoils is spoilt."""
@@ -257,12 +285,12 @@ class _Writes:
             spoilt |= self.stale
         self.stale = spoilt
         for result, *yields in zip(op.results, *(inner.yields for inner in op.regions)):
-            self.define(result, self.all(yields), self.are_whole(yields))
+            self.define(result, self.all(yields), self.shared_rows(yields))
 
     def loop(self, loop: Loop) -> None:
         now = [self.all([init]) for init in loop.inits]
         ever = list(now)
-        whole = [self.are_whole([init]) for init in loop.inits]
+        rows = [self.shared_rows([init]) for init in loop.inits]
         for stacked in loop.stacked:
             self.define(stacked, frozenset())
         done, moved = 0, set[int]()
@@ -270,8 +298,8 @@ class _Writes:
             done += 1
             for region in loop.op.regions:
                 params = loop.carry_params if region is loop.body else region.params
-                for param, pieces, is_whole in zip(params, now, whole):
-                    self.define(param, pieces, is_whole)
+                for param, pieces, of in zip(params, now, rows):
+                    self.define(param, pieces, of)
                 if region is loop.body:
                     self.enter(loop)
                 self.region(region)
@@ -280,11 +308,12 @@ class _Writes:
                 if any(pieces & old for at, old in enumerate(before) if at != place):
                     moved.add(place)
             ever = [a | b for a, b in zip(ever, now)]
-            whole = [w and self.are_whole([v]) for w, v in zip(whole, loop.carry_yields)]
+            after = [self.shared_rows([value]) for value in loop.carry_yields]
+            rows = [a if a == b else None for a, b in zip(rows, after)]
             for stacked, item in zip(loop.stacked, loop.stack_yields):
                 self.lies_too(stacked, self.all([item]))
-        for result, pieces, is_whole in zip(loop.carried, ever, whole):
-            self.define(result, pieces, is_whole)
+        for result, pieces, of in zip(loop.carried, ever, rows):
+            self.define(result, pieces, of)
         self.define(loop.count, frozenset())
         counts = loop.position, loop.index
         self.stale.update(value for value, at in self.partly.items() if at in counts)
@@ -321,7 +350,7 @@ class _Writes:
         pieces = self.where[target]
         if pieces & self.foreign:
             self.refuse(f"{op.result} is written over {target}, which is the caller's")
-        if changes_array(op) and target not in self.whole:
+        if changes_array(op) and target not in self.rows:
             self.refuse(f"{target}, which is written to, may be a view")
         if target.type != op.result.type:
             self.refuse(f"{op.result} does not fit over {target}")
@@ -334,7 +363,7 @@ class _Writes:
         for value in met:
             if self.where[value] & pieces:
                 # Arrays of one size that begin at one place: their tiles do so, too.
-                fits = array in self.whole and value in self.whole and _in_step(array, value)
+                fits = _in_step(self.rows.get(array), self.rows.get(value))  # type: ignore[arg-type]
                 if (
                     isinstance(start, Value)
                     and fits
@@ -345,9 +374,8 @@ class _Writes:
                     self.stale.add(value)
 
 
-def _in_step(one: Value, other: Value) -> bool:
+def _in_step(a: Type | None, b: Type | None) -> bool:
     """Whether the rows of two arrays that begin at one place lie at the same places."""
-    a, b = one.type, other.type
     if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
         return False
     return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore

@@ -155,6 +155,31 @@ part = OpDef(
     views=("x",),
 )
 
+
+def _lane_numpy(types: Sequence[Type], *, axis: int, start: int, stop: int) -> str:
+    whole = stop == types[0].shape[axis]  # type: ignore[attr-defined]
+    return f"{{x}}[{':, ' * axis}{start or ''}:{'' if whole else stop}]"
+
+
+def _lane_type(types: Sequence[Type], *, axis: int, start: int, stop: int) -> Type:
+    (x,) = types
+    assert isinstance(x, ArrayType) and x.shape
+    assert axis > 0 and 0 <= start < stop <= x.shape[axis]  # type: ignore[operator]
+    return ArrayType(x.dtype, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]))
+
+
+lane = OpDef(
+    "lane",
+    "What lies from start up to stop along an axis of x that is not the first: a view. Lanes of "
+    "one array are written to without harm to those beside them.",
+    ("x",),
+    _lane_numpy,
+    _lane_type,
+    kind="lowered",
+    label="{x}_lane",
+    views=("x",),
+)
+
 filled = OpDef(
     "filled",
     "x itself, once part was written to a tile of it.",

@@ -27,14 +27,15 @@ func @f(%x: f32[700], %y: f32[300]) -> (f32[1000]) {
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import changes_array, is_row
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import ArrayType, size_of
+from autodiff_compiler.ir.writes import Place
 from autodiff_compiler.operators.indexing import index, set_item
 from autodiff_compiler.operators.lowered import empty, filled
 from autodiff_compiler.operators.structure import full
@@ -48,11 +49,30 @@ from autodiff_compiler.passes.sweep import with_body
 STARTS = ("scatter", "pad", "concat")
 
 
-def assembled(function: Function) -> Function:
-    """``function`` with parts of arrays of ``reuse.MEDIUM`` bytes or more made in their place."""
+def assembled(function: Function, kept: Sequence[Place] = ()) -> Function:
+    """``function`` with parts of arrays of ``reuse.MEDIUM`` bytes or more made in their place;
+    ``kept`` are those of the residuals of a backward half."""
     if function.op_names.isdisjoint(STARTS):
         return function
-    return with_body(function, _rewritten(function.body, users(function.body)))
+    spared = _over_lanes(function, kept)
+    return with_body(function, _rewritten(function.body, users(function.body), spared))
+
+
+def _over_lanes(function: Function, kept: Sequence[Place]) -> set[Value]:
+    """The arrays that loops carry and that may lie where lanes do which the loop reads: a row is
+    put there once all lanes of that row were read, and not part by part."""
+    lanes = {
+        op.result: kept[op.attrs["key"]].rows
+        for op in function.body.ops
+        if kept and op.name == "item" and op.operands[0] is function.params[0]
+    }
+    return {
+        param
+        for op in function.body.ops if op.name == "for"
+        for param in Loop(op).carry_params
+        for read in Loop(op).reads
+        if isinstance(read, Value) and lanes.get(read) == param.type != read.type
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,7 @@ class _Whole:
         return sum(elements) == math.prod(self.type.shape)  # type: ignore[arg-type]
 
 
-def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
+def _rewritten(region: Region, uses: Mapping[Value, int], spared: Set[Value]) -> Region:
     makers = {result: op for op in region.ops for result in op.results}
     takers = {operand: op for op in region.ops for operand in op.operands[:1]
               if isinstance(operand, Value) and uses.get(operand) == 1}  # fmt: skip
@@ -97,10 +117,11 @@ def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
         told = [_told(part, makers, uses) for part in whole.parts]
         if any(told) or op.name == "scatter" and whole.is_full:
             row = _row_for(whole, told, region, uses)
+            row = None if row is not None and row.operands[0] in spared else row
             _assemble(whole, told, order, instead, row)
     ops: list[Op] = []
     for op in region.ops:
-        now = map_regions(op, lambda inner: _rewritten(inner, uses))
+        now = map_regions(op, lambda inner: _rewritten(inner, uses, spared))
         ops += instead.get(op, (now,))
     same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
     return region if same else Region(region.params, tuple(ops), region.yields)

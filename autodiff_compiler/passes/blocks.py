@@ -7,7 +7,7 @@ put there later. ``reuse`` decides what goes where.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 from autodiff_compiler.ir.memory import Cells
 from autodiff_compiler.ir.nodes import AnyOperand, Value
@@ -17,8 +17,8 @@ from autodiff_compiler.ir.types import Type, size_of
 class Memory:
     """What is known of memory wherever control is: the lent arrays, and what is in them."""
 
-    def __init__(self, lies: Mapping[Value, Cells], whole: Set[Value], lends: bool):
-        self.lies, self.whole, self.lends = lies, whole, lends
+    def __init__(self, lies: Mapping[Value, Cells], rows: Mapping[Value, Type], lends: bool):
+        self.lies, self.rows, self.lends = lies, rows, lends
         #: The lent arrays, by the block that they begin and their type; and the blocks' bytes.
         self.buffers: dict[tuple[int, Type], Value] = {}
         self.blocks: list[int] = []

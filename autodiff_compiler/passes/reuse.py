@@ -48,7 +48,7 @@ from autodiff_compiler.ir.memory import cells
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import FLOAT, INT, NONE, ArrayType, TupleType, Type, size_of
-from autodiff_compiler.ir.writes import Place, places, whole_arrays
+from autodiff_compiler.ir.writes import Place, places, rows_of
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import empty, into, lent
 from autodiff_compiler.passes.blocks import Memory
@@ -97,7 +97,7 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
         for op in body.ops if held and op.name == "item" and op.operands[0] is body.params[0]
     }  # fmt: skip
     lying = {value: lies for value, lies in lying.items() if lies}
-    memory = Memory(cells(body, lying), whole_arrays(function, before.kept), lends)
+    memory = Memory(cells(body, lying), rows_of(function, before.kept), lends)
     memory.begin(before.blocks, held)
     kept = [function.residuals] if lends and isinstance(function.residuals, Value) else []
     plan = _Plan(memory, body, kept, gives=lends and function.residuals is None)
@@ -269,12 +269,13 @@ class _Plan:
         taken = arrays_taken(loop, loop.inits.index(made), self.memory.lies)
         for array in taken:
             (cell, *others) = self.memory.cells(array)
-            fits = array.type == made.type and not others
-            fits = fits and all(each in self.memory.whole for each in taken
+            rows = self.memory.rows
+            fits = rows.get(array) == made.type and not others
+            fits = fits and all(rows.get(each) == made.type for each in taken
                                 if cell in self.memory.cells(each))  # fmt: skip
             fits = fits and cell not in self.taken
             # What was made around this region is read again: the region may be a loop's.
-            fits = fits and (cell in self.made or self.is_kept(array))
+            fits = fits and (cell in self.made or self.is_kept(array, made.type))
             if not fits or self.last.get(cell) != at or cell in self.escaping:
                 continue
             if cell not in self.memory.slots:
@@ -288,12 +289,13 @@ class _Plan:
                 return target
         return None
 
-    def is_kept(self, array: Value) -> bool:
-        """Whether ``array`` is a residual that is no view: nothing may be written over it by name,
-        but into its block, where there is one; in the outermost region, which runs once."""
+    def is_kept(self, array: Value, rows: Type) -> bool:
+        """Whether ``array`` is a residual that lies in the rows of such an array: nothing may be
+        written over it by name, but into its block, where there is one; in the outermost region,
+        which runs once."""
         maker = self.made.get(array)
         is_item = maker is not None and maker.name == "item"
-        return self.gives and is_item and array in self.memory.whole
+        return self.gives and is_item and self.memory.rows.get(array) == rows
 
     def in_place(
         self, piece: _Piece, place: int, later: set[Any], escapes: bool, user: Op | None
@@ -313,7 +315,7 @@ class _Plan:
             temporary = argument not in self.memory.lies and argument not in later
             is_lent = cell in self.memory.slots
             kept = is_lent and dead and not others and cell not in self.escaping
-            kept = kept and self.is_kept(argument)
+            kept = kept and self.is_kept(argument, argument.type)
             if not (owned and dead or temporary or kept):
                 continue
             if user is not None and not self.has_line(argument, user):

@@ -225,11 +225,17 @@ def make_in(builder: Builder, op: Op, target: Value, in_order: bool = False) -> 
     in memory, or else may lie as a slice or a transpose does."""
     text = calls_of(op)[0].text
     if not in_order:
-        text = text.replace("np.dot(", "np.matmul(")  # of the two the one that writes anywhere
+        text = in_any_order(text)
     with builder.at(op.span, op.about):
         builder.make(into, (*_given(op), target), {"text": text})
     builder.ops[-1] = replace(builder.ops[-1], results=op.results)
     return op.result
+
+
+def in_any_order(text: str) -> str:
+    """The text of a call that is told to write to a slice or a transpose: of the two products the
+    one that writes anywhere."""
+    return text.replace("np.dot(", "np.matmul(")
 
 
 def _row(builder: Builder, op: Op, array: Value, place: AnyOperand) -> Value:
