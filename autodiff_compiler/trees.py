@@ -21,15 +21,17 @@ def nodes_in(tree: ast.AST) -> Iterator[Any]:
     """
     found = [tree]
     for node in found:
-        found += children(node)
+        if node._fields:
+            found += children(node)
         yield node
 
 
 def children(node: ast.AST) -> list[Any]:
     """The nodes right below ``node``, in order."""
     found: list[Any] = []
+    parts = node.__dict__
     for field in node._fields:
-        part = getattr(node, field, None)
+        part = parts.get(field)
         if isinstance(part, ast.AST):
             found.append(part)
         elif isinstance(part, list):

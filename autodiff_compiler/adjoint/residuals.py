@@ -17,7 +17,6 @@ from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.rewrite import (
     clone_ops,
     free_values,
-    likeness,
     map_regions,
     substitute,
     uses_of,
@@ -177,12 +176,12 @@ def _without(region: Region, gone: set[Op]) -> Region:
 
 def _at_hand(forward: Sequence[Op], backward: Region) -> Region:
     """``backward`` with the means and sums that forward has: they are small, and take long."""
-    known = {likeness(op): op for op in forward if _is_reduced(op)}
+    known = {op.likeness: op for op in forward if _is_reduced(op)}
     ops: list[Op] = []
     mapping: dict[Value, AnyOperand] = {}
     for op in backward.ops:
         for keepdims in (True, False) if known and _is_reduced(op) else ():
-            found = known.get(likeness(replace(op, attrs={**op.attrs, "keepdims": keepdims})))
+            found = known.get(replace(op, attrs={**op.attrs, "keepdims": keepdims}).likeness)
             if found is not None and found.result.type == op.result.type:
                 mapping[op.result] = found.result
             elif found is not None:
@@ -222,7 +221,8 @@ def _kept_anyway(forward: Sequence[Op], backward: Region) -> Region:
         if op.regions or effects.has(op):
             return None
         operands = tuple(same.get(o, o) if isinstance(o, Value) else o for o in op.operands)
-        return likeness(replace(op, operands=operands))
+        changed = any(a is not b for a, b in zip(operands, op.operands))
+        return (replace(op, operands=operands) if changed else op).likeness
 
     known = {key(op, {}): op for op in reversed(forward)}
     known.pop(None, None)

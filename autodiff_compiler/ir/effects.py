@@ -19,17 +19,19 @@ class Effects:
 
     def has(self, op: Op) -> bool:
         """Whether running ``op`` twice, or never, is not the same as once."""
-        return self._itself(op) or any(self.inside(region) for region in op.regions)
+        return self._itself(op) or any([self.inside(region) for region in op.regions])
 
     def inside(self, region: Region) -> bool:
         """Whether any operation of ``region`` has an effect."""
         return any(self._itself(op) for op in region.walk())
 
     def _itself(self, op: Op) -> bool:
+        if op.opdef.effect and not (self.again and op.name in RAISING):
+            return True
+        if self.again:
+            return any(map(self._of, op.functions))
         callee = op.attrs.get("callee")
-        called = op.functions if self.again else () if callee is None else (callee,)
-        own = op.opdef.effect and not (self.again and op.name in RAISING)
-        return own or any(map(self._of, called))
+        return callee is not None and self._of(callee)
 
     def _of(self, function: Function) -> bool:
         if function not in self._functions:

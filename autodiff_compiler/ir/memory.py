@@ -9,8 +9,9 @@ What may be written over is proved in ``writes.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ScalarType
@@ -97,16 +98,15 @@ class _Cells:
             self.add(result, self.of(item))
 
     def plain(self, op: Op) -> None:
-        shared = self.all(shares(op))
-        owns = writes_to(op) is None and not op.viewed
+        step = step_of(op)
+        shared = self.all(step.shares)
         for result in op.results:
-            lies = shared | {result} if owns else shared
+            lies = shared | {result} if step.owns else shared
             self.add(result, self.known.get(result, lies))
 
 
-def shares(op: Op) -> list[AnyOperand]:
+def _shares(op: Op, target: Value | None) -> list[AnyOperand]:
     """The operands of a plain operation in whose memory a result may lie."""
-    target = writes_to(op)
     if target is not None:
         return [target]
     if viewed := op.viewed:
@@ -121,3 +121,43 @@ def is_row(op: Op) -> bool:
     """Whether ``op`` takes, or sets, one row of an array, of a number that is known at run time."""
     operands = {"index": 2, "set_item": 3}.get(op.name)
     return len(op.operands) == operands and op.attrs["index"] == (("op", 0),)
+
+
+class Step(NamedTuple):
+    """What a plain operation has to do with memory.
+
+    reads    what is read: not what is written to, or was in part.
+    target   the value that is written over; ``writes`` tells whether that spoils anything.
+    shares   in whose memory the results may lie; ``owns`` if they have new memory, too.
+    start    where the row or tile begins that is taken, of ``rows`` rows.
+    """
+
+    reads: Sequence[AnyOperand]
+    target: Value | None
+    writes: bool
+    shares: Sequence[AnyOperand]
+    owns: bool
+    start: AnyOperand
+    rows: int
+
+
+#: Loops bring an operation by again, and so does whoever asks next.
+_STEPS: WeakKeyDictionary[Op, Step] = WeakKeyDictionary()
+
+
+def step_of(op: Op) -> Step:
+    """What ``op`` has to do with memory, found out once."""
+    step = _STEPS.get(op)
+    if step is None:
+        target = writes_to(op)
+        takes = op.name == "part" or op.name == "index" and is_row(op)
+        step = _STEPS[op] = Step(
+            reads=op.operands[:-1] if op.name in ("into", "filled") else op.operands,
+            target=target,
+            writes=target is not None and (len(op.operands) > 1 or changes_array(op)),
+            shares=_shares(op, target),
+            owns=target is None and not op.viewed,
+            start=op.operands[-1] if takes else None,
+            rows=op.attrs.get("rows", 1),
+        )
+    return step

@@ -7,7 +7,7 @@ values of the regions around it. A function sees only its parameters.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, Union
@@ -163,7 +163,15 @@ class Op:
         """The operands whose memory the result may share."""
         return self.opdef.viewed(self.operands, self.types, self.attrs) if self.opdef.views else []
 
-    @property
+    @cached_property
+    def likeness(self) -> Hashable:
+        """What is equal for operations that compute the same, if neither has an effect or
+        regions."""
+        operands = tuple([o if isinstance(o, Value) else _frozen(o) for o in self.operands])
+        attrs = tuple([(name, _frozen(self.attrs[name])) for name in sorted(self.attrs)])
+        return self.opdef, operands, attrs
+
+    @cached_property
     def functions(self) -> tuple[Function, ...]:
         """The functions among the attributes: what is called, or gives the cotangents."""
         return tuple([thing for thing in self.attrs.values() if isinstance(thing, Function)])
@@ -346,3 +354,14 @@ class Loop:
     @property
     def runs_reversed(self) -> bool:
         return bool(self.op.attrs.get("reverse", False))
+
+
+def _frozen(thing: Any) -> Hashable:
+    """Equal for equal literals only: 1, 1.0 and True differ, as do 0.0 and -0.0."""
+    if isinstance(thing, (tuple, list)):
+        return type(thing), tuple([_frozen(item) for item in thing])
+    if isinstance(thing, dict):
+        return dict, tuple([(_frozen(key), _frozen(item)) for key, item in thing.items()])
+    if isinstance(thing, (Value, Function)):
+        return thing
+    return type(thing), repr(thing)

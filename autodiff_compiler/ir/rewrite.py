@@ -6,10 +6,9 @@ returns the very object it was given, so ``is`` tells whether a rewrite did anyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import is_
-from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 
@@ -192,21 +191,3 @@ def _fresh_all(values: tuple[Value, ...], mapping: dict[Value, AnyOperand]) -> t
 
 def _same(left: tuple, right: tuple) -> bool:
     return all(map(is_, left, right))
-
-
-def likeness(op: Op) -> Hashable:
-    """What is equal for operations that compute the same, if neither has an effect or regions."""
-    operands = tuple([o if isinstance(o, Value) else _frozen(o) for o in op.operands])
-    attrs = tuple([(name, _frozen(op.attrs[name])) for name in sorted(op.attrs)])
-    return op.opdef, operands, attrs
-
-
-def _frozen(thing: Any) -> Hashable:
-    """Equal for equal literals only: 1, 1.0 and True differ, as do 0.0 and -0.0."""
-    if isinstance(thing, (tuple, list)):
-        return type(thing), tuple([_frozen(item) for item in thing])
-    if isinstance(thing, dict):
-        return dict, tuple([(_frozen(key), _frozen(item)) for key, item in thing.items()])
-    if isinstance(thing, (Value, Function)):
-        return thing
-    return type(thing), repr(thing)

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from autodiff_compiler.ir.lanes import Lane, Lanes
-from autodiff_compiler.ir.memory import changes_array, is_row, shares, writes_to
+from autodiff_compiler.ir.memory import changes_array, is_row, step_of, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
 
@@ -44,6 +43,10 @@ def check_writes(
         _Writes(function, refuse, kept).check()
 
 
+#: What ``rows_of`` says of functions that were found sound.
+_ROWS: WeakKeyDictionary[Function, Mapping[Value, Type]] = WeakKeyDictionary()
+
+
 class _Unsound(Exception):
     pass
 
@@ -60,6 +63,7 @@ def is_sound(function: Function, whole: Iterable[Value] = ()) -> bool:
         found.check()
     except _Unsound:
         return False
+    _ROWS[function] = found.rows
     return all(found.rows.get(value) == value.type for value in whole)
 
 
@@ -73,9 +77,11 @@ def places(forward: Function) -> tuple[Place, ...]:
     return tuple(found.place(operand) for operand in packed[0].operands)
 
 
-def rows_of(function: Function, kept: Sequence[Place] = ()) -> dict[Value, Type]:
+def rows_of(function: Function, kept: Sequence[Place] = ()) -> Mapping[Value, Type]:
     """For what is an array as an operation made it its type; for a lane of such an array the type
     of that, in whose row k lies row k of the lane. Other views have none."""
+    if not kept and function in _ROWS:
+        return _ROWS[function]
     found = _Writes(function, kept=kept)
     found.check()
     return found.rows
@@ -83,45 +89,6 @@ def rows_of(function: Function, kept: Sequence[Place] = ()) -> dict[Value, Type]
 
 def _tolerate(_: str) -> None:
     """Refuses nothing."""
-
-
-class _Step(NamedTuple):
-    """What the walk asks of a plain operation.
-
-    reads    what is read: not what is written to, or was in part.
-    target   the value that is written over; ``writes`` tells whether that spoils anything.
-    shares   in whose memory the results may lie; ``owns`` if they have new memory, too.
-    changes  whether a part of an array is changed where it stands.
-    start    where the row or tile begins that is taken, of ``rows`` rows.
-    """
-
-    reads: Sequence[AnyOperand]
-    target: Value | None
-    writes: bool
-    shares: Sequence[AnyOperand]
-    owns: bool
-    changes: bool
-    start: AnyOperand
-    rows: int
-
-
-#: Loops bring an operation by again, and so does the next proof.
-_STEPS: WeakKeyDictionary[Op, _Step] = WeakKeyDictionary()
-
-
-def _step(op: Op) -> _Step:
-    target, changes = writes_to(op), changes_array(op)
-    takes = op.name == "part" or op.name == "index" and is_row(op)
-    return _Step(
-        reads=op.operands[:-1] if op.name in ("into", "filled") else op.operands,
-        target=target,
-        writes=target is not None and (len(op.operands) > 1 or changes),
-        shares=shares(op),
-        owns=target is None and not op.viewed,
-        changes=changes,
-        start=op.operands[-1] if takes else None,
-        rows=op.attrs.get("rows", 1),
-    )
 
 
 class _Writes:
@@ -192,8 +159,9 @@ class _Writes:
             self.tenants[piece].add(value)
 
     def define(self, value: Value, pieces: frozenset[int], rows: Type | None = None) -> None:
-        self.where[value] = NONE
-        self.lies_too(value, pieces)
+        self.where[value] = pieces
+        for piece in pieces:
+            self.tenants[piece].add(value)
         self.stale.discard(value)
         self.partly.pop(value, None)
         self.tile_of.pop(value, None)
@@ -221,9 +189,7 @@ class _Writes:
         self.read(region.yields)
 
     def plain(self, op: Op) -> None:
-        step = _STEPS.get(op)
-        if step is None:
-            step = _STEPS[op] = _step(op)
+        step = step_of(op)
         target, start = step.target, step.start
         # No two iterations take the same rows.
         if isinstance(start, Value) and step.rows > self.steps.get(start, 0):
@@ -355,7 +321,7 @@ class _Writes:
         if target.type != op.result.type:
             self.refuse(f"{op.result} does not fit over {target}")
         tile = (op.operands[-1], target) if is_row(op) else self.tile_of.get(target)
-        start, array = tile if tile and self.steps.get(tile[0]) else (None, target)
+        start, array = tile if tile and self.steps.get(tile[0]) else (None, target)  # type: ignore[arg-type]
         held = (self.held[block] for block, lies in self.lent.items()
                 if block in self.held and lies & pieces)  # fmt: skip
         pieces = pieces.union(*held)

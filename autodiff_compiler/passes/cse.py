@@ -39,7 +39,7 @@ from dataclasses import replace
 
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
-from autodiff_compiler.ir.rewrite import likeness, map_regions, rename, substitute_operands
+from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.structure import reshape
 from autodiff_compiler.passes.sweep import with_body
@@ -112,4 +112,4 @@ def _key(op: Op) -> Hashable:
     type_ = op.result.type if op.name == "reshape" else None
     if isinstance(type_, ArrayType) and type_.is_static and len(op.operands) == 1:
         op = replace(op, attrs={"shape": type_.shape})
-    return likeness(op)
+    return op.likeness

@@ -43,7 +43,7 @@ from dataclasses import replace
 
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value
-from autodiff_compiler.ir.rewrite import likeness, substitute_operands
+from autodiff_compiler.ir.rewrite import substitute_operands
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.sweep import everywhere
@@ -89,7 +89,7 @@ class _Known:
 
     def __init__(self, caller: Function) -> None:
         effects, ops = Effects(), caller.body.ops
-        self.ops = {likeness(op): op for op in ops if not (op.regions or effects.has(op))}
+        self.ops = {op.likeness: op for op in ops if not (op.regions or effects.has(op))}
 
     def share_of(self, call: Op) -> float:
         """The part of the operations of ``call`` that are known, calls in it included."""
@@ -108,7 +108,7 @@ class _Known:
             if "callee" in op.attrs:
                 values.update(zip(op.results, self.enter(op, mapped, found)))
                 continue
-            earlier = self.ops.get(likeness(replace(op, operands=mapped)))
+            earlier = self.ops.get(replace(op, operands=mapped).likeness)
             if earlier is not None:
                 values.update(zip(op.results, earlier.results))
             if not op.opdef.views:

@@ -169,7 +169,7 @@ class _Rewriter:
         """What the first row that applies makes of ``op``."""
         before = self.table.in_vain.get(op)
         if before is not None and all(
-            self.known[name].get(key) == answer for name, key, answer in before
+            [self.known[name].get(key) == answer for name, key, answer in before]
         ):
             return None
         self.noted.clear()
