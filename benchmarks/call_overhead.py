@@ -1,6 +1,7 @@
 """What a cached gradient call adds to the generated functions, called directly on the same arrays.
 
-The limit is 2 µs and 0.3 µs for each tensor that goes in: an argument, a Parameter, a sensitivity.
+The limit is 2 µs and 0.3 µs for each tensor that goes in: an argument, a Parameter, a sensitivity,
+a tangent.
 It is meant for a machine on which an empty Python call takes about 0.05 µs; how many of them the
 call adds is told, too. What comes out, a tensor for each gradient, is in the time and not in the
 limit.
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import autodiff_compiler as ad
 from autodiff_compiler import Parameter, ParameterTuple, Tensor, compile_info, nn, ops
 from benchmarks.rounds import interleaved, repeated
 
@@ -61,6 +63,22 @@ def squares(x, *others):  # type: ignore[no-untyped-def]
     return out
 
 
+def with_first(x, *others):  # type: ignore[no-untyped-def]
+    """The squares, and that of the first beside them."""
+    out = first = x * x
+    for other in others:
+        out = out + other * other
+    return out, first
+
+
+def total(*inputs):  # type: ignore[no-untyped-def]
+    """The squares of all elements, added up."""
+    out = 0.0
+    for each in inputs:
+        out = out + (each * each).sum()
+    return out
+
+
 def _tensor() -> Tensor:
     return Tensor(np.linspace(1, 2, 6, dtype=np.float32).reshape(2, 3))
 
@@ -74,6 +92,16 @@ def cases() -> Iterator[Case]:
         yield Case(f"GradOperation, {count} inputs", plain, inputs)
         yield Case(f"GradOperation, {count} inputs, sens", seeded, [*inputs, _tensor()])
         yield Case(f"value_and_grad, {count} inputs", ops.value_and_grad(squares, places), inputs)
+    for count in (1, 2, 5):
+        inputs, places = [_tensor() for _ in range(count)], tuple(range(count))
+        both = [*inputs, *(_tensor() for _ in range(count))]
+        aux = ad.value_and_grad(with_first, places, has_aux=True)
+        yield Case(f"jit, {count} inputs", ad.jit(squares), inputs)
+        yield Case(f"value_and_grad with aux, {count} inputs", aux, inputs)
+        yield Case(f"jvp, {count} inputs", _along(ad.jvp, squares, count), both)
+        yield Case(f"hvp, {count} inputs", _along(ad.hvp, total, count), both)
+        yield Case(f"jacrev, {count} inputs", ad.jacrev(squares, places), inputs)
+        yield Case(f"grad of grad, {count} inputs", ad.grad(ad.grad(squares), places), inputs)
     for count in (1, 2, 5, 10):
         cell, x = Squares(count), _tensor()
         weights = cell.weights
@@ -85,22 +113,34 @@ def cases() -> Iterator[Case]:
         yield Case(f"value_and_grad, {count} Parameters", valued, [x], weights)
 
 
+def _along(way: Gradient, fn: Gradient, count: int) -> Gradient:
+    """``way``, which takes inputs and their tangents as two tuples."""
+    names = [f"a{k}" for k in range(2 * count)]
+    rows = (f"({', '.join(row)},)" for row in (names[:count], names[count:]))
+    return eval(f"lambda {', '.join(names)}: way(fn, {', '.join(rows)})", {"way": way, "fn": fn})
+
+
 def generated(case: Case) -> Callable[[], object]:
-    """Both generated functions of the unit that the call has compiled, on its arrays."""
+    """The generated function, or both, of the unit that the call has compiled, on its arrays."""
     (unit,) = compile_info().units
     scope: dict[str, Any] = {}
     exec(unit.source, scope)
+    functions = {name: value for name, value in scope.items() if inspect.isfunction(value)}
+    arrays = [tensor.asnumpy() for tensor in (*case.inputs, *case.parameters)]
+    if len(functions) == 1:
+        (function,) = functions.values()
+        return lambda: function(*arrays)
     forward, backward = (
-        next(value for name, value in scope.items() if name.endswith(half))
+        next(value for name, value in functions.items() if name.endswith(half))
         for half in ("_forward", "_backward")
     )
-    arrays = [tensor.asnumpy() for tensor in (*case.inputs, *case.parameters)]
     wanted = [name for name in inspect.signature(backward).parameters if name != "work"]
     seeds = []
     if len(wanted) > 1:  # after the residuals: the sensitivity, which is the last input
         seeds = [arrays.pop(len(case.inputs) - 1)]
 
-    if type(forward(*arrays)[-1]) is not tuple:  # nobody asks for the value: it is not there
+    made = forward(*arrays)
+    if not made or type(made[-1]) is not tuple:  # nobody asks for the value: it is not there
         return lambda: backward(forward(*arrays), *seeds)
     return lambda: backward(forward(*arrays)[1], *seeds)
 

@@ -20,7 +20,8 @@ PYNATIVE_MODE = 1
 #: How much is done for speed at the cost of reading.
 LEVELS = (0, 1, 3)
 
-_SETTINGS: dict[str, Any] = {
+#: As they are now, for whoever looks at every call; ``set_context`` changes them.
+SETTINGS: dict[str, Any] = {
     "mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0, "stabilise": True,
     "opt_level": 1, "enable_compile_cache": False, "compile_cache_path": "",
 }  # fmt: skip
@@ -56,35 +57,35 @@ def set_context(**settings: Any) -> None:
     if device != "CPU" and "device_target" not in _warned_about:
         _warned_about.add("device_target")
         warnings.warn(f"everything runs on the CPU; {device} was asked for", stacklevel=2)
-    _SETTINGS.update(settings)
+    SETTINGS.update(settings)
 
 
 def get_context(name: str) -> Any:
     """The present value of a setting."""
-    if name not in _SETTINGS:
+    if name not in SETTINGS:
         raise ValueError(f"For 'context.get_context', the argument {name} is not recognized!")
-    return _SETTINGS[name]
+    return SETTINGS[name]
 
 
 def in_graph_mode() -> bool:
     """Whether a call of a Cell runs its compiled forward half."""
-    return _SETTINGS["mode"] == GRAPH_MODE
+    return SETTINGS["mode"] == GRAPH_MODE
 
 
 def opt_level() -> int:
     """The level at which is compiled from now on."""
-    return int(_SETTINGS["opt_level"])
+    return int(SETTINGS["opt_level"])
 
 
 def compile_cache() -> str | None:
     """The folder in which compiled text is kept, ``~/.cache/autodiff_compiler`` where none was
     named; None where none is kept."""
-    if not _SETTINGS["enable_compile_cache"]:
+    if not SETTINGS["enable_compile_cache"]:
         return None
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return _SETTINGS["compile_cache_path"] or os.path.join(usual, "autodiff_compiler")
+    return SETTINGS["compile_cache_path"] or os.path.join(usual, "autodiff_compiler")
 
 
 def stabilises() -> bool:
     """Whether formulas that overflow or cancel are replaced in what is compiled from now on."""
-    return bool(_SETTINGS["stabilise"])
+    return bool(SETTINGS["stabilise"])

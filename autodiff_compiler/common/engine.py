@@ -17,6 +17,9 @@ class Engine(Protocol):
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """Runs the compiled forward half of ``cell.construct``."""
 
+    def again(self, function: Any, args: tuple) -> Any:
+        """What a transformed function answers, if the call is like an earlier one; else False."""
+
     def run_gradient(self, gradient_function: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """Runs the compiled pair of a gradient function and packs its result."""
 

@@ -11,6 +11,7 @@ Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat, starmap
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,11 @@ class Tensor(Operand):
         return self
 
 
+#: ``next(BLANK)`` is a Tensor with nothing in it yet. All threads may ask: there is nothing to come
+#: to an end. A call of ``__new__`` packs its argument each time, and takes a third longer.
+BLANK: Iterator[Tensor] = starmap(Tensor.__new__, repeat((Tensor,)))
+
+
 def wrap(value: Any) -> Any:
     """Tensors for the arrays in ``value``, on their memory; containers keep their structure.
 
@@ -314,7 +320,7 @@ def wrap(value: Any) -> Any:
     (Tensor(shape=[], dtype=Float32, value= 1), 2)
     """
     if isinstance(value, (np.ndarray, np.generic)):
-        made = Tensor.__new__(Tensor)
+        made = next(BLANK)
         made._data, made._hooks = np.asarray(value), ()
         return made
     if type(value) in (tuple, list):

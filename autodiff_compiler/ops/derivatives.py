@@ -25,6 +25,7 @@ from autodiff_compiler.ops.pullback import Pullback
 from autodiff_compiler.ops.tangent import Push, TangentFunction
 from autodiff_compiler.ops.transform import (
     Transformed,
+    again,
     apply,
     caller,
     check_callable,
@@ -43,9 +44,8 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
     tangents than inputs, CallError for one of another shape.
     """
     primals, dots = _row(inputs), _row(v)
-    _check_row(primals, dots)
     function = TangentFunction(fn, len(primals), range(len(primals)), has_aux=has_aux)
-    value, dot = function(*primals, *dots)
+    value, dot = _along(function, primals, dots)
     return (value[0], dot, tuple(value[1:])) if has_aux else (value, dot)
 
 
@@ -98,10 +98,8 @@ def hvp(fn: Any, inputs: Any, v: Any) -> Any:
     ``inputs`` and ``v`` are tensors, and so is the result, or all are tuples of as many.
     """
     primals, dots = _row(inputs), _row(v)
-    _check_row(primals, dots)
-    position = ALL if isinstance(inputs, (tuple, list)) else 0
-    gradient = GradientFunction(fn, position=position, numpy=True)
-    return Push(gradient, len(primals), range(len(primals)))(*primals, *dots)
+    function = HessianProduct(fn, len(primals), isinstance(inputs, (tuple, list)))
+    return _along(function, primals, dots)
 
 
 @takes_functions
@@ -177,6 +175,31 @@ def hessian(fn: Any, grad_position: int | tuple[int, ...] = 0) -> Jacobian:
     return Jacobian(Jacobian(fn, grad_position, "reverse"), grad_position, "forward")
 
 
+class HessianProduct(Transformed):
+    """The Hessian of ``fn`` along a direction, as a function of the inputs and of that: the tangent
+    of the gradient, a tuple if ``several`` are asked for."""
+
+    suffix, phrase = "hvp", "tangent of gradient of"
+    takes_its_arguments = False
+
+    def __init__(self, fn: Any, inputs: int, several: bool):
+        self.fn, self.inputs, self.several = unwrapped(fn), inputs, several
+        self.double = PRECISION.double
+
+    @property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """What, besides ``fn`` and the arguments, decides the code."""
+        return self.inputs, self.several, self.double
+
+    def names(self, inner: Sequence[str]) -> list[str]:
+        names = inner[: self.inputs]
+        return [*names, *(f"dot_{name}" for name in names)]
+
+    def build(self, *args: Any) -> Any:
+        gradient = GradientFunction(self.fn, position=ALL if self.several else 0, numpy=True)
+        return Push(gradient, self.inputs, range(self.inputs))(*args)
+
+
 class Taylor(Transformed):
     """Derivatives of ``fn`` along a curve. Called with the inputs it gives the value, and the
     derivative of this order where every input moves at speed one; called with the inputs and with
@@ -244,16 +267,20 @@ def _row(things: Any) -> tuple:
     return tuple(things) if isinstance(things, (tuple, list)) else (things,)
 
 
-def _kept(primals: Sequence) -> tuple:
-    """The inputs as they are now, whatever is written to them later."""
-    return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
-
-
-def _check_row(primals: Sequence, dots: Sequence) -> None:
-    """Refuses tangents that do not match the inputs one by one."""
+def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
+    """``function`` of inputs and of a tangent for each, which must match them one by one."""
+    found = again(function, (*primals, *dots))
+    if found is not False:
+        return found
     _check_tensors((*primals, *dots))
     if len(dots) != len(primals):
         raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")
+    return function(*primals, *dots)
+
+
+def _kept(primals: Sequence) -> tuple:
+    """The inputs as they are now, whatever is written to them later."""
+    return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
 
 
 def _check_tensors(things: Sequence) -> None:

@@ -9,7 +9,7 @@ A call is a row of slots: positional arguments, then keyword arguments in the or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -48,7 +48,7 @@ class GradientFunction(Transformed):
     __slots__ = ("fn", "quick")
 
     suffix, phrase = "grad", "gradient of"
-    #: Set by the engine: serves a call that is like the last one, or gives False.
+    #: As of other transformed functions, but called with ``fn``.
     quick: Callable[[Any, tuple], Any] | None
 
     def __init__(
@@ -79,6 +79,7 @@ class GradientFunction(Transformed):
         self.return_ids = return_ids
         self.double = PRECISION.double
         self.stabilise, self.opt_level = stabilises(), opt_level()
+        self._key: tuple | None = None  # told lazily, and always the same
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         quick = self.quick
@@ -95,14 +96,21 @@ class GradientFunction(Transformed):
     def kept(self) -> Sequence[Any]:
         return self.weight_list() or ()
 
-    @cached_property
+    @property
     def key(self) -> tuple:  # type: ignore[override]
         """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
+        if self._key is not None:
+            return self._key
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
         kind = (self.position, self.optional, self.numpy, self.double, self.stabilise,
                 self.opt_level, self.unconnected)  # fmt: skip
-        return (*kind, self.sens_param, self.value, self.has_aux, ids)
+        self._key = (*kind, self.by_list, self.sens_param, self.value, self.has_aux, ids)
+        return self._key
+
+    @property
+    def entry(self) -> tuple[Any, Hashable]:
+        return self.fn, self.key
 
     # ---- the question
 
@@ -190,12 +198,12 @@ class GradientFunction(Transformed):
     def _expected(self) -> tuple[int, ...]:
         return self.position if isinstance(self.position, tuple) else (self.position,)  # type: ignore
 
-    @cached_property
+    @property
     def packs_plainly(self) -> bool:
         """Whether what backward returns has the promised structure but for a tuple's brackets."""
-        if self.unconnected != "zero":
+        if self.unconnected != "zero" or self.return_ids:
             return False
-        return not self.return_ids and (not self.by_list or self._weights_are_plain)
+        return not self.by_list or self._weights_are_plain
 
     @cached_property
     def _weights_are_plain(self) -> bool:

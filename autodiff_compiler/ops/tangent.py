@@ -35,8 +35,7 @@ class TangentFunction(Transformed):
         self.inputs, self.positions = inputs, tuple(positions)
         self.weights = None if weights is None else tuple(weights)
         self.has_aux = has_aux
-        self.double, self.stabilise = PRECISION.double, stabilises()
-        self.opt_level = opt_level()
+        self.double = PRECISION.double
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = caller()
@@ -48,9 +47,12 @@ class TangentFunction(Transformed):
     @property
     def key(self) -> Hashable:  # type: ignore[override]
         """What, besides ``fn`` and the arguments, decides the code."""
-        ids = None if self.weights is None else tuple(map(id, self.weights))
-        settings = (self.double, self.stabilise, self.opt_level)
-        return self.inputs, self.positions, ids, self.has_aux, settings
+        ids = self.weights and tuple(map(id, self.weights))
+        return type(self), self.inputs, self.positions, ids, self.has_aux, self.double
+
+    @property
+    def entry(self) -> tuple[Any, Hashable]:
+        return self.fn, self.key
 
     def names(self, inner: Sequence[str]) -> list[str]:
         return [*inner[: self.inputs], *(f"dot_{inner[place]}" for place in self.positions)]
@@ -66,8 +68,8 @@ class TangentFunction(Transformed):
             tangent=True,
             aux=self.has_aux,
             double=self.double,
-            stabilise=self.stabilise,
-            opt_level=self.opt_level,
+            stabilise=stabilises(),
+            opt_level=opt_level(),
         )
 
 
@@ -75,6 +77,7 @@ class Push(TangentFunction):
     """As ``TangentFunction``, but gives the tangent alone: nothing is computed for the value."""
 
     suffix, phrase = "push", "tangent of"
+    entry = Transformed.entry
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return Transformed.__call__(self, *args, **kwargs)

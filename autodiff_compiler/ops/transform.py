@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from autodiff_compiler.common.engine import engine
@@ -28,17 +28,30 @@ class Transformed:
     suffix, phrase = "", ""
     #: Whether it takes the arguments that ``fn`` takes.
     takes_its_arguments = True
+    #: Set by the engine: serves a call ``(self, args)`` that is like the last one, or gives False.
+    quick: Callable[[Any, tuple], Any] | None = None
     fn: Any
     key: Hashable = ()
+    #: Whether float32 means float64 in it.
+    double = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if caller() is None:
+            quick = self.quick
+            found = False if quick is None or kwargs else quick(self, args)
+            if found is not False:
+                return found
             check_callable(self.fn)
         return apply(self, args, kwargs)
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
         """The outcome for the arguments of a call, written in terms of other functions."""
         raise NotImplementedError
+
+    @property
+    def entry(self) -> tuple[Any, Hashable]:
+        """Whose compiled code serves a call, and what is asked of it: None, that it be run."""
+        return self, None
 
     def names(self, inner: Sequence[str]) -> list[str]:
         """What its arguments are called, where those of ``fn`` are called ``inner``."""
@@ -57,6 +70,12 @@ def apply(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """``fn(*args, **kwargs)``, compiled; or inside the text that is being compiled."""
     call = caller()
     return engine().run_cell(fn, tuple(args), kwargs) if call is None else call(fn, args, kwargs)
+
+
+def again(function: Transformed, args: tuple) -> Any:
+    """The answer of a call that is like an earlier one, or False. It may be asked before anything
+    is looked at: only what was found right once is like an earlier call."""
+    return engine().again(function, args)
 
 
 def caller() -> Any:
@@ -89,5 +108,5 @@ def unwrapped(fn: Any) -> Any:
 
 
 __all__ = [
-    "Transformed", "apply", "caller", "check_callable", "takes_functions", "unwrapped",
+    "Transformed", "again", "apply", "caller", "check_callable", "takes_functions", "unwrapped",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ so that this floor knows text and plain records only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +15,9 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.tangent import TangentFunction
-from autodiff_compiler.ops.transform import unwrapped
+from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.plan import Compiled, Request, TupleType
-from autodiff_compiler.runtime.cache import Cache
+from autodiff_compiler.runtime.cache import Cache, identity
 from autodiff_compiler.runtime.guards import first_broken
 from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.quick import compile_quick
@@ -46,6 +46,9 @@ class Runtime:
 
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """The compiled forward half of ``cell.construct``, or of any function."""
+        found = False if kwargs else self._again(cell, None, args)
+        if found is not False:
+            return found
         slots = (*args, *kwargs.values()) if kwargs else args
         settings = stable, level = stabilises(), opt_level()
         key = (settings, tuple(map(signature, slots)), tuple(kwargs))
@@ -54,16 +57,23 @@ class Runtime:
             check_arity(cell, args, kwargs, False)
             request = replace(
                 FORWARD, numpy=is_numpy_call(cell, slots), stabilise=stable,
-                opt_level=level, double=getattr(cell, "double", False),
+                opt_level=level, double=isinstance(cell, Transformed) and cell.double,
             )  # fmt: skip
             unit = self._compiled(cell, key, slots, request, tuple(kwargs))
         unit.calls += 1
-        return unit.run_forward(slots)
+        found = unit.run_forward(slots)
+        if not kwargs:
+            self._quicken(cell, cell, None, unit, slots)
+        return found
 
     def run_gradient(
         self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]
     ) -> Any:
         """The gradient, packed as promised."""
+        plain = not kwargs and gradient.packs_plainly
+        found = self._again(*gradient.entry, args, gradient) if plain else False
+        if found is not False:
+            return found
         sens = None
         if gradient.sens_param:
             args, kwargs, sens = gradient.split_sens(args, kwargs)
@@ -75,8 +85,8 @@ class Runtime:
             for number in unit.unconnected:
                 of = inputs if number < len(inputs) else weights
                 of[number - (0 if of is inputs else len(inputs))] = None
-        if unit.calls > 1 and not kwargs:
-            self._quicken(gradient, unit, slots)
+        if plain:
+            self._quicken(gradient, *gradient.entry, unit, slots)
         return gradient.pack(value, inputs, weights, unit.request.positions)
 
     def run_pullback(self, gradient: GradientFunction, args: tuple) -> tuple[Any, Callable]:
@@ -113,22 +123,46 @@ class Runtime:
     def run_tangent(self, tangent: TangentFunction, args: tuple) -> tuple[Any, Any]:
         """The value and the tangent."""
         slots, dots = args[: tangent.inputs], args[tangent.inputs :]
-        key = ((type(tangent), tangent.key), tuple(map(signature, slots)), ())
-        unit = self.cache.find(tangent.fn, key, slots)
+        fn, asked = tangent.entry
+        key = ((asked, stabilises(), opt_level()), tuple(map(signature, slots)), ())
+        unit = self.cache.find(fn, key, slots)
         if unit is None:
-            check_arity(tangent.fn, slots, {}, False)
-            request = replace(tangent.request(), numpy=is_numpy_call(tangent.fn, slots))
-            unit = self._compiled(tangent.fn, key, slots, request, ())
+            check_arity(fn, slots, {}, False)
+            request = replace(tangent.request(), numpy=is_numpy_call(fn, slots))
+            unit = self._compiled(fn, key, slots, request, ())
         unit.calls += 1
-        return unit.run_tangent(slots, dots)
+        found = unit.run_tangent(slots, dots)
+        self._quicken(tangent, fn, asked, unit, slots)
+        return found
 
-    def _quicken(self, gradient: GradientFunction, unit: Unit, slots: tuple) -> None:
-        """The next call of ``gradient`` may take the quick way."""
-        if unit.quick is None and unit.exact and unit.wraps:
-            unit.quick = compile_quick(gradient, unit, slots, own_apart)
-        if unit.quick is not None and gradient.packs_plainly:
-            gradient.quick = unit.quick
-            unit.quick_users.add(gradient)
+    def again(self, function: Transformed, args: tuple) -> Any:
+        """The answer of a call that is like an earlier one, or False."""
+        return self._again(*function.entry, args)
+
+    def _again(
+        self, fn: Any, asked: Hashable, args: tuple, caller: Transformed | None = None
+    ) -> Any:
+        """As ``again``; where there is one, ``caller`` need not look for it any more."""
+        table = self.cache.tables.get(identity(fn))
+        unit = None if table is None else table.quick.get(asked)
+        if unit is None:
+            return False
+        found = unit.quick(fn, args)
+        if found is not False and caller is not None:
+            unit.hurry(caller)
+        return found
+
+    def _quicken(self, caller: Any, fn: Any, asked: Hashable, unit: Unit, slots: tuple) -> None:
+        """The next call that asks this of ``fn`` may take the quick way, if there is one: it is
+        made when the unit is used again, for many are not."""
+        gradient = caller if isinstance(caller, GradientFunction) else None
+        if unit.calls > 1 and unit.quick is None:
+            unit.quick = compile_quick(unit, slots, own_apart, gradient) or False
+        table = self.cache.tables.get(identity(fn))
+        if unit.quick and table is not None:
+            table.quick[asked] = unit
+            if isinstance(caller, Transformed):
+                unit.hurry(caller)
 
     def _compiled(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]

@@ -1,10 +1,11 @@
 """The quick way: one generated function for a call that looks just like an earlier one.
 
-It is made for one unit, once that has been used twice. It looks at the arguments, the sensitivity
-and the unit's assumptions, runs both halves and packs the gradients, with nothing looked up that
-was known when it was written. Where anything is not as it was it gives False, and the call goes
-the way it always can. Whatever is out of the ordinary has no quick way: arguments that are not
-tensors, numbers or constants, outputs that are not one tensor, writes, gradients that are missing.
+It is made for one unit, once that has been used twice: for a gradient, a tangent or a forward half
+alike. It looks at the arguments and the unit's assumptions, runs what is to be run and packs what
+comes out, with nothing looked up that was known when it was written. Where anything is not as it
+was it gives False, and the call goes the way it always can. Whatever is out of the ordinary has no
+quick way: arguments that are not tensors, arrays, numbers or constants, outputs of other kinds than
+these and tuples of them, writes, gradients that are missing.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.common.context import SETTINGS
+from autodiff_compiler.common.tensor import BLANK, Tensor
 from autodiff_compiler.ops.gradient import ALL, GradientFunction
-from autodiff_compiler.plan import ArrayType, Compiled, Request
+from autodiff_compiler.plan import ArrayType, Compiled, Request, ScalarType, TupleType, Type
 from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.load import Loaded
 from autodiff_compiler.runtime.workspace import Workspace
 
-#: ``(fn, arguments) -> the packed gradients``, or False.
+#: ``(fn, arguments) -> the answer``, or False.
 Quick = Callable[[Any, tuple], Any]
 
 _NUMBERS = (int, float, complex)
@@ -30,38 +32,45 @@ _CONSTANTS = (bool, str, type(None))
 
 
 class Entry(Protocol):
-    """What the quick way needs of a unit; it counts its calls there."""
+    """What the quick way needs of a unit; it counts its calls there.
+
+    exact   whether backward returns, or the tangent takes, one value for each place that was
+            asked for, in that order.
+    wraps   whether arrays are answered as tensors.
+    """
 
     compiled: Compiled
     request: Request
     loaded: Loaded
     workspace: Workspace
     calls: int
+    exact: bool
+    wraps: bool
 
 
 def compile_quick(
-    gradient: GradientFunction,
     unit: Entry,
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
+    gradient: GradientFunction | None = None,
 ) -> Quick | None:
     """The quick way of a unit, if it has one.
 
-    own    ``own(value, arrays)`` gives the value in memory that none of ``arrays`` holds.
+    own       ``own(value, arrays)`` gives the value in memory that none of ``arrays`` holds.
+    gradient  what packs the gradients, if the unit has any.
     """
     loaded, workspace = unit.loaded, unit.workspace
-    writer = _Writer(unit.compiled, unit.request, slots)
-    if unit.compiled.writes or unit.request.aux or not gradient.packs_plainly:
-        return None
+    writer = _Writer(unit, slots, gradient)
     if not writer.is_simple:
         return None
     names = {
         "forward": loaded.forward, "backward": loaded.backward, "explain": loaded.explain,
-        "own": own, "unit": unit, "new": Tensor.__new__, "Tensor": Tensor,
+        "own": own, "unit": unit, "blank": BLANK, "Tensor": Tensor,
         "ndarray": np.ndarray, "asarray": np.asarray,
         "borrow": workspace.borrow, "give_back": workspace.give_back,
+        "settings": SETTINGS,
     }  # fmt: skip
-    text, constants = writer.text(gradient)
+    text, constants = writer.text()
     body = "\n".join(text)
     used = set(re.findall(r"\w+", body))
     # Each call fills in all defaults: only what is named.
@@ -76,127 +85,232 @@ def compile_quick(
 class _Writer:
     """Writes the lines, and collects the constants that they name."""
 
-    def __init__(self, compiled: Compiled, request: Request, slots: Sequence[Any]):
-        self.compiled, self.request, self.slots = compiled, request, slots
+    def __init__(self, unit: Entry, slots: Sequence[Any], gradient: GradientFunction | None):
+        self.unit, self.slots, self.gradient = unit, slots, gradient
+        self.compiled, self.request = unit.compiled, unit.request
         self.constants: dict[str, Any] = {}
         self.names: dict[int, str] = {}
+        out = self.compiled.output
+        #: The type of what is differentiated, and so of the sensitivity and the tangent.
+        self.main = out.items[0] if self.request.aux and isinstance(out, TupleType) else out
 
     @property
     def is_simple(self) -> bool:
-        kinds = (Tensor, *_NUMBERS, *_CONSTANTS)
-        out = self.compiled.output
-        given = self.request.sens == "given"
-        array = isinstance(out, ArrayType) and out.is_static
-        return all(type(slot) in kinds for slot in self.slots) and (
-            array or not (given or self.request.value)
-        )
+        request, compiled = self.request, self.compiled
+        if compiled.writes or not self.unit.exact or not all(map(self._is_plain, self.slots)):
+            return False
+        if request.tangent and compiled.weights:
+            return False
+        if request.differentiates and not (self.gradient and self.gradient.packs_plainly):
+            return False
+        main = self.main
+        if request.sens == "given" and not (isinstance(main, ArrayType) and main.is_static):
+            return False
+        return not request.value or self._is_answered(compiled.output)
+
+    def _is_plain(self, slot: Any) -> bool:
+        return type(slot) in (Tensor, np.ndarray, *_NUMBERS, *_CONSTANTS)
+
+    def _is_answered(self, type_: Type) -> bool:
+        """Whether a value of this type can be answered."""
+        if isinstance(type_, TupleType):
+            return bool(type_.items) and all(map(self._is_answered, type_.items))
+        if isinstance(type_, ArrayType):
+            return type_.is_static
+        return isinstance(type_, ScalarType) and not self.unit.wraps
 
     def constant(self, value: Any) -> str:
         name = self.names.setdefault(id(value), f"k{len(self.names)}")
         self.constants[name] = value  # and so its id stays its own
         return name
 
-    def text(self, gradient: GradientFunction) -> tuple[list[str], dict[str, Any]]:
+    def text(self) -> tuple[list[str], dict[str, Any]]:
         """The body of the function."""
         guard, constants = guard_lines(self.compiled.assumptions, self.compiled.hoisted)
         checks = [*self._arguments(), *guard]
+        if not self.request.differentiates:  # a gradient function has settings of its own
+            level = f"settings['opt_level'] != {self.request.opt_level}"
+            stable = f"settings['stabilise'] is not {self.request.stabilise}"
+            checks.append(f"if {stable} or {level}: return False")
         lines = ["try:", *(f"    {line}" for line in checks)]
         lines += ["except Exception:", "    return False", "unit.calls += 1"]
-        lines += [*self._run(), *self._wrapped(gradient)]
-        return lines, self.constants | constants
+        return [*lines, *self._run()], self.constants | constants
+
+    # ---- what goes in
 
     def _arguments(self) -> list[str]:
         """Takes the arguments apart, and refuses what has another signature."""
+        self.given = [f"a{n}" for n in range(len(self.slots))]
+        positions = self.compiled.positions if self.request.tangent else ()
+        self.dots = [f"v{slot}" for slot in positions]
         given = self.request.sens == "given"
-        names = [f"a{n}" for n in range(len(self.slots))] + ["sens"] * given
+        names = [*self.given, *self.dots, *["sens"] * given]
         lines = [f"{''.join(f'{name}, ' for name in names)}= args" if names else "() = args"]
-        for name, slot in zip(names, self.slots):
+        for name, slot in zip(self.given, self.slots):
+            lines += self._argument(name, slot)
             if type(slot) is Tensor:
-                lines += self._array(name, slot._data.dtype, slot._data.shape)
                 lines.append(f"if {name}._hooks is not {self.constant(slot._hooks)}: return False")
-            elif type(slot) in (*_NUMBERS, str):
-                kind = self.constant(type(slot))
-                lines.append(f"if type({name}) is not {kind}: return False")
-                if type(slot) is str:
-                    lines.append(f"if {name} != {self.constant(slot)}: return False")
-            else:
-                lines.append(f"if {name} is not {slot}: return False")
+        for name, slot in zip(self.dots, positions):
+            lines += self._argument(name, self.slots[slot])
         if given:
-            out = self.compiled.output
-            assert isinstance(out, ArrayType) and out.dtype is not None
-            lines += self._array("sens", np.dtype(out.dtype), out.shape)
+            assert isinstance(self.main, ArrayType) and self.main.dtype is not None
+            kind = "Tensor" if self.unit.wraps else "ndarray"
+            lines += self._array("sens", np.dtype(self.main.dtype), self.main.shape, kind)
         if any("slots" in assumption.path for assumption in self.compiled.assumptions):
-            lines.append(f"slots = ({''.join(f'{name}, ' for name in names[: len(self.slots)])})")
+            lines.append(f"slots = ({''.join(f'{name}, ' for name in self.given)})")
         return lines
 
-    def _array(self, name: str, dtype: np.dtype, shape: Any) -> list[str]:
+    def _argument(self, name: str, like: Any) -> list[str]:
+        """Refuses an argument that is not like this one; of numbers, the type alone counts."""
+        if type(like) is Tensor:
+            return self._array(name, like._data.dtype, like._data.shape)
+        if type(like) is np.ndarray:
+            return self._array(name, like.dtype, like.shape, "ndarray")
+        if type(like) not in (*_NUMBERS, str):
+            return [f"if {name} is not {like}: return False"]
+        kind = self.constant(type(like))
+        lines = [f"if type({name}) is not {kind}: return False"]
+        if type(like) is str:
+            lines.append(f"if {name} != {self.constant(like)}: return False")
+        return lines
+
+    def _array(self, name: str, dtype: np.dtype, shape: Any, kind: str = "Tensor") -> list[str]:
         known, size = self.constant(dtype), self.constant(shape)
         return [
-            f"if type({name}) is not Tensor: return False",
-            f"d_{name} = {name}._data",
+            f"if type({name}) is not {kind}: return False",
+            f"d_{name} = {name}{'._data' if kind == 'Tensor' else ''}",
             f"if d_{name}.dtype is not {known} or d_{name}.shape != {size}: return False",
         ]
 
+    # ---- what is run
+
     def _run(self) -> list[str]:
-        """Calls both halves."""
-        arrays = [
-            f"d_a{slot}" if type(self.slots[slot]) is Tensor else f"a{slot}"
-            for slot in self.compiled.dynamic_slots
-        ]
-        arrays += [f"h{number}" for number in range(len(self.compiled.hoisted))]
-        self.arrays = arrays
-        value = self.request.returns_value
-        given = ["residuals", *["d_sens"] * (self.request.sens == "given")]
-        work = [[f"lent[{half}]"] * bool(places) for half, places in enumerate(self.compiled.lent)]
-        forward, backward = ", ".join([*arrays, *work[0]]), ", ".join([*given, *work[1]])
-        return [
-            *["lent = borrow()"] * bool(self.compiled.work),
+        """Calls what is to be called, and answers."""
+        compiled, request = self.compiled, self.request
+        taken = [self.slots[slot] for slot in compiled.dynamic_slots]
+        arrays = [*map(self._carried, (f"a{slot}" for slot in compiled.dynamic_slots), taken)]
+        arrays += [f"h{number}" for number in range(len(compiled.hoisted))]
+        arrays += map(self._carried, self.dots, (self.slots[slot] for slot in compiled.positions))
+        work = [[f"lent[{half}]"] * bool(places) for half, places in enumerate(compiled.lent)]
+        forward = f"forward({', '.join([*arrays, *work[0]])})"
+        if request.differentiates:
+            made = "value, residuals" if request.returns_value else "residuals"
+            sens = ["d_sens"] * (request.sens == "given")
+            backward = ", ".join(["residuals", *sens, *work[1]])
+            calls = [f"{made} = {forward}", f"found = backward({backward})"]
+        else:
+            calls = [f"{'value, dot' if request.tangent else 'value'} = {forward}"]
+        lines = [
+            *["lent = borrow()"] * bool(compiled.work),
             "try:",
-            f"    {'value, residuals' if value else 'residuals'} = forward({forward})",
-            f"    found = backward({backward})",
+            *(f"    {call}" for call in calls),
             "except Exception as error:",
             "    explain(error)",
             "    raise",
-            *["give_back(lent)"] * bool(self.compiled.work),
+            *["give_back(lent)"] * bool(compiled.work),
         ]
+        return [*lines, *self._answered(arrays)]
 
-    def _wrapped(self, gradient: GradientFunction) -> list[str]:
-        """The gradients as tensors, in the promised structure."""
+    def _carried(self, name: str, like: Any) -> str:
+        """The array of an argument, or the number."""
+        return name if type(like) in _NUMBERS else f"d_{name}"
+
+    # ---- what comes out
+
+    def _answered(self, arrays: list[str]) -> list[str]:
+        """The answer, in the promised structure."""
+        compiled, request = self.compiled, self.request
+        out, structure = compiled.output, compiled.structure
+        if request.tangent:
+            held = [*arrays]
+            lines, value = self._value("value", out, structure, held)
+            first = structure[0] if request.aux and structure is not None else structure
+            more, dot = self._value("dot", self.main, first, held)
+            return [*lines, *more, f"return {value}, {dot}"]
+        if not request.differentiates:
+            lines, value = self._value("value", out, structure, arrays)
+            return [*lines, f"return {value}"]
+        assert self.gradient is not None
+        lines, packed = self._gradients(self.gradient)
+        if self.gradient.value:
+            more, value = self._value("value", out, structure, arrays)
+            return [*lines, *more, f"return {value}, {packed}"]
+        if not isinstance(out, TupleType) or not request.aux:
+            return [*lines, f"return {packed}"]
+        rest = None if structure is None else (*structure[1:],)
+        more, value = self._value("value", TupleType(out.items[1:]), rest, arrays)
+        return [*lines, "value = value[1:]", *more, f"return {packed}, {value}"]
+
+    def _gradients(self, gradient: GradientFunction) -> tuple[list[str], str]:
+        """What backward has found, and an expression for it as it is packed."""
         inputs, weights = len(self.compiled.positions), len(self.compiled.weights)
         names = [f"g{n}" for n in range(inputs + weights)]
         if len(names) == 1:
             lines = ["g0 = found"]
         else:
             lines = [f"{', '.join(names)} = found"] if names else []
-        types = [self.slots[slot]._data for slot in self.compiled.positions]
-        types += [weight._data for weight in self.compiled.weights]
-        for name, of in zip(names, types):
-            lines += self._tensor(name, bool(of.shape))
+        things = [self.slots[slot] for slot in self.compiled.positions] + [*self.compiled.weights]
+        shapes = [getattr(thing, "shape", ()) for thing in things]
+        made = [self._tensor(name, bool(shape)) for name, shape in zip(names, shapes)]
+        for more, _ in made:
+            lines += more
+        names = [name for _, name in made]
         parts = []
         if gradient.position is not None:
-            first = f"({''.join(f'{name}, ' for name in names[:inputs])})"
+            first = _row(names[:inputs])
             parts.append(first if gradient.position == ALL or inputs != 1 else names[0])
         if gradient.by_list:
-            parts.append(f"({''.join(f'{name}, ' for name in names[inputs:])})")
-        packed = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-        if not self.request.value:
-            return [*lines, f"return {packed}"]
-        if not self.compiled.apart:
-            held = "".join(f" or value is {array}" for array in self.arrays)
-            lines += [
-                f"if type(value) is not ndarray or value.base is not None{held}:",
-                f"    value = own(value, [{', '.join(self.arrays)}])",
-            ]
-        out = self.compiled.output
-        lines += self._tensor("value", isinstance(out, ArrayType) and bool(out.shape))
-        return [*lines, f"return value, {packed}"]
+            parts.append(_row(names[inputs:]))
+        return lines, parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
-    @staticmethod
-    def _tensor(name: str, array: bool) -> list[str]:
-        """A tensor in the place of what surely is an array, or may be a number of NumPy's."""
+    def _value(
+        self, name: str, type_: Type, structure: Any, held: list[str]
+    ) -> tuple[list[str], str]:
+        """A value, and an expression for it as it is answered: in memory of its own, that none of
+        ``held`` and no other part of it has; see ``Unit.results``."""
+        if isinstance(type_, TupleType):
+            parts = [f"{name}_{n}" for n in range(len(type_.items))]
+            lines, found = [f"{_row(parts)} = {name}"], []
+            for part, item, tree in zip(parts, type_.items, structure or [None] * len(parts)):
+                more, answer = self._value(part, item, tree, held)
+                lines += more
+                found.append(answer)
+            return lines, f"[{', '.join(found)}]" if isinstance(structure, list) else _row(found)
+        if not isinstance(type_, ArrayType):
+            return [], name
+        lines = []
+        if not self._is_apart(name):
+            others = "".join(f" or {name} is {array}" for array in held)
+            lines = [
+                f"if type({name}) is not ndarray or {name}.base is not None{others}:",
+                f"    {name} = own({name}, [{', '.join(held)}])",
+            ]
+        held.append(name)
+        more, answer = self._tensor(name, bool(type_.shape) and not self.request.tangent)
+        return [*lines, *more], answer
+
+    def _is_apart(self, name: str) -> bool:
+        """Whether what stands under ``name`` is surely in memory of its own."""
+        whole = name == "value" and not self.request.tangent
+        return whole and (self.compiled.apart or not self.request.differentiates)
+
+    def _tensor(self, name: str, array: bool) -> tuple[list[str], str]:
+        """A tensor of what surely is an array, or may be a number of NumPy's."""
+        if not self.unit.wraps:
+            return [], name
         sure = [] if array else [f"if type({name}) is not ndarray: {name} = asarray({name})"]
-        made = ["made = new(Tensor)", f"made._data = {name}", "made._hooks = ()"]
-        return [*sure, *made, f"{name} = made"]
+        made = f"t_{name}"
+        return [
+            *sure,
+            f"{made} = next(blank)",
+            f"{made}._data = {name}",
+            f"{made}._hooks = ()",
+        ], made
+
+
+def _row(names: Sequence[str]) -> str:
+    """The text of a tuple."""
+    return f"({''.join(f'{name}, ' for name in names)})"
 
 
 __all__ = ["Quick", "compile_quick"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from autodiff_compiler.common.mutable import Mutable
-from autodiff_compiler.common.tensor import Tensor, wrap
-from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.common.tensor import BLANK, Tensor, wrap
+from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import Compiled, Request, TupleType
 from autodiff_compiler.runtime.guards import compile_guard
 from autodiff_compiler.runtime.load import load
@@ -18,8 +18,6 @@ from autodiff_compiler.runtime.quick import Quick
 from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
 from autodiff_compiler.runtime.slots import compile_reader, holds, known_by_identity
 from autodiff_compiler.runtime.workspace import Workspace
-
-_new = Tensor.__new__
 
 
 class Unit:
@@ -64,14 +62,20 @@ class Unit:
         self.exact = not _is_partial(self.inputs, self.weights)
         # An id in the signature speaks of an object only as long as that lives.
         self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
-        self.quick: Quick | None = None
-        self.quick_users: weakref.WeakSet[GradientFunction] = weakref.WeakSet()
+        #: False where there is none; None as long as nobody has asked.
+        self.quick: Quick | Literal[False] | None = None
+        self.quick_users: weakref.WeakSet[Transformed] = weakref.WeakSet()
+
+    def hurry(self, caller: Transformed) -> None:
+        """``caller`` may take the quick way by itself."""
+        caller.quick = self.quick or None
+        self.quick_users.add(caller)
 
     def retire(self) -> None:
         """Nobody calls this unit any more but those who find it in the cache."""
-        for gradient in [*self.quick_users]:
-            if gradient.quick is self.quick:
-                gradient.quick = None
+        for caller in [*self.quick_users]:
+            if caller.quick is self.quick:
+                caller.quick = None
 
     def run_forward(self, slots: Sequence[Any]) -> Any:
         """The value of a forward-only unit."""
@@ -200,7 +204,7 @@ class Unit:
         made: list[Any] = []
         for item in found:
             if type(item) is np.ndarray and self.wraps:
-                tensor = _new(Tensor)
+                tensor = next(BLANK)
                 tensor._data, tensor._hooks = item, ()
                 made.append(tensor)
             else:

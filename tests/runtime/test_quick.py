@@ -12,7 +12,9 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import GradOperation, Parameter, ParameterTuple, Tensor, nn, ops
+from autodiff_compiler.api import RUNTIME
 from autodiff_compiler.errors import CallError, SensitivityError
+from autodiff_compiler.runtime.unit import Unit
 
 X = Tensor(np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], np.float32))
 S = Tensor(np.array([[10.0, 1.0, -1.0], [2.0, 0.0, 5.0]], np.float32))
@@ -185,3 +187,168 @@ def test_the_note_names_the_users_line():
     assert "return x[n] * x[n]" in "".join(getattr(caught.value, "__notes__", [])) + str(
         caught.value
     ) + str(caught.value.__cause__)
+
+
+def square_and_more(x, y):
+    return x * y * y, [ops.exp(x), (x + y).sum()]
+
+
+def cube(x):
+    return (x * x * x).sum()
+
+
+ARRAY = np.array([[1.0, -2.0], [0.5, 4.0]])
+#: Every other way to call: each is one function of a tensor, or of an array.
+WAYS = {
+    "forward": lambda: (ms.jit(lambda x: x * x), X),
+    "forward of several": lambda: (ms.jit(lambda x: square_and_more(x, S)), X),
+    "aux": lambda: (ms.grad(square_and_more, (0, 1), has_aux=True), X, S),
+    "value and aux": lambda: (ms.value_and_grad(square_and_more, 1, has_aux=True), X, S),
+    "several outputs": lambda: (ms.value_and_grad(square_and_more, (0, 1)), X, S),
+    "grad of grad": lambda: (ms.grad(lambda x: ms.grad(cube)(x)), X),
+    "made anew": lambda: (lambda x: ms.grad(cube)(x), X),
+    "jvp": lambda: (lambda x: ms.jvp(square_and_more, (x, S), (S, x)), X),
+    "jvp, aux": lambda: (lambda x: ms.jvp(square_and_more, (x, S), (S, x), has_aux=True), X),
+    "hvp": lambda: (lambda x: ms.hvp(cube, x, S), X),
+    "jacrev": lambda: (ms.jacrev(lambda x: x * x), X),
+    "jacfwd": lambda: (ms.jacfwd(lambda x: ops.exp(x).sum(0)), X),
+    "hessian": lambda: (ms.hessian(cube), X),
+    "vmap": lambda: (ms.vmap(cube), X),
+    "arrays": lambda: (ms.grad(lambda x: (x * x).sum()), ARRAY),
+    "arrays and numbers": lambda: (
+        ms.value_and_grad(lambda x, k: (x * k).sum(), (0, 1)),
+        ARRAY,
+        2.0,
+    ),
+    "tangent of arrays": lambda: (lambda x: ms.jvp(lambda x: x * x, x, x), ARRAY),
+}
+
+
+@pytest.fixture
+def only_quick(monkeypatch):
+    """Forbids the long way from now on."""
+
+    def forbid():
+        for name in ("run_forward", "run_pair", "run_tangent"):
+            monkeypatch.setattr(Unit, name, lambda *_: pytest.fail("the long way was taken"))
+
+    return forbid
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_call_has_a_quick_way(way, only_quick):
+    fn, *args = WAYS[way]()
+    held = [np.asarray(arg).copy() for arg in args]
+    long = fn(*args)
+    text = str(long)
+    for _ in range(3):
+        fn(*args)
+    only_quick()
+    quick = fn(*args)
+    assert str(quick) == text and kinds(quick) == kinds(long)
+    for answer in (quick, fn(*args)):  # nothing of an answer is an argument's, or another's
+        for part in parts(answer):
+            part[...] = np.nan
+    assert str(fn(*args)) == text
+    assert all(np.array_equal(np.asarray(arg), h) for arg, h in zip(args, held))
+
+
+def kinds(answer):
+    if isinstance(answer, (tuple, list)):
+        return type(answer), [*map(kinds, answer)]
+    return type(answer)
+
+
+def parts(answer):
+    if isinstance(answer, (tuple, list)):
+        return [part for item in answer for part in parts(item)]
+    array = answer.asnumpy() if isinstance(answer, Tensor) else answer
+    return [array] if isinstance(array, np.ndarray) else []
+
+
+@pytest.mark.parametrize("way", ["forward", "jvp", "aux"])
+def test_parts_of_an_answer_do_not_share_memory(way):
+    def twice(x):
+        y = x * x
+        return y, y, x, ops.reshape(x, (3, 2))
+
+    fn = {
+        "forward": ms.jit(twice),
+        "jvp": lambda x: ms.jvp(twice, x, x),
+        "aux": ms.value_and_grad(twice, has_aux=True),
+    }[way]
+    for _ in range(4):
+        arrays = parts(fn(X))
+        for n, one in enumerate(arrays):
+            others = [X.asnumpy(), *arrays[n + 1 :]]
+            assert not any(np.shares_memory(one, other) for other in others)
+
+
+def test_what_is_new_is_seen_on_every_way(net):
+    """A changed attribute, other shapes and dtypes, a tangent that does not fit, a setting."""
+    run = ms.jit(lambda x: net.construct(x, 1.0))
+    for _ in range(4):
+        run(X)
+        ms.jvp(lambda x: net.construct(x, 1.0), X, S)
+        ms.jvp(cube, X, S)
+        ms.hvp(cube, X, S)
+    net.scale = 5.0
+    x, w = X.asnumpy(), net.w.asnumpy()
+    assert np.allclose(run(X).asnumpy(), x * x * w * 5.0)
+    _, dot = ms.jvp(lambda x: net.construct(x, 1.0), X, S)
+    assert np.allclose(dot.asnumpy(), 2 * x * S.asnumpy() * w * 5.0)
+    double = Tensor(x.astype(np.float64))
+    assert ms.hvp(cube, double, double).asnumpy().dtype == np.float64
+    with pytest.raises(CallError, match="dtype float32"):
+        ms.jvp(cube, X, double)
+    with pytest.raises(ValueError, match="invalid length"):
+        ms.jvp(cube, X, (X, X))
+    with pytest.raises(TypeError, match="must be Tensor"):
+        ms.jvp(cube, X, x)
+
+
+def test_a_setting_is_seen_by_forward_halves():
+    run = ms.jit(lambda x: ops.log(1.0 + ops.exp(x)))
+    large = Tensor(np.array([1000.0], np.float32))
+    for _ in range(3):
+        assert run(large).asnumpy()[0] == 1000.0
+    ms.set_context(stabilise=False)
+    try:
+        with np.errstate(over="ignore"):
+            assert run(large).asnumpy()[0] == np.inf
+    finally:
+        ms.set_context(stabilise=True)
+    assert run(large).asnumpy()[0] == 1000.0
+
+
+def test_gradients_without_and_with_no_weights_are_packed_apart():
+    plain, listed = GradOperation(True)(cube), GradOperation(True, True)(cube, ())
+    for _ in range(4):
+        assert [len(plain(X)), len(listed(X))] == [1, 2]
+
+
+def test_what_is_dropped_is_not_called_again():
+    def f(x):
+        return x * x
+
+    run = ms.jit(f)
+    for _ in range(3):
+        run(X)
+    (table,) = [table for table in RUNTIME.cache.tables.values() if table.quick
+                and any(unit.title.endswith("f f32[2,3]") for _, unit in table.all())]  # fmt: skip
+    ((key, unit),) = table.all()
+    table.drop(key, unit)
+    assert not table.quick
+    assert np.array_equal(run(X).asnumpy(), X.asnumpy() ** 2)
+
+
+def test_an_attribute_called_double_is_no_setting():
+    class Doubled(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.double = 2.0
+
+        def construct(self, x):
+            return x * self.double
+
+    assert ms.jit(Doubled())(X).asnumpy().dtype == np.float32
