@@ -8,6 +8,7 @@ from typing import Any
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_floating
+from autodiff_compiler.operators.adding import added_along
 from autodiff_compiler.operators.declare import linear, method_text, normal_axes, shape_of_type
 from autodiff_compiler.operators.elementwise import exp, log, stop_gradient
 from autodiff_compiler.operators.indexing import zeros_text
@@ -80,7 +81,8 @@ def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
         if place is None:
             return f"{zeros}\nnp.put_along_axis({{out}}, {{i}}, {{v}}, {axis})"
         return f"{zeros}\n{{out}}[{place}] = {{v}}"
-    return f"{zeros}\n{_added_text(types[1], shape, axis)}"
+    numbers = added_along(types[1], shape, axis) if _place(types[1], shape, axis) else None
+    return f"{zeros}\n{numbers or _added_text(types[1], shape, axis)}"
 
 
 def _added_text(i: Type, shape: Shape, axis: int) -> str:

@@ -17,6 +17,7 @@ from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Shape, Type
+from autodiff_compiler.operators.adding import added_text
 from autodiff_compiler.operators.compare import logical_not
 from autodiff_compiler.operators.declare import (
     broadcast_shapes,
@@ -33,7 +34,6 @@ from autodiff_compiler.operators.structure import (
 from autodiff_compiler.operators.subscripts import (
     FULL,
     Index,
-    added_text,
     adds_up,
     classify,
     gathers,

@@ -11,7 +11,6 @@ The bounds of a slice may be ``('op', k)`` too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.types import BOOL, ArrayType, Dim, Shape, Type
-from autodiff_compiler.operators.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.declare import broadcast_shapes
 
 Index = tuple[Any, ...]
 FULL = ("slice", None, None, None)
@@ -177,73 +176,3 @@ def gathers(rest: Sequence[Type], index: Index) -> bool:
     """Whether an array with axes is in the index: what NumPy takes so, it copies."""
     arrays = [rest[item[1]] for item in index if is_op(item)]
     return any(isinstance(type_, ArrayType) and type_.shape for type_ in arrays)
-
-
-def added_text(
-    v: Type, rest: Sequence[Type], index: Index, shape: Shape, fixed: int = 1, new: bool = True
-) -> str:
-    """The lines that add v to ``{out}``, ``new`` where it is row-major for sure."""
-    rows = _rows_added(v, rest, index, shape) if new else None
-    if rows is None:
-        return f"np.add.at({{out}}, {index_text(index, fixed)}, {{v}})"
-    return rows.replace("{rows}", f"{{{fixed}}}")
-
-
-def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bool:
-    """Whether v is added to zeros, and these to an array, in less time than to the array itself:
-    number by number, and there are not many more zeros than numbers."""
-    numbers, zeros = shape_of_type(v) or (None,), shape or (None,)
-    if not adds_up(index, rest) or _rows_added(v, rest, index, shape) is None:
-        return False
-    return math.prod(zeros) <= 4 * math.prod(numbers)  # type: ignore[arg-type]
-
-
-#: From how many numbers on rows are added number by number, and how many at a time.
-FEW, MANY = 2**10, 2**15
-
-
-def _rows_added(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> str | None:
-    """The lines that add rows, or columns, of known sizes to those of a new array that an array of
-    ints names, in the same order as ``np.add.at``, which is several times as fast where it is told
-    of single numbers."""
-    values, places, axis = shape_of_type(v), shape_of_type(rest[0]), len(index) - 1
-    dtype = getattr(rest[0], "dtype", None)
-    named = (*[FULL] * axis, ("op", 0))
-    if index != named or axis > 1 or dtype not in ("int32", "int64") or not values or not places:
-        return None
-    if not all(isinstance(dim, int) for dim in (*values, *(shape or (None,)))):
-        return None
-    sizes: Sequence[int] = shape  # type: ignore[assignment]
-    row, numbers = math.prod(sizes[axis + 1 :]), math.prod(values)  # type: ignore[arg-type]
-    if numbers < FEW or values != (*sizes[:axis], *places, *sizes[axis + 1 :]):
-        return None
-    step = max(1, values[0] * MANY // numbers)  # type: ignore[operator]
-    if axis:
-        return _columns_added(min(step, sizes[0]), sizes, row)
-    if row < 2:
-        return None
-    part, head = "", ""
-    if step < values[0]:  # type: ignore[operator]
-        part = "[i]" if step == 1 else f"[i : i + {step}]"
-        count = f"{values[0]}" if step == 1 else f"0, {values[0]}, {step}"
-        head = f"for i in range({count}):\n    "
-    wide = f"np.int64({row})" if dtype == "int32" else row  # what is too large must stay so
-    flat = f"({{rows}}{part}[..., None] * {wide} + np.arange({row})).ravel()"
-    return f"{head}np.add.at({{out}}.reshape(-1), {flat}, {{v}}{part}.ravel())"
-
-
-def _columns_added(step: int, sizes: Sequence[int], row: int) -> str:
-    """The lines that add to columns, ``step`` rows at a time. What NumPy takes of all numbers tells
-    negative places, and those that are not there."""
-    flat = f"np.arange({sizes[1]})[{{rows}}].ravel()"
-    flat = f"np.arange({step})[:, None] * {sizes[1]} + {flat}"
-    if row > 1:
-        flat = f"({flat})[..., None] * {row} + np.arange({row})"
-    places = f"places = ({flat}).ravel()"
-    if step == sizes[0]:
-        return f"{places}\nnp.add.at({{out}}.reshape(-1), places, {{v}}.ravel())"
-    part = f"[i : i + {step}]"
-    return (
-        f"{places}\nfor i in range(0, {sizes[0]}, {step}):\n    terms = {{v}}{part}.ravel()\n"
-        f"    np.add.at({{out}}{part}.reshape(-1), places[: terms.size], terms)"
-    )

@@ -32,9 +32,10 @@ from typing import Any
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.adding import wants_zeros
 from autodiff_compiler.operators.along import points_once
 from autodiff_compiler.operators.joining import inner
-from autodiff_compiler.operators.subscripts import operands_of, wants_zeros
+from autodiff_compiler.operators.subscripts import adds_up, operands_of
 from autodiff_compiler.passes.rows import Row, View, signs_move
 
 #: How many times more elements an array has than are read of it, for these to be computed apart
@@ -59,6 +60,25 @@ def _added_at(name: str, view: View) -> Any:
         if not stays:
             return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
     return None
+
+
+def _added_to_zeros(view: View) -> Any:
+    """What places that may be named twice add to zeros is a scatter, which is known to be new and
+    in the order of its rows."""
+    acc, v, *rest = view.operands
+    index, type_ = view.op.attrs["index"], view.op.result.type
+    value = view.filled(acc)
+    zero = type(value) in (int, float) and value == 0 and math.copysign(1, value) > 0
+    if (
+        not zero
+        or not isinstance(v, Value)
+        or not isinstance(type_, ArrayType)
+        or not type_.is_static
+    ):
+        return None
+    if not adds_up(index, [type_of(operand) for operand in rest]):
+        return None
+    return OPERATORS["scatter"](v, *rest, index=index, shape=type_.shape)
 
 
 def _as_large(view: View, acc: Any, part: Any) -> bool:
@@ -176,6 +196,7 @@ PICKS = (
     Row("picked of each row", "index", _picked_along),
     Row("added to each row", "add_at", _added_to_each),
     Row("raised", "set_item", _raised),
+    Row("added to zeros", "add_at", _added_to_zeros),
     Row("x + scattered", "add", partial(_added_at, "scatter")),
     Row("x + padded", "add", partial(_added_at, "pad")),
     Row("x + put along", "add", _added_along),

@@ -210,6 +210,11 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         f"{M} = broadcast_to %x {{shape=(2, 3)}}",
         "f32[2] = sum %a {axes=(1,), keepdims=False}  # adjoint"), (
         "f32[2,1] = mul %x, 3.0  # adjoint", "f32[2] = reshape %a {shape=(2,)}  # adjoint")),
+    "added to zeros": ("%x: f32[5,3]", M, (
+        "i32[5] = full {dtype='int32', shape=(5,), value=1}", f"{M} = {ZEROS}",
+        f"{M} = add_at %b, %x, %a {{index=(('op', 0),)}}"), (
+        "i32[5] = full {dtype='int32', shape=(5,), value=1}",
+        f"{M} = scatter %x, %a {{index=(('op', 0),), shape=(2, 3)}}")),
     "product with zeros around": ("%x: f32[2,1], %y: f32[3,4]", "f32[2,4]", (
         f"{M} = scatter %x {{index=({ALL}, ('slice', 1, 2, None)), shape=(2, 3)}}  # adjoint",
         "f32[2,4] = matmul %a, %y  # adjoint"), (

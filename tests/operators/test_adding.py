@@ -1,4 +1,4 @@
-"""Rows and columns that are added number by number: the bits of ``np.add.at``, and its refusals."""
+"""Places, rows and columns that are added number by number: the bits of ``np.add.at``, and its refusals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.adding import FEW, MANY
+from autodiff_compiler.operators.along import put_along
 from autodiff_compiler.operators.indexing import add_at, index, scatter
-from autodiff_compiler.operators.subscripts import FEW, FULL, MANY
+from autodiff_compiler.operators.subscripts import FULL
 
 ROW, COLUMN = (("op", 0),), (FULL, ("op", 0))
 RANDOM = np.random.default_rng(0)
@@ -88,3 +90,59 @@ def test_a_place_that_is_too_large_comes_to_none_that_is_there() -> None:
     i[7] = 2**26
     with pytest.raises(IndexError):
         evaluate(scatter, np.ones((50, 64), "f4"), i, index=ROW, shape=(50, 64))
+
+
+PAIR = (("op", 0), ("op", 1))
+
+
+@pytest.mark.parametrize("dtype", ("int32", "int64"))
+@pytest.mark.parametrize(
+    "shape, one, other",
+    [
+        ((40, 50), (1200,), (1200,)),
+        ((40, 50), (60, 1), (60, 30)),  # stretched to one another
+        ((6, 8, 90), (500,), (500,)),  # rows, in parts
+        ((6, 8, 3), (40, 1), (20,)),
+    ],
+)
+def test_the_bits_of_add_at_by_two_arrays(
+    shape: tuple[int, ...], one: tuple[int, ...], other: tuple[int, ...], dtype: str
+) -> None:
+    i = RANDOM.integers(-shape[0], shape[0], one).astype(dtype)
+    j = RANDOM.integers(-shape[1], shape[1], other).astype(dtype)
+    v = RANDOM.standard_normal((*np.broadcast_shapes(one, other), *shape[2:])).astype("f4")
+    zeros = np.zeros(shape, "f4")
+    np.add.at(zeros, (i, j), v)
+    np.testing.assert_array_equal(evaluate(scatter, v, i, j, index=PAIR, shape=shape), zeros)
+    assert "reshape" in text(scatter, [v, i, j], index=PAIR, shape=shape)
+    for wrong in (i, j):
+        kept, size = wrong.flat[3], shape[0 if wrong is i else 1]
+        for far in (size, -size - 1, 2**27):
+            wrong.flat[3] = far
+            with pytest.raises(IndexError):
+                evaluate(scatter, v, i, j, index=PAIR, shape=shape)
+        wrong.flat[3] = kept
+
+
+@pytest.mark.parametrize("dtype", ("int32", "int64"))
+@pytest.mark.parametrize(
+    "shape, axis, many",
+    [((60, 50), 1, 40), ((60, 50), 0, 70), ((900, 50), -1, 40), ((97, 5, 90), 2, 80),
+     ((97, 50, 9), 1, 80), ((70, 9, 8), 0, 30)],
+)  # fmt: skip
+def test_the_bits_of_what_is_added_along(
+    shape: tuple[int, ...], axis: int, many: int, dtype: str
+) -> None:
+    sizes = [*shape]
+    sizes[axis] = many
+    i = RANDOM.integers(-shape[axis], shape[axis], sizes).astype(dtype)
+    v = RANDOM.standard_normal(sizes).astype("f4")
+    zeros, key = np.zeros(shape, "f4"), list(np.indices(sizes, sparse=True))
+    key[axis] = i
+    np.add.at(zeros, tuple(key), v)
+    np.testing.assert_array_equal(evaluate(put_along, v, i, axis=axis, shape=shape), zeros)
+    assert "reshape" in text(put_along, [v, i], axis=axis, shape=shape)
+    for far in (shape[axis], -shape[axis] - 1):
+        i.flat[-1] = far
+        with pytest.raises(IndexError):
+            evaluate(put_along, v, i, axis=axis, shape=shape)
