@@ -3,7 +3,7 @@ they keep."""
 
 from __future__ import annotations
 
-from autodiff_compiler.ir.nodes import Loop
+from autodiff_compiler.ir.nodes import Loop, Value
 from autodiff_compiler.ir.types import Type, size_of
 
 #: From how many bytes of one iteration on what a loop keeps is one array, and no list. How many
@@ -17,6 +17,13 @@ def trips(loop: Loop) -> int | None:
         return None
     numbers = [bound for bound in loop.bounds if type(bound) is int]
     return len(range(*numbers)) if len(numbers) == 3 else None
+
+
+def computes_with(loop: Loop, param: Value) -> bool:
+    """Whether an iteration surely runs, and computes with the array that ``param`` carries into it:
+    then that is set."""
+    users = (op for op in loop.body.ops if param in op.operands and not op.regions)
+    return bool(trips(loop)) and any(op.opdef.kind not in ("container", "control") for op in users)
 
 
 def is_worth_stacking(rows: int, inner: int, columns: int) -> bool:

@@ -41,8 +41,8 @@ def _numbers_added(
 ) -> str | None:
     """The lines that add numbers, rows, or columns, of known sizes to those of a new array that
     arrays of ints name."""
-    values, count = shape_of_type(v), len(index)
-    if not values or not shape or not all(isinstance(dim, int) for dim in (*values, *shape)):
+    values, sizes, count = _sizes(shape_of_type(v)), _sizes(shape), len(index)
+    if not values or not sizes:
         return None
     arrays = rest[: count if FULL not in index else 1]
     named = [shape_of_type(array) for array in arrays]
@@ -50,17 +50,18 @@ def _numbers_added(
     dtypes = [getattr(array, "dtype", None) for array in arrays]
     if not places or math.prod(values) < FEW or not {"int32", "int64"}.issuperset(dtypes):
         return None
-    if index == (FULL, ("op", 0)) and values == (shape[0], *places, *shape[2:]):
-        return _columns_added(f"{{{fixed}}}", values, shape)
-    if index != tuple(("op", k) for k in range(count)) or values != (*places, *shape[count:]):
-        return None
     first = f"{{{fixed}}}"
+    if index == (FULL, ("op", 0)) and values == (sizes[0], *places, *sizes[2:]):
+        return _columns_added(first, values, sizes)
+    if index != tuple(("op", k) for k in range(count)) or values != (*places, *sizes[count:]):
+        return None
+    row, step = math.prod(sizes[count:]), math.prod(sizes[1:count])
     if count > 1 and dtypes[0] == "int32":
-        first = f"{first} * np.int64({math.prod(shape[1:count])})"  # what is large must stay so
+        first = f"{first} * np.int64({step})"  # what is large must stay so
     elif count > 1:
-        first = f"{first} * {math.prod(shape[1:count])}"
-    more = [picked(f"{{{fixed + k}}}", shape, k, count) for k in range(1, count)]
-    return _rows_added([first, *more], dtypes[0] == "int32", values, math.prod(shape[count:]))
+        first = f"{first} * {step}"
+    more = [picked(f"{{{fixed + k}}}", sizes, k, count) for k in range(1, count)]
+    return _rows_added([first, *more], dtypes[0] == "int32", values, row)
 
 
 def picked(places: str, shape: Sequence[int], axis: int, count: int) -> str:
@@ -113,19 +114,20 @@ def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> 
 def added_along(i: Type, shape: Shape, axis: int) -> str | None:
     """The lines that add v to a new array where i, as large as it along all other axes, points
     along one; None where numbers are few, or sizes are not known."""
-    sizes, dtype = shape_of_type(i), getattr(i, "dtype", None)
-    if not sizes or not shape or len(sizes) < 2 or dtype not in ("int32", "int64"):
+    sizes, whole, dtype = _sizes(shape_of_type(i)), _sizes(shape), getattr(i, "dtype", None)
+    if not sizes or not whole or len(sizes) < 2 or dtype not in ("int32", "int64"):
         return None
-    if not all(isinstance(dim, int) for dim in (*sizes, *shape)) or math.prod(sizes) < FEW:
+    if math.prod(sizes) < FEW:
         return None
     axis, part, rows = axis % len(sizes), "", sizes[0]
     if axis:
         few = max(1, sizes[0] * MANY // math.prod(sizes))
         rows = next(k for k in range(min(few, sizes[0]), 0, -1) if sizes[0] % k == 0)
+        rows = rows if 4 * rows > few else sizes[0]  # of a prime number all at once
         part = f"[i : i + {rows}]" if rows < sizes[0] else ""
-    terms = [_counted(size, shape, place) for place, size in enumerate((rows, *sizes[1:]))]
-    wide = f"np.int64({math.prod(shape[1:])})" if dtype == "int32" else math.prod(shape[1:])
-    terms[axis] = picked(f"{{i}}{part}", shape, axis, len(shape)) if axis else f"{{i}} * {wide}"
+    terms = [_counted(size, whole, place) for place, size in enumerate((rows, *sizes[1:]))]
+    wide = f"np.int64({math.prod(whole[1:])})" if dtype == "int32" else math.prod(whole[1:])
+    terms[axis] = picked(f"{{i}}{part}", whole, axis, len(whole)) if axis else f"{{i}} * {wide}"
     line = (
         f"np.add.at({{out}}{part}.reshape(-1), ({' + '.join(terms)}).ravel(), {{v}}{part}.ravel())"
     )
@@ -136,3 +138,9 @@ def _counted(size: int, shape: Sequence[int], axis: int) -> str:
     """How far the places from 0 to ``size`` on an axis are from the first one, upright."""
     step, upright = math.prod(shape[axis + 1 :]), ", None" * (len(shape) - 1 - axis)
     return f"np.arange({_every(size, step)})" + (f"[:{upright}]" if upright else "")
+
+
+def _sizes(shape: Shape) -> tuple[int, ...] | None:
+    """``shape``, if every size is known."""
+    known = [dim for dim in shape or () if isinstance(dim, int)]
+    return tuple(known) if shape is not None and len(known) == len(shape) else None

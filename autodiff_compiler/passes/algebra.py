@@ -109,7 +109,7 @@ def _times_full(view: View) -> Any:
 
 
 def _plus_full(view: View) -> Any:
-    """And is added, or taken away, like one."""
+    """And is added, taken away, divided, or divided by, like one."""
     x, other = view.operands
     known = isinstance(view.op.result.type, ArrayType) and view.op.result.type.is_static
     for place, (narrow, wide) in enumerate(((other, x), (x, other))):
@@ -278,6 +278,7 @@ ROWS = (
     Row("x + 0.0", "add", lambda view: _other(view, lambda o: _is(o, 0)), fast_only=True),
     Row("x + full", "add", _plus_full),
     Row("x - full", "sub", _plus_full),
+    Row("x / full", "div", _plus_full),
     Row("x + -y", "add", _add_negative),
     Row("x - 0", "sub", _minus_zero),
     Row("x - -y", "sub", _minus_negative),

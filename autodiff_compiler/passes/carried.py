@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.trips import trips
+from autodiff_compiler.analysis.trips import computes_with, trips
 from autodiff_compiler.analysis.ways import Ways
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import Cells, cells
@@ -157,7 +157,8 @@ def _entered(function: Function, param: Value) -> Function:
         few = trips(loop) in (0, 1)
         if few or not isinstance(init, Value) or init.type != param.type:
             return (op,)
-        if init not in function.params and ways.may_be_unset(init):
+        unsure = init not in function.params and ways.may_be_unset(init)
+        if unsure and not computes_with(loop, param):
             return (op,)
         with builder, builder.at(op.span, op.about):
             copied = copy(init)

@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
+from autodiff_compiler.analysis.trips import computes_with
 from autodiff_compiler.analysis.ways import Ways
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
@@ -138,7 +139,9 @@ def _with_copies(op: Op, site: Value, is_set: Callable[[Value], bool]) -> list[O
     first = len(operands) - len(loop.reads) - len(loop.inits)
     with builder, builder.at(op.span, op.about):
         for number, init in enumerate(loop.inits):
-            if isinstance(init, Value) and init.type == site.type and is_set(init):
+            if not isinstance(init, Value) or init.type != site.type:
+                continue
+            if is_set(init) or computes_with(loop, loop.carry_params[number]):
                 copied = copy(init)
                 copied.name, copied.given = loop.carry_params[number].name, True
                 operands[first + number] = copied

@@ -2,7 +2,8 @@
 
 A returned value may be a view: of an input (``x.T``), of a parameter, of another result (both
 cotangents of ``x + y`` are one array), or a read-only stretched one. A copy is put in wherever that
-may be so; what backward computes afresh is returned as it is. The law: no returned array shares
+may be so; what backward computes afresh is returned as it is. What only the way into a loop makes
+another's is copied before the loop, which then may write over it. The law: no returned array shares
 memory with a parameter or with another returned array, and each may be written to.
 
 >>> from autodiff_compiler.ir.nodes import Function, Region, Value
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from autodiff_compiler.analysis.trips import computes_with
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
@@ -29,6 +31,7 @@ from autodiff_compiler.span import NOWHERE
 
 #: Stands for memory that may be anyone's, or that may not be written to.
 FOREIGN = object()
+LOOPS = ("for", "while")
 
 
 def own_results(function: Function) -> Function:
@@ -39,6 +42,7 @@ def own_results(function: Function) -> Function:
     builder.span, builder.about = function.span, "adjoint" if function.order else "primal"
     returns = list(function.returns)
     makers = producers(function.body)
+    entered = _Entered(function, roots)
 
     def owned(operand: AnyOperand) -> AnyOperand:
         if not isinstance(operand, Value):
@@ -60,6 +64,10 @@ def own_results(function: Function) -> Function:
         if not isinstance(operand.type, ArrayType):
             return operand
         found = roots.of(operand)
+        inside = entered.roots_of(operand) if FOREIGN in found else None
+        if inside is not None and not inside & taken:
+            entered.copies.append(operand)
+            found = inside
         shared = FOREIGN in found or found & taken
         taken.update(found)
         if not shared:
@@ -75,10 +83,51 @@ def own_results(function: Function) -> Function:
         return made
 
     new = [owned(operand) for operand in returns]
-    if all(a is b for a, b in zip(new, returns)):
+    if all(a is b for a, b in zip(new, returns)) and not entered.copies:
         return function
-    body = Region(function.params, (*function.body.ops, *builder.ops), tuple(new))
+    body = Region(function.params, (*entered.with_copies(), *builder.ops), tuple(new))
     return replace(function, body=body)
+
+
+class _Entered:
+    """Loops whose results would be their own, were it not for what they are entered with."""
+
+    def __init__(self, function: Function, roots: _Roots):
+        self.ops, self.roots = function.body.ops, roots
+        #: The results of loops that are entered with copies.
+        self.copies: list[Value] = []
+
+    def roots_of(self, result: Value) -> set[Any] | None:
+        """The roots of a loop's result but for what the loop is entered with, if that is set and
+        may be copied, and all of them are the function's own."""
+        maker = next((op for op in self.ops if result in op.results), None)
+        if maker is None or maker.name not in LOOPS or result not in Loop(maker).carried:
+            return None
+        loop = Loop(maker)
+        place = loop.carried.index(result)
+        param, init = loop.carry_params[place], loop.inits[place]
+        if not isinstance(init, Value) or init.type != result.type:
+            return None
+        if not computes_with(loop, param):
+            return None
+        found = self.roots.of(loop.carry_yields[place], {param})
+        return None if FOREIGN in found else found | {result}
+
+    def with_copies(self) -> list[Op]:
+        """The operations of the function, with the copies."""
+        found: list[Op] = []
+        for op in self.ops:
+            for result in [each for each in op.results if each in self.copies]:
+                loop, builder = Loop(op), Builder()
+                place, operands = loop.carried.index(result), list(op.operands)
+                with builder, builder.at(op.span, op.about):
+                    copied = copy(loop.inits[place])
+                copied.name, copied.given = loop.carry_params[place].name, True
+                operands[len(operands) - len(loop.reads) - loop.carries + place] = copied
+                found += builder.ops
+                op = replace(op, operands=tuple(operands))
+            found.append(op)
+        return found
 
 
 def owns(function: Function, result: AnyOperand) -> bool:
@@ -93,7 +142,7 @@ class _Roots:
         self.makers: Mapping[Value, Op] = producers(function.body)
         self.loop_params: dict[Value, tuple[AnyOperand, ...]] = {}
         for op in function.body.walk():
-            if op.name in ("for", "while"):
+            if op.name in LOOPS:
                 loop = Loop(op)
                 for param, init, after in zip(loop.carry_params, loop.inits, loop.carry_yields):
                     self.loop_params[param] = (init, after)
@@ -113,7 +162,7 @@ class _Roots:
         if maker.name == "if":
             place = maker.results.index(value)
             return self._all([region.yields[place] for region in maker.regions], seen)
-        if maker.name in ("for", "while"):
+        if maker.name in LOOPS:
             place = maker.results.index(value)
             if place >= len(Loop(maker).inits):
                 return {FOREIGN}

@@ -1,4 +1,5 @@
-"""Places, rows and columns that are added number by number: the bits of ``np.add.at``, and its refusals."""
+"""Places, rows and columns that are added number by number: the bits of ``np.add.at``, and what it
+refuses."""
 
 from __future__ import annotations
 

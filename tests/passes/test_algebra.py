@@ -133,6 +133,9 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x - full": (A, M, (
         f"{M} = full {{dtype='float32', shape=(2, 3), value=0.1}}", f"{M} = sub %a, %x"),
         (f"{M} = sub 0.1, %x",)),
+    "x / full": (A, M, (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=0.1}}", f"{M} = div %a, %x"),
+        (f"{M} = div 0.1, %x",)),
     "product with a diagonal": ("%x: f32[3], %y: f32[3,2]", "f32[3,2]", (
         BASIS, "f32[3,3] = mul %a, %x", "f32[3,2] = matmul %b, %y"),
         ("f32[3,1] = expand_dims %x {axes=(-1,)}", "f32[3,2] = mul %y, %a")),
