@@ -329,7 +329,7 @@ class _Writes:
         for value in met:
             if self.where[value] & pieces:
                 # Arrays of one size that begin at one place: their tiles do so, too.
-                fits = _in_step(self.rows.get(array), self.rows.get(value))  # type: ignore[arg-type]
+                fits = _in_step(self.rows.get(array), self.rows.get(value))  # type: ignore
                 if (
                     isinstance(start, Value)
                     and fits
