@@ -257,7 +257,7 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
         return found
 
     told = laid_out(_told(first))
-    ways = [planned(each) for each in dict.fromkeys((told, lanes(told)))]
+    ways = [planned(each) for each in dict.fromkeys((told, lanes(told, *rest[:1])))]
     return min(ways, key=lambda found: sum(found[-1].blocks))
 
 

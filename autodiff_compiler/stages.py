@@ -18,7 +18,7 @@ from autodiff_compiler.span import NOWHERE
 NOTES = {
     "into": "Large results are written over arrays that nothing reads any more (out=).",
     "lent": "Arrays to work in may be lent as work; without them new ones are made.",
-    "lane": "Tapes of a loop lie side by side in an array whose rows it has read.",
+    "lane": "Tapes lie side by side in one array: of rows that were read, or for backward to fill.",
     "part": "Long rows of operations on very large arrays run in tiles, which stay in the cache.",
 }
 

@@ -325,11 +325,12 @@ class _Writes:
         held = (self.held[block] for block, lies in self.lent.items()
                 if block in self.held and lies & pieces)  # fmt: skip
         pieces = pieces.union(*held)
+        rows = self.shared_rows([array])
         met: set[Value] = set().union(*(self.tenants[piece] for piece in pieces))
         for value in met:
             if self.where[value] & pieces:
                 # Arrays of one size that begin at one place: their tiles do so, too.
-                fits = _in_step(self.rows.get(array), self.rows.get(value))  # type: ignore
+                fits = _in_step(rows, self.rows.get(value))
                 if (
                     isinstance(start, Value)
                     and fits

@@ -5,6 +5,9 @@ of each. Nobody reads that row again, and there is room in it for a row of each 
 So tapes become *lanes* of the array: views, whose rows are written as before. As in ``overwrite``,
 the change is made and ``is_sound`` says whether anybody would read what was spoilt.
 
+Backward reads the tapes of the gates row by row, and fills an array as wide as all of them: it goes
+where they are (``reuse``). Tapes that no array has room for are laid side by side for its sake.
+
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
 >>> before = parse_function('''
@@ -34,13 +37,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from autodiff_compiler.ir.lanes import Lane
 from autodiff_compiler.ir.memory import Cells, cells, writes_to
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.rewrite import producers, uses_of
-from autodiff_compiler.ir.types import ArrayType, size_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import producers, users, uses_of
+from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.ir.writes import is_sound
 from autodiff_compiler.operators.lowered import lane
 from autodiff_compiler.passes import reuse
@@ -48,40 +52,74 @@ from autodiff_compiler.passes.stacks import in_any_order
 from autodiff_compiler.passes.sweep import sweep, with_body
 from autodiff_compiler.span import NOWHERE
 
-#: What a reader of the lines that take lanes should know.
+#: What a reader of the lines that take lanes of what the loop reads should know.
 NOTE = "Row k of these tapes lies in row k of an array that the loop has read by then."
 
 
-def lanes(function: Function) -> Function:
-    """``function`` with tapes of its loops in arrays of ``reuse.LARGE`` bytes or more that the
-    loops have read; the same one where there are none."""
-    for op in function.body.ops if "empty" in function.op_names else ():
-        if op.name == "for":
-            function = _with_some(function, list(_wanted(function, Loop(op))))
+@dataclass(frozen=True)
+class _Filled:
+    """An array of ``type`` that a loop of the backward half fills, and the ``tapes`` of forward
+    that this loop reads row by row, and nothing else."""
+
+    type: Type
+    tapes: frozenset[AnyOperand]
+
+
+def lanes(function: Function, backward: Function | None = None) -> Function:
+    """``function`` with tapes of its loops in arrays of ``reuse.LARGE`` bytes or more: in those
+    that the loops have read, and side by side for what its ``backward`` half fills. The same one
+    where there are none."""
+    if "empty" in function.op_names:
+        filled = list(_filled(function, backward)) if backward else []
+        for op in function.body.ops:
+            if op.name == "for":
+                function = _with_some(function, list(_wanted(function, Loop(op), filled)))
     return function
 
 
-def _with_some(function: Function, taken: Sequence[Op]) -> Function:
-    """``function`` with those lanes that do no harm."""
-    together = _with_all(function, taken) if taken else function
+def _filled(forward: Function, backward: Function) -> Iterator[_Filled]:
+    packed = [op.operands for op in forward.body.ops if forward.residuals in op.results]
+    items = {op.result: packed[0][op.attrs["key"]] for op in backward.body.ops if packed
+             and op.name == "item" and op.operands[0] is backward.params[0]}  # fmt: skip
+    uses = users(backward.body)
+    empty = {op.result for op in backward.body.ops if op.name == "empty"}
+    for op in backward.body.ops:
+        if op.name == "for":
+            read = [each for each in Loop(op).reads if uses.get(each) == 1]  # type: ignore
+            tapes = frozenset(items[each] for each in read if each in items)  # type: ignore
+            for init in Loop(op).inits:
+                if init in empty:
+                    yield _Filled(type_of(init), tapes)
+
+
+def _with_some(function: Function, taken: Sequence[Sequence[Op]]) -> Function:
+    """``function`` with those of the groups of lanes that do no harm."""
+    together = _with_all(function, [op for group in taken for op in group]) if taken else function
     if not taken or is_sound(together):
         return together
-    for op in taken:
-        alone = _with_all(function, [op])
+    for group in taken:
+        alone = _with_all(function, group)
         function = alone if is_sound(alone) else function
     return function
 
 
 def _with_all(function: Function, taken: Sequence[Op]) -> Function:
-    """``function`` with these lanes in the place of empty arrays, where their array is made."""
-    instead, after = {op.result for op in taken}, defaultdict(list)
+    """``function`` with these lanes in the place of empty arrays, where their array is made; what
+    is made for their sake is made where the first of them was."""
+    instead, after = {op.result for op in taken if op.operands}, defaultdict(list)
+    joined = {op.result: op for op in taken if not op.operands}
+    first: dict[Value, Op] = {}
     for op in taken:
-        after[op.operands[0]].append(op)
+        for array in op.operands:
+            after[array].append(op)
+            if array in joined:
+                first[op.result] = joined.pop(array)  # type: ignore[arg-type]
     lies = cells(function.body)
 
     def visit(op: Op) -> Sequence[Op]:
         if not instead.isdisjoint(op.results):
-            return ()
+            made = first.get(op.result)
+            return () if made is None else (made, *after[made.result])
         if op.name == "into" and not instead.isdisjoint(lies.get(op.operands[-1], ())):  # type: ignore
             op = replace(op, attrs={"text": in_any_order(op.attrs["text"])})
         return (op, *(each for result in op.results for each in after[result]))
@@ -89,10 +127,12 @@ def _with_all(function: Function, taken: Sequence[Op]) -> Function:
     return with_body(function, sweep(function.body, {}, visit))
 
 
-def _wanted(function: Function, loop: Loop) -> Iterator[Op]:
-    """The operations that take lanes for tapes which ``loop`` begins empty."""
+def _wanted(function: Function, loop: Loop, filled: list[_Filled]) -> Iterator[Sequence[Op]]:
+    """The operations that take lanes for tapes which ``loop`` begins empty, in groups of which all
+    must be there. Those of ``filled`` that get a place leave the list."""
     made = {result: op for op in function.body.ops for result in op.results}
     lies = cells(loop.body)
+    given = dict(zip(loop.inits, loop.carried))
     tapes = {
         init: place
         for init, param, tape in zip(loop.inits, loop.carry_params, loop.carried)
@@ -107,13 +147,36 @@ def _wanted(function: Function, loop: Loop) -> Iterator[Op]:
         read = [place for place, op in enumerate(loop.body.ops)
                 if any(row in lies.get(value, ()) for value in uses_of(op))]  # fmt: skip
         free = [tape for tape, place in tapes.items() if place > max(read, default=-1)]
-        axes = range(1, array.ndim or 0)
-        found = max((_beside(array, free, axis) for axis in axes), key=len, default={})
-        for tape, where in found.items():
+        after = next((each for each in filled if each.type == array.type), None)
+        if after is not None:
+            filled.remove(after)
+            first = after.tapes
+            free.sort(key=lambda tape: given[tape] not in first)
+        for tape, where in _widest(array, free).items():
             del tapes[tape]
-            empty = made[tape]
-            span = empty.span if empty.span == NOWHERE else replace(empty.span, note=NOTE)
-            yield replace(empty, opdef=lane, operands=(array,), attrs=asdict(where), span=span)
+            taken = _lane(made[tape], array, where)
+            if taken.span != NOWHERE:
+                taken = replace(taken, span=replace(taken.span, note=NOTE))
+            yield [taken]
+    for after in list(filled):
+        free = [tape for tape in tapes if given[tape] in after.tapes]
+        array = Value(after.type, "tapes")
+        found = _widest(array, free) if size_of(after.type) >= reuse.LARGE else {}
+        if len(found) > 1:
+            filled.remove(after)
+            whole = replace(made[free[0]], results=(array,), attrs=_shape(after.type))
+            yield [whole, *(_lane(made[tape], array, found[tape]) for tape in found)]
+        tapes = {tape: place for tape, place in tapes.items() if tape not in found}
+
+
+def _lane(empty: Op, array: Value, where: Lane) -> Op:
+    """What takes the lane of ``array`` that an ``empty`` array becomes."""
+    return replace(empty, opdef=lane, operands=(array,), attrs=asdict(where))
+
+
+def _shape(type_: Type) -> dict[str, Any]:
+    assert isinstance(type_, ArrayType)
+    return {"shape": type_.shape, "dtype": type_.dtype}
 
 
 def _is_read_by_rows(tape: Value, function: Function) -> bool:
@@ -124,6 +187,12 @@ def _is_read_by_rows(tape: Value, function: Function) -> bool:
         function.residuals in op.results or op.name == "for" and tape in Loop(op).reads
         for op in users
     )
+
+
+def _widest(array: Value, tapes: Sequence[Value]) -> dict[Value, Lane]:
+    """The lanes of most of ``tapes`` for which there is room in ``array`` along one axis."""
+    axes = range(1, array.ndim or 0)
+    return max((_beside(array, tapes, axis) for axis in axes), key=len, default={})
 
 
 def _beside(array: Value, tapes: Sequence[Value], axis: int) -> dict[Value, Lane]:

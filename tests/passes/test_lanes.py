@@ -10,7 +10,7 @@ import pytest
 
 import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler import Tensor, gradient_source, ops, pipeline
+from autodiff_compiler import Tensor, compile_info, gradient_source, ops, pipeline
 from autodiff_compiler.analysis import trips
 from autodiff_compiler.emit.to_numpy import emit_module
 from autodiff_compiler.errors import CompilerBug
@@ -211,12 +211,35 @@ def layers(x: Any, w: Any, u: Any) -> Any:
     return ops.sum(h * h) + ops.sum(p * p)
 
 
+def equal_layers(x: Any, w: Any, u: Any) -> Any:
+    """No product is there before the loop."""
+    h = x[0]
+    for _ in range(3):
+        a, b, c, d = ops.split(ops.matmul(h, w), x.shape[2], 1)
+        h = h + ops.tanh(a) * ops.sigmoid(b) + ops.tanh(c) * ops.sigmoid(d)
+    return ops.sum(h * h) + ops.sum(u)
+
+
 X, W, U = (RANDOM.normal(size=shape) * 0.5 for shape in ((3, 2, 3), (3, 12), (3, 12)))
 
 
-@pytest.mark.parametrize("function", [lstm, gru, masked, layers])
+@pytest.mark.parametrize("function", [lstm, gru, masked, layers, equal_layers])
 def test_gradients_of_two_orders(function: Any) -> None:
     check_grads(function, (X, W, U))
+
+
+@pytest.mark.parametrize("function", [lstm, gru, masked, equal_layers])
+def test_it_takes_less_memory(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w, u = (Tensor(each.astype(np.float32)) for each in (X, W, U))
+
+    def bytes_to_work_in() -> int:
+        compile_info().clear()
+        ms.grad(function, (0, 1, 2))(x, w, u)
+        return sum(unit.work_bytes for unit in compile_info().units)
+
+    now = bytes_to_work_in()
+    monkeypatch.setattr(pipeline, "lanes", lambda function, *_: function)
+    assert now < bytes_to_work_in()
 
 
 @pytest.mark.parametrize("function, tapes", [(lstm, 4), (gru, 3)])
