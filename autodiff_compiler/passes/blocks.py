@@ -54,18 +54,21 @@ class Memory:
 
     def give(self, result: Value, cell: Value | None = None, or_new: bool = False) -> Value | None:
         """The array of a block of just the size of ``result``, which takes it along: that in which
-        ``cell`` is, or any that is free, or one more."""
+        ``cell`` is, or the largest that is free and may grow to that size, or one more."""
         size = size_of(result.type)
         found = self.free if cell is None else [self.slots[cell]]
-        block = next((block for block in found if self.blocks[block] == size), None)
-        if block is None and not or_new:
-            return None
-        if block is None:
+        fit = [block for block in found if self.blocks[block] <= size]
+        if fit:
+            block = max(fit, key=self.blocks.__getitem__)
+            if cell is None:
+                self.free.remove(block)
+            else:
+                del self.slots[cell]
+        elif or_new:
             block = fitting(self.blocks, [], size)
-        elif cell is None:
-            self.free.remove(block)
         else:
-            del self.slots[cell]
+            return None
+        self.blocks[block] = size
         self.given.add(block)
         target = self.put(result, block)
         del self.slots[result]

@@ -1,4 +1,5 @@
-"""What is differentiated once more is one text, where that makes none of it longer.
+"""What is differentiated once more, or works on large arrays, is one text, where that makes none of
+it longer.
 
 A derivative calls derivatives of what its primal called, and each of those has derivatives in its
 turn: with every order there are more and smaller functions, and what one of them computes for
@@ -7,6 +8,9 @@ calls of derivatives, and calls in them, are written out, if nothing else calls 
 called from two places stays a function, and so does a text of the user's in another, unless most of
 what it computes stands there already: that of a network whose slopes were written out, when the
 residual of an equation asks for its values at the same points.
+
+One that works on large arrays does not stay: what it makes could not lie in an array that its caller is
+lent, nor be written over there, and what costs time at that size is memory (``reuse``).
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS
@@ -44,6 +48,8 @@ from dataclasses import replace
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value
 from autodiff_compiler.ir.rewrite import substitute_operands
+from autodiff_compiler.ir.types import size_of
+from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.sweep import everywhere
@@ -55,6 +61,7 @@ LEAST = 0.5
 def once(function: Function, may: Callable[[Op], bool] = lambda call: True) -> Function:
     """``function`` and all that it calls, with such calls written out as ``may`` be."""
     every = (*function.callees(), function)
+    large = {each.name for each in every if _is_large(each)}
     # By name: it stays when a body changes. Two callees of one name count as called twice.
     places = Counter(
         named.name for each in every for op in each.body.walk() for named in op.functions
@@ -63,12 +70,12 @@ def once(function: Function, may: Callable[[Op], bool] = lambda call: True) -> F
     def written_out(caller: Function) -> Function:
         def should(call: Op) -> bool:
             callee = call.attrs["callee"]
-            derived = caller.order or callee.order
-            return bool(derived) and places[callee.name] == 1 and may(call)
+            wanted = caller.order or callee.order or callee.name in large
+            return bool(wanted) and places[callee.name] == 1 and may(call)
 
         return inline(caller, should)
 
-    if any(each.order for each in every):
+    if large or any(each.order for each in every):
         function = everywhere(function, written_out)
     return everywhere(function, lambda each: _shared(each, may))
 
@@ -114,6 +121,12 @@ class _Known:
             if not op.opdef.views:
                 found.append(earlier is not None)
         return list(substitute_operands(callee.returns, values))
+
+
+def _is_large(function: Function) -> bool:
+    """Whether ``function`` makes large arrays."""
+    made = (value for op in function.body.walk() for value in op.results)
+    return any(size_of(value.type) >= reuse.LARGE for value in made)
 
 
 __all__ = ["once"]

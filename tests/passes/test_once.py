@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler import Tensor, compile_info, ops
+from autodiff_compiler import Tensor, compile_info, gradient_source, nn, ops, value_and_grad
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.text import parse_functions
@@ -148,3 +150,43 @@ def test_what_the_caller_computes_anyway_is_written_out() -> None:
 def test_what_is_there_twice_in_the_users_own_text_stays() -> None:
     f = parse_functions(SHARED.replace("{about}", ""), OPERATORS)["f"]
     assert once(f) is f
+
+
+def test_what_works_on_large_arrays_is_written_out_where_it_is_called_once() -> None:
+    text = """
+func @v(%a: f32[20000]) -> (f32[20000]) {{
+  %b: f32[20000] = neg %a
+  return %b
+}}
+func @f(%x: f32[20000]) -> (f32[20000]) {{
+  %y: f32[20000] = call @v(%x)
+  {again}
+  return %z
+}}
+"""
+    single = parse_functions(text.format(again="%z: f32[20000] = neg %y"), OPERATORS)["f"]
+    double = parse_functions(text.format(again="%z: f32[20000] = call @v(%y)"), OPERATORS)["f"]
+    assert calls(once(single)) == []
+    assert once(double) is double
+
+
+class Halved(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = nn.MaxPool2d(2, 2)
+
+    def construct(self, x: Any) -> Any:
+        return ops.sum(self.pool(ops.relu(x)) ** 2)
+
+
+def test_a_cell_keeps_its_name_while_it_is_small() -> None:
+    net = Halved()
+    small, large = (Tensor(np.ones((1, 1, n, n), np.float32)) for n in (8, 256))
+    assert "max_pool2d_backward" in gradient_source(net, small)
+    assert "max_pool2d_backward" not in gradient_source(net, large)
+    random = np.random.default_rng(5).normal(size=(1, 2, 128, 130)).astype(np.float32)
+    found = value_and_grad(net)(Tensor(random))[1].asnumpy()
+    blocks = random.reshape(1, 2, 64, 2, 65, 2)
+    best = blocks.max(axis=(3, 5), keepdims=True)
+    wanted = (np.where(blocks == best, 2 * np.maximum(best, 0), 0)).reshape(random.shape)
+    np.testing.assert_array_equal(found, wanted)
