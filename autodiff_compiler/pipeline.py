@@ -51,6 +51,7 @@ from autodiff_compiler.passes.runner import run
 from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.passes.sweep import everywhere
 from autodiff_compiler.passes.tiles import tiles
+from autodiff_compiler.passes.turned import turned
 from autodiff_compiler.plan import Compiled, Printed, Request, Slot
 from autodiff_compiler.runtime.disk import kept_on_disk, versions
 from autodiff_compiler.span import NOWHERE
@@ -263,7 +264,7 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
 
 def _told(function: Function, kept: Sequence[Place] = ()) -> Function:
     """``function`` with what is made in tiles, or in its place, in loops and among parts."""
-    return carried(assembled(tiles(parts(function)), kept))
+    return turned(carried(assembled(tiles(parts(function)), kept)))
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:

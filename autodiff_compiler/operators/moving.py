@@ -17,7 +17,9 @@ from autodiff_compiler.operators.creation import arange
 from autodiff_compiler.operators.declare import linear, normal_axes, same_type, shape_of_type
 from autodiff_compiler.operators.indexing import add_at, index, scatter, zeros_text
 from autodiff_compiler.operators.joining import flip, size_along
-from autodiff_compiler.operators.structure import reshape, shape_argument, sum_
+from autodiff_compiler.operators.lowered import empty, filled, into
+from autodiff_compiler.operators.pooling import WRITTEN, window_sum
+from autodiff_compiler.operators.structure import expand_dims, reshape, shape_argument, sum_
 from autodiff_compiler.operators.subscripts import FULL, subscript
 
 # ---- repeating
@@ -51,13 +53,26 @@ def _folded(ct: Value, x: Value, counts: Sequence[tuple[int, int]]) -> Any:
     return sum_(reshape(ct, *operands, shape=known), axes=tuple(gone), keepdims=False)
 
 
+def _tile_parts(x: Value, counts: Sequence[int]) -> Any:
+    """Copies in an array to fill, with the repetitions along axes of their own."""
+    shape = shape_of_type(x.type)
+    if shape is None or None in shape:
+        return None
+    assert isinstance(x.type, ArrayType)
+    pairs = [*zip(counts, shape)]
+    made = empty(shape=tuple(n * dim for n, dim in pairs), dtype=x.type.dtype)  # type: ignore[operator]
+    place = reshape(made, shape=tuple(dim for pair in pairs for dim in pair))
+    once = expand_dims(x, axes=tuple(range(0, 2 * len(shape), 2)))
+    return filled(into(once, place, text="np.copyto({1}, {0})"), made)
+
+
 tile: OpDef = linear(
     "tile", "x repeated as a whole, so many times along each axis.",
     numpy=lambda types, *, counts: "np.tile({x}, "
     + (str(counts[0]) if len(counts) == 1 else str(tuple(counts))) + ")",
     result=_tile_type,
     adjoint={"x": lambda ct, x, counts: _folded(ct, x, [(count, 1) for count in counts])},
-    label="{x}_tiled",
+    parts=_tile_parts, label="{x}_tiled",
 )  # fmt: skip
 
 
@@ -86,6 +101,8 @@ def _gathered_back(ct: Value, x: Value, rest: Sequence[Any], counts: Any, axis: 
     """Adds up what the copies of each element received."""
     if isinstance(counts, int):
         rank = len(shape_of_type(x.type) or ())
+        if 1 < counts <= WRITTEN and rank:  # slices, added up, are quicker than so short a sum
+            return window_sum(ct, axis=axis - rank, size=counts, stride=counts, dilation=1)
         return _folded(ct, x, [(1, counts if other == axis else 1) for other in range(rank)])
     size = size_along(x, (axis,))
     operands, stop = ((size,), ("op", 0)) if isinstance(size, Value) else ((), size)
@@ -95,6 +112,25 @@ def _gathered_back(ct: Value, x: Value, rest: Sequence[Any], counts: Any, axis: 
     return scatter(ct, origin, *more, index=(*(FULL,) * axis, ("op", 0)), shape=shape)
 
 
+def _repeat_parts(x: Value, rest: Sequence[Value], counts: Any, axis: int) -> Any:
+    """Copies in an array to fill, with the repetitions along an axis of their own."""
+    shape = shape_of_type(x.type)
+    if not isinstance(counts, int) or rest or shape is None or None in shape:
+        return None
+    assert isinstance(x.type, ArrayType)
+    sizes: list[Any] = [*shape]
+    sizes[axis] *= counts
+    made = empty(shape=tuple(sizes), dtype=x.type.dtype)
+    if counts == 2 and axis == len(shape) - 1:  # pairs one by one would take three times as long
+        for number in range(2):
+            place = index(made, index=("...", ("slice", number or None, None, 2)))
+            made = filled(into(x, place, text="np.copyto({1}, {0})"), made)
+        return made
+    place = reshape(made, shape=(*shape[: axis + 1], counts, *shape[axis + 1 :]))
+    once = expand_dims(x, axes=(axis + 1,))
+    return filled(into(once, place, text="np.copyto({1}, {0})"), made)
+
+
 repeat: OpDef = linear(
     "repeat",
     "Each element along an axis so many times in a row: one count for all, one for each (both "
@@ -102,7 +138,7 @@ repeat: OpDef = linear(
     operands=("x", "*rest"),
     numpy=lambda types, *, counts, axis: "np.repeat({x}, "
     + ("{1}" if counts is None else str(counts)) + f", axis={axis})",
-    result=_repeat_type, adjoint={"x": _gathered_back, "*rest": lambda: None},
+    result=_repeat_type, adjoint={"x": _gathered_back, "*rest": lambda: None}, parts=_repeat_parts,
     label="{x}_repeated",
 )  # fmt: skip
 

@@ -14,16 +14,16 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Dim, Shape, Type
-from autodiff_compiler.operators.compare import less
+from autodiff_compiler.operators.compare import less, logical_and
 from autodiff_compiler.operators.convolution import count_windows, span
 from autodiff_compiler.operators.declare import linear
 from autodiff_compiler.operators.elementwise import add, invert, maximum
 from autodiff_compiler.operators.indexing import index, zeros_text
-from autodiff_compiler.operators.lowered import BITS, empty, filled, into, masked_text
-from autodiff_compiler.operators.structure import shape_argument
+from autodiff_compiler.operators.lowered import BITS, empty, filled, into, masked, masked_text
+from autodiff_compiler.operators.structure import full, shape_argument
 
 #: Windows of so many elements are written out, longer ones are a loop.
-WRITTEN = 3
+WRITTEN = 4
 
 
 def _pooled_type(
@@ -173,19 +173,36 @@ def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
     )
 
 
-def _first_parts(ct: Value, x: Value, axis: int, size: int, stride: int, dilation: int) -> Any:
-    """A comparison, and a product in each slice of an array to fill."""
+def _first_parts(
+    ct: Value, x: Value, best: Value, axis: int, size: int, stride: int, dilation: int
+) -> Any:
+    """A comparison, and what belongs to each slice of an array to fill."""
     taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
-    if size != 2 or not taps.covers:
-        return None
-    later = less(taps.of(x, 0), taps.of(x, 1))
     assert isinstance(x.type, ArrayType)
-    out = empty(shape=x.type.shape, dtype=x.type.dtype)
-    for number in (1, 0):
-        mask = later if number else invert(later)
-        made = into(ct, mask, taps.of(out, number), text=_put_text(x.type, "{2}", "{0}", "{1}"))
-        out = filled(made, out)
+    if size == 2 and taps.covers:
+        later = less(taps.of(x, 0), taps.of(x, 1))
+        out = empty(shape=x.type.shape, dtype=x.type.dtype)
+        for number in (1, 0):
+            mask = later if number else invert(later)
+            made = into(ct, mask, taps.of(out, number), text=_put_text(x.type, "{2}", "{0}", "{1}"))
+            out = filled(made, out)
+        return out
+    if not 1 < size <= WRITTEN or x.type.dtype not in BITS:
+        return None
+    out, left = full(shape=x.type.shape, dtype=x.type.dtype, value=0), None
+    for number in range(size):
+        beyond = less(taps.of(x, number), best)
+        first = invert(beyond) if left is None else logical_and(left, invert(beyond))
+        out = _added(out, masked(ct, first), taps, number)
+        if number < size - 1:
+            left = beyond if left is None else logical_and(left, beyond)
     return out
+
+
+def _added(out: Any, v: Any, taps: _Taps, number: int) -> Any:
+    """``out`` with v added to the elements number ``number`` of all windows."""
+    place = taps.of(out, number)
+    return filled(into(place, v, place, text="np.add({0}, {1}, out={2})"), out)
 
 
 window_first: OpDef = OpDef(
@@ -265,8 +282,14 @@ def _spread_parts(
     """A copy in each slice of an array to fill."""
     assert isinstance(v.type, ArrayType)
     taps = _taps(ArrayType(None, shape), axis, size=size, stride=stride, dilation=dilation)
-    if rest or not (taps.apart and taps.covers):
+    known = isinstance(taps.count, int) and 1 < size <= WRITTEN
+    if rest or not (taps.apart and taps.covers or known):
         return None
+    if not (taps.apart and taps.covers):
+        out = full(shape=shape, dtype=v.type.dtype, value=0)
+        for number in range(size):
+            out = _added(out, v, taps, number)
+        return out
     out = empty(shape=shape, dtype=v.type.dtype)
     for number in range(size):
         out = filled(into(v, taps.of(out, number), text="np.copyto({1}, {0})"), out)

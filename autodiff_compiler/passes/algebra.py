@@ -193,6 +193,18 @@ def _transposed_product(view: View) -> Any:
     return OPERATORS["matmul"](*sides)
 
 
+def _only_stretched(view: View) -> Any:
+    """A repetition along axes of one, which is a view."""
+    x = view.operands[0]
+    sizes = getattr(type_of(x), "shape", None)
+    shape = getattr(view.op.result.type, "shape", None)
+    if sizes is None or shape is None or None in shape:
+        return None
+    if not all(1 in pair for pair in zip(view.op.attrs["counts"], sizes)):
+        return None
+    return OPERATORS["broadcast_to"](x, shape=shape)
+
+
 def _reshape_of_reshape(view: View) -> Any:
     inner, *rest = view.operands
     maker = view.made_by(inner, "reshape")
@@ -286,6 +298,7 @@ ROWS = (
     Row("cast to its own dtype", "cast", lambda view: view.operands[0]),
     Row("reshape to its own shape", "reshape", _unchanged),
     Row("reshape of reshape", "reshape", _reshape_of_reshape),
+    Row("axes of one repeated", "tile", _only_stretched),
     Row("stretched to its own shape", "broadcast_to", _unchanged),
     Row("transposed by the identity", "transpose", _identity_permutation),
     Row("transpose of transpose", "transpose", _transpose_of_transpose),

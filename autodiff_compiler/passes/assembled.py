@@ -86,10 +86,11 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Whole:
-    """An array that is put together of parts, none of which meets another."""
+    """An array that is put together of parts, none of which meets another, among one number."""
 
     parts: tuple[_Part, ...]
     result: Value
+    around: float
 
     @property
     def type(self) -> ArrayType:
@@ -115,7 +116,8 @@ def _rewritten(region: Region, uses: Mapping[Value, int], spared: Set[Value]) ->
         if whole is None or size_of(whole.type) < reuse.MEDIUM:
             continue
         told = [_told(part, makers, uses) for part in whole.parts]
-        if any(told) or op.name == "scatter" and whole.is_full:
+        large = op.name != "concat" and size_of(whole.type) >= reuse.LARGE
+        if any(told) or large or op.name == "scatter" and whole.is_full:
             row = _row_for(whole, told, region, uses)
             row = None if row is not None and row.operands[0] in spared else row
             _assemble(whole, told, order, instead, row)
@@ -147,7 +149,7 @@ def _whole(op: Op, takers: Mapping[Value, Op]) -> _Whole | None:
         )
         result = after.result
         after = takers.get(result)
-    return _Whole(tuple(parts), result) if parts else None
+    return _Whole(tuple(parts), result, op.attrs.get("value", 0)) if parts else None
 
 
 def _first(op: Op) -> list[_Part]:
@@ -157,7 +159,7 @@ def _first(op: Op) -> list[_Part]:
     if op.name == "pad":
         inner = [("slice", low or None, -high if high else None, None)
                  for low, high in op.attrs["widths"]]  # fmt: skip
-        return [] if op.attrs["value"] else [_Part(op, op.operands[0], tuple(inner))]
+        return [_Part(op, op.operands[0], tuple(inner))]
     if any(type_.dtype != op.result.type.dtype for type_ in op.types):  # type: ignore
         return []
     shape = op.result.type.shape  # type: ignore[attr-defined]
@@ -240,7 +242,7 @@ def _start(whole: _Whole, row: Op | None) -> Value:
     shape, dtype = whole.type.shape, whole.type.dtype
     if whole.is_full:
         return empty(shape=shape, dtype=dtype)
-    return full(shape=shape, dtype=dtype, value=0)
+    return full(shape=shape, dtype=dtype, value=whole.around)
 
 
 def _in_place(op: Op) -> Op:

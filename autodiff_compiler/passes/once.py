@@ -9,8 +9,8 @@ called from two places stays a function, and so does a text of the user's in ano
 what it computes stands there already: that of a network whose slopes were written out, when the
 residual of an equation asks for its values at the same points.
 
-One that works on large arrays does not stay: what it makes could not lie in an array that its caller is
-lent, nor be written over there, and what costs time at that size is memory (``reuse``).
+One that works on large arrays does not stay: what it makes could not lie in an array that its
+caller is lent, nor be written over there, and what costs time at that size is memory (``reuse``).
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS

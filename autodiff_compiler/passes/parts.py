@@ -100,6 +100,6 @@ def _apart(op: Op) -> Sequence[Op]:
     if found is None or found.type != op.result.type:
         return (op,)
     for each in builder.ops:
-        if each.name == "empty":
+        if each.name in reuse.BEGUN:
             each.result.name, each.result.given = op.result.name, op.result.given
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]

@@ -42,19 +42,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from autodiff_compiler.ir.memory import cells
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
-from autodiff_compiler.ir.types import FLOAT, INT, NONE, ArrayType, TupleType, Type, size_of
+from autodiff_compiler.ir.types import NONE, TupleType, Type, size_of
 from autodiff_compiler.ir.writes import Place, places, rows_of
-from autodiff_compiler.operators.declare import broadcast_shapes
-from autodiff_compiler.operators.lowered import empty, into, lent
+from autodiff_compiler.operators.lowered import into, lent
 from autodiff_compiler.passes.blocks import Memory
+from autodiff_compiler.passes.pieces import Piece, filled_with, pieces_of, surely
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.tiles import arrays_taken
-from autodiff_compiler.passes.ufuncs import Earlier, Operand, Step, calls_of
 from autodiff_compiler.span import NOWHERE
 
 #: From how many bytes on a result is large: below, the allocator has memory at hand.
@@ -63,12 +60,10 @@ LARGE = 2**16
 #: name of its own.
 MEDIUM = 2**11
 
-#: What is not written over its own operand: NumPy's loop takes several numbers at a time only where
-#: it writes to other memory, and is nine times as fast there.
-ALONE = (np.sign,)
+#: What begins an array that is filled later.
+BEGUN = ("empty", "full")
 #: What an array says of its block if a result takes that along.
 ONCE = {True: {"given": True}}
-WEAK: dict[Type, type] = {INT: int, FLOAT: float}
 
 
 @dataclass(frozen=True)
@@ -119,18 +114,6 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
     function = with_body(function, body)
     found = places(function) if kept else ()
     return Reused(function, work, tuple(memory.blocks), frozenset(memory.given), found)
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """One call: its text, arguments and result; if it is done ``in_place`` it may write over an
-    argument, and where it needs ``memory`` that must be there, lent or not."""
-
-    text: str
-    arguments: tuple[AnyOperand, ...]
-    result: Value
-    in_place: bool
-    memory: bool = False
 
 
 class _Plan:
@@ -229,7 +212,7 @@ class _Plan:
             if piece.result is not op.result:
                 self.last[piece.result] = place  # a temporary
             self.ends_at(self.last.get(piece.result, place), piece.result)
-            if op.name == "empty" and target not in self.memory.buffers.values():
+            if op.name in BEGUN and target not in self.memory.buffers.values():
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
             elif piece.memory and target in self.memory.buffers.values():
                 made.append(self.made_sure(op, target))
@@ -238,6 +221,8 @@ class _Plan:
             self.written.add(piece.result)
         # Before a statement that writes, whatever waited for its user has become one.
         self.settled.update(self.region.ops[:place])
+        if op.name == "full":
+            return filled_with(op, pieces[0].text, targets[0])
         return made + [
             replace(op, opdef=into, operands=(*piece.arguments, target), attrs={"text": piece.text},
                     results=(piece.result,))
@@ -246,7 +231,7 @@ class _Plan:
 
     def made_sure(self, op: Op, buffer: Value) -> Op:
         """The array of a block for the result of ``op``, or a new one where none is lent."""
-        attrs = {"text": _surely(buffer.type)}
+        attrs = {"text": surely(buffer.type)}
         return replace(op, opdef=into, operands=(buffer,), attrs=attrs,
                        results=(Value(buffer.type, "memory"),))  # fmt: skip
 
@@ -298,7 +283,7 @@ class _Plan:
         return self.gives and is_item and self.memory.rows.get(array) == rows
 
     def in_place(
-        self, piece: _Piece, place: int, later: set[Any], escapes: bool, user: Op | None
+        self, piece: Piece, place: int, later: set[Any], escapes: bool, user: Op | None
     ) -> Value | None:
         """An argument that may be written over; its memory is the result's from now on. For a
         ``user`` it must have a line of its own."""
@@ -307,8 +292,8 @@ class _Plan:
                 continue
             # The very array that an operation made: a view may be stretched, and read-only.
             (cell, *others) = self.memory.cells(argument) or (argument,)
-            owned = cell is argument and not others and cell in self.made
-            owned = owned and cell not in self.escaping
+            owned = self.memory.rows.get(argument) == argument.type and not others
+            owned = owned and cell in self.made and cell not in self.escaping
             dead = self.last.get(cell, place) <= place and not any(
                 cell == v or cell in self.memory.cells(v) for v in later
             )
@@ -329,16 +314,17 @@ class _Plan:
                 continue
             if kept:
                 return self.memory.put(piece.result, self.memory.slots.pop(cell))
-            self.memory.hand_on(argument, piece.result)
+            self.memory.hand_on(cell, piece.result)
             return argument
         return None
 
 
-def _pieces(op: Op) -> list[_Piece]:
+def _pieces(op: Op) -> list[Piece]:
     """The calls that ``op`` is made of, if its result is large and each can be told where to put
     what it makes."""
-    if op.name == "empty" and size_of(op.result.type) >= LARGE:
-        return [_Piece(_surely(op.result.type), (), op.result, False)]
+    begun = op.name in BEGUN and type(op.attrs.get("value", 0)) in (int, float)
+    if begun and not op.operands and size_of(op.result.type) >= LARGE:
+        return [Piece(surely(op.result.type), (), op.result, False)]
     if op.regions or len(op.results) != 1 or op.opdef in (into, lent):
         return []
     if op.opdef.kind in ("control", "container"):
@@ -347,50 +333,4 @@ def _pieces(op: Op) -> list[_Piece]:
         return []
     if any(getattr(type_, "dtype", None) == "bfloat16" for type_ in (*op.types, op.result.type)):
         return []  # computed with in float32, and rounded: more than NumPy's own call
-    plan = calls_of(op)
-    made: list[_Piece] = []
-    for number, step in enumerate(plan):
-        arguments = tuple(
-            made[a.number].result if isinstance(a, Earlier)
-            else op.operands[a.place] if isinstance(a, Operand) else a
-            for a in step.arguments
-        )  # fmt: skip
-        bare = step.ufunc is None or step.floats
-        type_ = op.result.type if bare else result_of(step, arguments)
-        last = number == len(plan) - 1
-        if type_ is None or last and type_ != op.result.type:
-            return []
-        result = op.result if last else Value(type_, op.result.name, op.result.given)
-        single = step.ufunc is not None or op.opdef.kind == "elementwise" and len(plan) == 1
-        in_place = single and step.ufunc not in ALONE
-        made.append(_Piece(step.text, arguments, result, in_place, bool(step.floats)))
-    return made
-
-
-def _surely(type_: Type) -> str:
-    """The text of an array that is made anew where none is lent."""
-    assert isinstance(type_, ArrayType)
-    made = empty.template((), {"shape": type_.shape, "dtype": type_.dtype})
-    return f"{made} if {{0}} is None else {{0}}"
-
-
-def result_of(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:
-    """The type that NumPy gives the result of a ufunc, where it is sure."""
-    dtypes: list[Any] = []
-    shapes = []
-    for argument in arguments:
-        type_ = type_of(argument)
-        if isinstance(type_, ArrayType) and type_.is_static:
-            dtypes.append(np.dtype(type_.dtype))
-            shapes.append(type_.shape)
-        elif type_ in WEAK:
-            dtypes.append(WEAK[type_])
-        else:
-            return None
-    assert step.ufunc is not None
-    try:
-        found = step.ufunc.resolve_dtypes((*dtypes, None))[-1]
-    except TypeError:
-        return None
-    shape = broadcast_shapes(shapes)
-    return ArrayType(found.name, shape) if shape else None
+    return pieces_of(op)

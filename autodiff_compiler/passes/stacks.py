@@ -50,7 +50,7 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.elementwise import add
 from autodiff_compiler.operators.indexing import index, set_item
 from autodiff_compiler.operators.lowered import empty, filled, into
-from autodiff_compiler.passes.reuse import result_of
+from autodiff_compiler.passes.pieces import result_of
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 

@@ -60,6 +60,8 @@ SIGNS: dict[type[ast.AST], str] = {
 PLACE = re.compile(r"_\d+")
 #: What NumPy itself makes of a power with a number for exponent.
 POWERS = {2: "square", 0.5: "sqrt"}
+#: Functions that have read an element, and all before it, when they write there.
+RUNNING = ("cumsum", "cumprod")
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,14 @@ class Earlier:
 class Step:
     """One call, on operands, what earlier steps made, and numbers. ``ufunc`` is None where the
     function is none, or mixes elements (a product). ``floats`` is the dtype of what is made of the
-    bits of such floats: then there must be memory for it."""
+    bits of such floats: then there must be memory for it. What ``runs`` may write over its operand
+    though it is no ufunc."""
 
     text: str
     arguments: tuple[Any, ...]
     ufunc: np.ufunc | None
     floats: str = ""
+    runs: bool = False
 
 
 class Unfit(Exception):
@@ -210,8 +214,8 @@ class _Reader:
         text = ast.unparse(tree).replace("{", "{{").replace("}", "}}")
         for operand, place in zip(reversed(operands), reversed(places)):
             text = text.replace(operand, f"{{{place}}}")
-        self.steps.append(Step(f"{text[:-1]}, out={{{len(places)}}})",
-                               tuple(map(Operand, places)), None))  # fmt: skip
+        text = f"{text[:-1]}, out={{{len(places)}}})"
+        self.steps.append(Step(text, tuple(map(Operand, places)), None, runs=name in RUNNING))
 
 
 def _viewed(tree: ast.expr) -> str | None:

@@ -1,0 +1,73 @@
+"""What is put together in memory that is lent: the same numbers, call after call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autodiff_compiler import Tensor, compile_info, ops, value_and_grad
+from autodiff_compiler.passes import reuse
+from autodiff_compiler.testing import check_grads
+
+RANDOM = np.random.default_rng(12)
+X = RANDOM.permutation(144).reshape(2, 1, 8, 9) * 0.05 - 3
+
+
+def pooled(kind: str, *sizes: Any) -> Callable[[Any], Any]:
+    def pooling(x: Any) -> Any:
+        y = getattr(ops, kind)(x * 1.5, *sizes)
+        return ops.sum(y * y) + ops.sum(x * x)
+
+    return pooling
+
+
+def repeated(x: Any) -> Any:
+    y = ops.repeat_interleave(ops.repeat_interleave(x * x, 2, 2), 3, 3)
+    return ops.sum(ops.tanh(ops.repeat_interleave(y, 2, 3)))
+
+
+def tiled(x: Any) -> Any:
+    y = ops.tile(ops.tanh(x), (1, 2, 2, 3))
+    return ops.sum(y * y * ops.tile(x[:1], (2, 2, 2, 3)))
+
+
+def padded(x: Any) -> Any:
+    y = ops.pad(x * 2.0, (1, 2, 0, 1), value=-1.5)
+    return ops.sum(ops.tanh(y) * y)
+
+
+def joined(x: Any) -> Any:
+    y = ops.cat((x, x * 2.0, ops.sin(x)), 3)
+    return ops.sum(ops.exp(y * 0.1))
+
+
+WORKS = [
+    pooled("max_pool2d", 2, 2), pooled("max_pool2d", 3, 2, 1), pooled("max_pool2d", 3, 1),
+    pooled("avg_pool2d", 3, 1), pooled("avg_pool2d", 3, 2, 1), pooled("avg_pool2d", 2, 2),
+    repeated, tiled, padded, joined,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", WORKS)
+def test_memory_changes_no_number(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    xs = [Tensor(x.astype(np.float32)) for x in (X, -X, np.where(X < 0, np.inf, 0.0), X * np.nan)]
+    found = []
+    for least in (2**16, 1):
+        monkeypatch.setattr(reuse, "LARGE", least)
+        compile_info().clear()
+        call = value_and_grad(function)
+        with np.errstate(all="ignore"):
+            found.append([[part.asnumpy().copy() for part in call(x)] for x in (*xs, *xs)])
+    assert compile_info().units[-1].work_bytes
+    for plain, lent in zip(*found):
+        np.testing.assert_array_equal(lent[1], plain[1])
+        np.testing.assert_allclose(lent[0], plain[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("function", WORKS)
+def test_gradients_of_two_orders(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    check_grads(function, (X[:1, :, :5, :6],))
