@@ -193,6 +193,25 @@ def _transposed_product(view: View) -> Any:
     return OPERATORS["matmul"](*sides)
 
 
+def _side_by_side(view: View) -> Any:
+    """Windows that neither overlap nor leave anything out are axes that are parted."""
+    x, attrs = view.operands[0], view.op.attrs
+    size, stride, dilation = attrs["size"], attrs["stride"], attrs["dilation"]
+    shape, space = getattr(type_of(x), "shape", None), len(size)
+    if shape is None or None in shape or tuple(size) != tuple(stride):
+        return None
+    if any(far > 1 for count, far in zip(size, dilation) if count > 1):
+        return None
+    lead, dims = shape[:-space], shape[-space:]
+    if any(dim % count for dim, count in zip(dims, size)):
+        return None
+    parted = [part for dim, count in zip(dims, size) for part in (dim // count, count)]
+    first = len(lead)
+    whole = OPERATORS["reshape"](x, shape=(*lead, *parted))
+    evens, odds = (range(first + odd, first + 2 * space, 2) for odd in (0, 1))
+    return OPERATORS["transpose"](whole, perm=(*range(first), *evens, *odds))
+
+
 def _only_stretched(view: View) -> Any:
     """A repetition along axes of one, which is a view."""
     x = view.operands[0]
@@ -298,6 +317,7 @@ ROWS = (
     Row("cast to its own dtype", "cast", lambda view: view.operands[0]),
     Row("reshape to its own shape", "reshape", _unchanged),
     Row("reshape of reshape", "reshape", _reshape_of_reshape),
+    Row("windows side by side", "windows", _side_by_side),
     Row("axes of one repeated", "tile", _only_stretched),
     Row("stretched to its own shape", "broadcast_to", _unchanged),
     Row("transposed by the identity", "transpose", _identity_permutation),

@@ -2,7 +2,8 @@
 
 The windows of an image overlap, so a reshape to columns copies them: into new memory, several times
 the image, in each call. As an array that is filled it can lie in a work array (``reuse``), and
-backward has the memory for its own columns.
+backward has the memory for its own columns. So it is with axes that a transpose took apart, such as
+those of the heads of an attention.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -28,20 +29,26 @@ func @f(%x: f32[9,3000]) -> (f32[18,2999]) {
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
+from operator import mul
 
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
-from autodiff_compiler.ir.types import ArrayType, size_of
+from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.operators.lowered import empty, filled, into
 from autodiff_compiler.operators.structure import reshape
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.sweep import sweep_named
 
+TURNS = ("transpose", "swap_last_axes")
+
 
 def laid_out(function: Function) -> Function:
-    """``function`` with large columns of windows in arrays that are filled."""
+    """``function`` with large columns of windows, and of axes that were apart, in arrays that are
+    filled."""
     makers: dict[Value, Op] = {}
 
     def visit(op: Op) -> Sequence[Op]:
@@ -49,20 +56,42 @@ def laid_out(function: Function) -> Function:
             makers[result] = op
         return _filled(op) if op.name == "reshape" and _copies(op, makers) else (op,)
 
-    if "windows" not in function.op_names:
+    if function.op_names.isdisjoint(TURNS):
         return function
-    return sweep_named(function, ("windows", "transpose", "reshape"), visit)
+    return sweep_named(function, ("windows", *TURNS, "reshape"), visit)
 
 
 def _copies(op: Op, makers: dict[Value, Op]) -> bool:
-    """Whether ``op`` is a large array of windows that overlap, in another order."""
+    """Whether ``op`` is a large array of windows that overlap, or of other axes that do not follow
+    one another in memory."""
     turned = makers.get(op.operands[0]) if len(op.operands) == 1 else None  # type: ignore[arg-type]
-    if turned is None or turned.name != "transpose" or size_of(op.result.type) < reuse.LARGE:
+    if turned is None or turned.name not in TURNS or size_of(op.result.type) < reuse.LARGE:
         return False
     made = makers.get(turned.operands[0])  # type: ignore[arg-type]
-    if made is None or made.name != "windows":
+    if made is not None and made.name == "windows":
+        return size_of(op.result.type) > size_of(made.types[0]) > 0
+    return _splits(turned, op.result.type)
+
+
+def _splits(turn: Op, type_: Type) -> bool:
+    """Whether what ``turn`` shows of an array in the order of memory is no array of this type.
+
+    Axes that follow one another in memory are one run; a reshape that is a view may part runs, but
+    none of its axes reaches from one run into the next.
+    """
+    shape, wanted = (getattr(each, "shape", None) for each in (turn.types[0], type_))
+    if shape is None or wanted is None or None in (*shape, *wanted):
         return False
-    return size_of(op.result.type) > size_of(made.types[0]) > 0
+    rank = len(shape)
+    runs: list[int] = []
+    begins = -1
+    for axis in turn.attrs.get("perm", (*range(rank - 2), rank - 1, rank - 2)):
+        step = math.prod(shape[axis + 1 :])
+        if shape[axis] != 1:
+            joins = runs and begins == step * shape[axis]
+            runs.append(runs.pop() * shape[axis] if joins else shape[axis])
+            begins = step
+    return not {*accumulate(runs, mul)} <= {*accumulate(wanted, mul)}
 
 
 def _filled(op: Op) -> Sequence[Op]:

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from autodiff_compiler.ir.memory import shares
+from autodiff_compiler.ir.memory import step_of
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import size_of
@@ -83,7 +83,7 @@ def _chain(back: Op, makers: Mapping[Value, Op]) -> Sequence[Op] | None:
     fits = fits and made.result.type == back.result.type
     fits = fits and size_of(back.result.type) >= reuse.LARGE
     calls = calls_of(run) if fits and len(run.operands) == 1 else ()
-    owned = not made.regions and not shares(made)
+    owned = not made.regions and step_of(made).owns and not step_of(made).shares
     return (made, there, run) if owned and len(calls) == 1 and calls[0].runs else None
 
 

@@ -67,10 +67,14 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "swapped product": ("%x: f32[4,2], %y: f32[4,3]", "f32[3,2]", (
         "f32[2,4] = swap_last_axes %x", "f32[2,3] = matmul %a, %y", "f32[3,2] = swap_last_axes %b"),
         ("f32[3,4] = swap_last_axes %y", "f32[3,2] = matmul %a, %x")),
-    "axes of one repeated": ("%x: f32[2,1]", "f32[6,3]",
-                             ("f32[2,3] = tile %x {counts=(1, 3)}", "f32[6,3] = tile %a {counts=(3, 1)}"),
-                             ("f32[2,3] = broadcast_to %x {shape=(2, 3)}",
-                              "f32[6,3] = tile %a {counts=(3, 1)}")),
+    "windows side by side": (
+        "%x: f32[2,4,3]", "f32[2,2,1,2,3]",
+        ("f32[2,2,1,2,3] = windows %x {dilation=(1, 1), size=(2, 3), stride=(2, 3)}",),
+        ("f32[2,2,2,1,3] = reshape %x {shape=(2, 2, 2, 1, 3)}",
+         "f32[2,2,1,2,3] = transpose %a {perm=(0, 1, 3, 2, 4)}")),
+    "axes of one repeated": (
+        "%x: f32[2,1]", "f32[2,3]", ("f32[2,3] = tile %x {counts=(1, 3)}",),
+        ("f32[2,3] = broadcast_to %x {shape=(2, 3)}",)),
     "stretched to its own shape": (A, M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",), ()),
     "stretched full": ("", M, ("f32[3] = full {dtype='float32', shape=(3,), value=0.5}",
                                f"{M} = broadcast_to %a {{shape=(2, 3)}}"),

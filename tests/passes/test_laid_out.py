@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
+from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.passes import reuse
+from autodiff_compiler.passes.laid_out import laid_out
 from autodiff_compiler.testing import check_grads
 
 RANDOM = np.random.default_rng(6)
@@ -43,6 +45,48 @@ def test_a_second_call_in_the_same_memory_gives_the_same() -> None:
     call(Tensor(-x.asnumpy()), w)
     for before, after in zip(first, call(x, w)[1]):
         np.testing.assert_array_equal(after.asnumpy(), before)
+
+
+def heads(x: Any, w: Any) -> Any:
+    y = ops.tanh(x).transpose(0, 2, 1, 3).reshape(12, 10)
+    z = ops.sum(y * y, 1).reshape(2, 3, 2).swapaxes(1, 2).reshape(12)
+    return ops.sum(z * z) + ops.sum(ops.conv2d(y.reshape(1, 2, 6, 10), w, stride=2) ** 2)
+
+
+def test_axes_that_were_apart_are_laid_out() -> None:
+    x, w = RANDOM.normal(size=(2, 2, 6, 5)), W
+    check_grads(heads, (x, w))
+    given = [Tensor(a.astype(np.float32)) for a in (x, w)]
+    source = gradient_source(heads, *given)
+    assert source.count("np.copyto(") >= 4 and "sliding" not in source
+    call = value_and_grad(heads, (0, 1))
+    first = [g.asnumpy().copy() for g in call(*given)[1]]
+    call(Tensor(-given[0].asnumpy()), given[1])
+    for before, after in zip(first, call(*given)[1]):
+        np.testing.assert_array_equal(after.asnumpy(), before)
+
+
+def test_a_reshape_copies_where_numpy_does() -> None:
+    for _ in range(300):
+        shape = tuple(RANDOM.choice([1, 2, 3, 4], size=RANDOM.integers(2, 5)).tolist())
+        perm = tuple(RANDOM.permutation(len(shape)).tolist())
+        turned = np.zeros(shape).transpose(perm)
+        parts = [
+            p for n in turned.shape for p in ((2, 2) if n == 4 and RANDOM.random() < 0.5 else (n,))
+        ]
+        at = sorted(RANDOM.choice(len(parts) + 1, size=RANDOM.integers(0, 4)).tolist())
+        wanted = tuple(int(np.prod(part)) for part in np.split(np.array(parts), at))
+        before, after, result = (
+            f"f64[{','.join(map(str, each))}]" for each in (shape, turned.shape, wanted)
+        )
+        text = (
+            f"func @f(%x: {before}) -> ({result}) {{\n"
+            f"  %t: {after} = transpose %x {{perm={perm}}}\n"
+            f"  %y: {result} = reshape %t {{shape={wanted}}}\n  return %y\n}}\n"
+        )
+        function = parse_function(text)
+        copies = not np.shares_memory(turned.reshape(wanted), turned)
+        assert (laid_out(function) is not function) == copies, text
 
 
 def test_what_does_not_overlap_is_reshaped() -> None:

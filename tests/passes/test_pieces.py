@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import Tensor, compile_info, ops, value_and_grad
+from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.testing import check_grads
 
@@ -44,6 +46,13 @@ def joined(x: Any) -> Any:
     return ops.sum(ops.exp(y * 0.1))
 
 
+BIG = "f32[20000]"
+
+
+def text_of(params: str, returns: str, *lines: str) -> str:
+    return "\n".join([f"func @f({params}) -> ({returns}) {{", *lines, "}", ""])
+
+
 WORKS = [
     pooled("max_pool2d", 2, 2), pooled("max_pool2d", 3, 2, 1), pooled("max_pool2d", 3, 1),
     pooled("avg_pool2d", 3, 1), pooled("avg_pool2d", 3, 2, 1), pooled("avg_pool2d", 2, 2),
@@ -71,3 +80,28 @@ def test_memory_changes_no_number(function: Any, monkeypatch: pytest.MonkeyPatch
 def test_gradients_of_two_orders(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reuse, "LARGE", 1)
     check_grads(function, (X[:1, :, :5, :6],))
+
+
+def test_a_block_grows_for_the_result_that_takes_it_along() -> None:
+    found = reuse.reuse(parse_function(text_of(
+        f"%x: {BIG}, %w: f32[3,20000]", "f32[3,20000]", f"%u: {BIG} = sin %x",
+        "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[3,20000] = mul %w, %s",
+        "return %v")))  # fmt: skip
+    assert (found.blocks, found.given) == ((240000,), {0})
+    smaller = reuse.reuse(parse_function(text_of(
+        f"%x: {BIG}, %w: f32[17000]", "f32[17000]", f"%u: {BIG} = sin %x",
+        "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[17000] = mul %w, %s",
+        "return %v")))  # fmt: skip
+    assert (smaller.blocks, smaller.given) == ((80000,), set())  # nobody holds more than a result
+
+
+def test_zeros_in_lent_memory_are_zeros_again() -> None:
+    found = reuse.reuse(parse_function(text_of(
+        f"%x: {BIG}", "f32[]", f"%u: {BIG} = sin %x",
+        "%s: f32[] = sum %u {axes=(0,), keepdims=False}",
+        f"%z: {BIG} = full {{dtype='float32', shape=(20000,), value=0}}",
+        f"%v: {BIG} = add_at %z, %s {{in_place=True, index=(3,)}}",
+        "%y: f32[] = sum %v {axes=(0,), keepdims=False}", "return %y")))  # fmt: skip
+    verify(found.function, "lowered")
+    text = print_function(found.function)
+    assert "into 0, %z {text='{1}.fill({0})'}" in text

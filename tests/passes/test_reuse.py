@@ -392,26 +392,3 @@ def test_a_choice_by_bits_is_made_in_place() -> None:
     made = eval(step.text.format("u", "c", "u"), {"np": np, "u": u, "c": u == 1})
     np.testing.assert_array_equal(made, [0, 0, 0, 1])
     assert made.dtype == np.float32 and np.shares_memory(made, u)
-
-
-def test_a_block_grows_for_the_result_that_takes_it_along() -> None:
-    found = reuse.reuse(parse_function(function(
-        f"%x: {BIG}, %w: f32[3,20000]", "f32[3,20000]", f"%u: {BIG} = sin %x",
-        "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[3,20000] = mul %w, %s",
-        "return %v")))  # fmt: skip
-    assert (found.blocks, found.given) == ((240000,), {0})
-    smaller = reuse.reuse(parse_function(function(
-        f"%x: {BIG}, %w: f32[17000]", "f32[17000]", f"%u: {BIG} = sin %x",
-        "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[17000] = mul %w, %s",
-        "return %v")))  # fmt: skip
-    assert (smaller.blocks, smaller.given) == ((80000,), set())  # nobody holds more than a result
-
-
-def test_zeros_in_lent_memory_are_zeros_again() -> None:
-    text = reused(function(
-        f"%x: {BIG}", "f32[]", f"%u: {BIG} = sin %x",
-        "%s: f32[] = sum %u {axes=(0,), keepdims=False}",
-        f"%z: {BIG} = full {{dtype='float32', shape=(20000,), value=0}}",
-        f"%v: {BIG} = add_at %z, %s {{in_place=True, index=(3,)}}",
-        "%y: f32[] = sum %v {axes=(0,), keepdims=False}", "return %y"))  # fmt: skip
-    assert "into 0, %z {text='{1}.fill({0})'}" in text
