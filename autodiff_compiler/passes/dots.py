@@ -2,9 +2,10 @@
 
 ``(a * b).sum()`` writes the product to memory and reads it again; ``np.vdot(a, b)`` adds up as it
 multiplies, in a third of the time, ``np.vecdot`` does so along a long last axis, and ``np.einsum``
-along others. So is each sum, and each mean, of a product that nothing else reads. Small arrays keep
-the short text; the mean of a large one is its sum, which tiles add up, and a quotient. The terms
-are added in another order: singles, where they are very many, row by row.
+along others. So is each sum, and each mean, of a product that nothing else reads. Of small arrays
+that is the sum of all elements alone, for which it is the shorter text, too, unless the user has a
+name for the product; the mean of a large array is its sum, which tiles add up, and a quotient. The
+terms are added in another order: singles, where they are very many, row by row.
 
 This is a part of the last stage, and stands before whatever writes over memory: the factors are
 read later than they were.
@@ -69,12 +70,16 @@ def _sum(view: View) -> Any:
     (x,) = view.operands
     factors = _factors(view.makers.get(x))
     type_ = type_of(x)
-    if factors is None or view.uses.get(x) != 1 or size_of(type_) < reuse.MEDIUM:
+    if factors is None or view.uses.get(x) != 1 or not isinstance(type_, ArrayType):
         return None
-    assert isinstance(type_, ArrayType) and type_.shape is not None
-    rank = len(type_.shape)
-    over = tuple(range(rank)) if view.op.attrs["axes"] is None else view.op.attrs["axes"]
-    keepdims = view.op.attrs["keepdims"]
+    if not type_.has_static_shape or type_.shape is None:
+        return None
+    rank, axes, keepdims = len(type_.shape), view.op.attrs["axes"], view.op.attrs["keepdims"]
+    over = tuple(range(rank)) if axes is None else axes
+    if size_of(type_) < reuse.MEDIUM:
+        named = isinstance(x, Value) and x.given
+        if named or axes is not None or keepdims or math.prod(type_.shape) < 2:  # type: ignore
+            return None  # a single product of -0.0 stays what it is
     a, b = factors if type_of(factors[0]) == type_ else factors[::-1]
     if type_.dtype not in ("float32", "float64") or type_of(a) != type_ or not over:
         return None

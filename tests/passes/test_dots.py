@@ -31,6 +31,8 @@ def program(
 
 
 CASES = {
+    "a few": (program("1,2", "sum", "axes=None, keepdims=False", ""), "np.vdot"),
+    "the mean of a few": (program("3,4", "mean", "axes=None, keepdims=False", ""), "np.vdot"),
     "all": (program("9,80", "sum", "axes=None, keepdims=False", ""), "np.vdot"),
     "every axis": (program("9,80", "sum", "axes=(0, 1), keepdims=False", ""), "np.vdot"),
     "all, kept": (program("9,80", "sum", "axes=(0, 1), keepdims=True", "1,1"), "np.einsum"),
@@ -63,7 +65,9 @@ def test_one_call_gives_the_sum(name: str) -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        program("3,4", "sum", "axes=None, keepdims=False", ""),
+        program("3,4", "sum", "axes=(0, 1), keepdims=False", ""),
+        program("3,4", "sum", "axes=None, keepdims=True", "1,1"),
+        program("1,1", "sum", "axes=None, keepdims=False", ""),
         program("9,80", "sum", "axes=(0,), keepdims=False", "80", y="80"),
         program("9,80", "sum", "axes=(1,), keepdims=False", "9", y="9,1"),
         program("9,800", "sum", "axes=None, keepdims=False", "", dtype="f16"),
@@ -128,3 +132,29 @@ def test_the_mean_of_very_many_halves_is_no_sum() -> None:
     """Their sum, and their count, is more than a half holds."""
     x = np.full((256, 257), 3.0, np.float16)
     assert ms.jit(lambda x: ops.mean(x))(Tensor(x)).asnumpy() == 3.0
+
+
+def test_of_few_numbers_the_users_name_for_a_product_stays() -> None:
+    def loss(x, y):
+        error = x * y
+        return error.sum()
+
+    x = Tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
+    ms.value_and_grad(loss)(x, x)
+    source = ms.compile_info().units[-1].source
+    assert "error = x * y" in source and "vdot" not in source
+
+
+@pytest.mark.parametrize("numbers", [(np.inf, 0.0), (np.nan, 1.0), (-0.0, 2.0), (3e30, 3e30)])
+def test_extreme_numbers_are_added_as_by_the_sum(numbers: tuple[float, float]) -> None:
+    def loss(x, y):
+        return (x * y.T).sum() + (x * x).mean()
+
+    x = np.full((2, 3), numbers[0], np.float32)
+    y = np.full((3, 2), numbers[1], np.float32)
+    value, (d_x, d_y) = ms.value_and_grad(loss, (0, 1))(Tensor(x), Tensor(y))
+    with np.errstate(all="ignore"):
+        want = (x * y.T).sum() + np.square(x).sum() / np.float32(6)
+        np.testing.assert_array_equal(value.asnumpy(), want)
+        np.testing.assert_allclose(d_x.asnumpy(), y.T + x / 3, rtol=1e-6)
+    np.testing.assert_array_equal(d_y.asnumpy(), x.T)
