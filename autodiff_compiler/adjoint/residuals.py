@@ -28,6 +28,8 @@ from autodiff_compiler.operators.structure import reshape
 CHEAP = ("add", "sub", "mul", "div", "neg", "pow")
 #: From how many bytes on that is worth a line.
 LARGE = 2**11
+#: How many cheap operations on arguments are made again before one.
+STEPS = 2
 #: How many times smaller than an array a sum of it is that is kept, and not added up again.
 SMALL = 4
 
@@ -73,7 +75,7 @@ def cut(
     backward = _kept_anyway(forward, backward)
     again = _rows(defined(params, forward), forward, counts, turns) if counts else frozenset()
     backward = _computed_again(forward, backward, recompute, again)
-    backward = _computed_late(defined(params, forward), forward, backward, taped)
+    backward = _computed_late(params, forward, backward, taped)
     free = free_values(backward)
     kept = [value for value in defined(params, forward) if value in free]
     return Cut(tuple(forward), backward, tuple(kept))
@@ -298,26 +300,54 @@ def _computed_again(
 
 
 def _computed_late(
-    known: Sequence[Value],
+    params: Sequence[Value],
     forward: Sequence[Op],
     backward: Region,
     taped: Container[AnyOperand] | None,
 ) -> Region:
     """Puts copies of cheap operations on large values before what reads these, where their operands
-    are kept anyway. Of what a loop keeps, everything is large."""
-    needed, inside = free_values(backward), set(known)
+    are kept anyway. Of what a loop keeps, everything is large. Arguments are there without being
+    kept: where several large values wait for backward, few steps away from an argument are worth
+    the memory. (One alone costs none: what backward makes takes its place.)"""
+    needed, made = (
+        set(free_values(backward)),
+        {result: op for op in forward for result in op.results},
+    )
     ops = list(backward.ops)
+
+    def is_kept(value: Value) -> bool:
+        return value in needed or value not in made and value not in params
+
+    def steps(op: Op, left: int) -> list[Op] | None:
+        """``op``, and before it what makes its operands again of what is there."""
+        found = [op]
+        for value in uses_of(op):
+            if is_kept(value):
+                continue
+            maker = made.get(value)
+            if left <= 0 or maker is not None and not (_costs_nothing(maker) or _is_cheap(maker)):
+                return None
+            before = [] if maker is None else steps(maker, left - _is_cheap(maker))
+            if before is None:
+                return None
+            left -= sum(map(_is_cheap, before))
+            found = [*before, *found]
+        return found
+
     for op in reversed(forward):
         if not _is_cheap(op) or op.result not in needed or op.result in backward.yields:
             continue
         large = size_of(op.result.type) >= LARGE if taped is None else op.result not in taped
-        read = uses_of(op)
-        if large and all(value in needed or value not in inside for value in read):
+        waiting = [v for v in needed if v in made and size_of(v.type) >= size_of(op.result.type)]
+        found = steps(op, STEPS if taped is None and len(waiting) > 1 else 0) if large else None
+        if found:
             mapping: dict = {}
-            (copied,) = clone_ops([replace(op, about="adjoint")], mapping)
+            copied = clone_ops([replace(each, about="adjoint") for each in found], mapping)
             ops = [*substitute(Region((), tuple(ops), ()), mapping).ops]
-            place = next(k for k, user in enumerate(ops) if copied.result in uses_of(user))
-            ops.insert(place, copied)
+            place = next(k for k, user in enumerate(ops) if copied[-1].result in uses_of(user))
+            ops[place:place] = copied
+            needed.update(value for each in found for value in uses_of(each) if value not in made)
+            needed.discard(op.result)
     return Region(backward.params, tuple(ops), backward.yields)
 
 

@@ -166,10 +166,13 @@ class Op:
     @cached_property
     def likeness(self) -> Hashable:
         """What is equal for operations that compute the same, if neither has an effect or
-        regions."""
-        operands = tuple([o if isinstance(o, Value) else _frozen(o) for o in self.operands])
+        regions. Beside arrays of floats 1 is 1.0."""
+        operands = self.operands
+        if self.opdef.batch == "elements" and any(type(operand) is int for operand in operands):
+            operands = _beside_floats(operands)
+        read = tuple([o if isinstance(o, Value) else _frozen(o) for o in operands])
         attrs = tuple([(name, _frozen(self.attrs[name])) for name in sorted(self.attrs)])
-        return self.opdef, operands, attrs
+        return self.opdef, read, attrs
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
@@ -354,6 +357,18 @@ class Loop:
     @property
     def runs_reversed(self) -> bool:
         return bool(self.op.attrs.get("reverse", False))
+
+
+#: Up to where every float holds all whole numbers.
+WHOLE = 2**11
+
+
+def _beside_floats(operands: tuple[AnyOperand, ...]) -> tuple[AnyOperand, ...]:
+    """Whole numbers as floats, where all arrays are of floats."""
+    arrays = [type_ for type_ in map(type_of, operands) if isinstance(type_, ArrayType)]
+    if not arrays or any("float" not in (type_.dtype or "") for type_ in arrays):
+        return operands
+    return tuple([float(o) if type(o) is int and -WHOLE <= o <= WHOLE else o for o in operands])
 
 
 def _frozen(thing: Any) -> Hashable:

@@ -53,8 +53,9 @@ from autodiff_compiler.operators.structure import full
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
-#: The bytes of a tile: several of them fit the cache of a core. Arrays of few have tiles of half.
-TILE = 2**18
+#: The bytes of a tile, at most. Arrays of few have tiles of half. So many bytes fit the cache of a
+#: core: where a row works with many arrays, their tiles are smaller, down to so small ones.
+TILE, CACHE, LEAST = 2**18, 2**20, 2**16
 #: What adds up tile by tile, and what may be done with the last axes of a tile alone.
 TOTALS = ("sum", "dot")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
@@ -164,7 +165,6 @@ class _Loop:
     def __init__(self, row: Sequence[Op], read_by: dict[Value, list[Op | None]]):
         self.row, self.builder = row, Builder()
         self.shape = _worked_on(row[0]) or (0,)
-        self.rows = _rows(self.shape, row[0].result.type) or 0
         inside = set(row)
         self.is_large = _is_large(self.shape)
         #: The operations whose results others read.
@@ -172,12 +172,26 @@ class _Loop:
             op for op in row
             if _is_total(op) or any(r not in inside for r in read_by.get(op.result, ()))
         ]  # fmt: skip
+        self.rows = _rows(self.shape, row[0].result.type, self.arrays()) or 0
         whole = math.prod(self.shape)
         self.length = sum(_size(op) == whole for op in row)
         self.wholes = sum(math.prod(_shape(op.result) or ()) == whole for op in self.wanted)
         self.start = Value(INT, "tile")
         self.parts: dict[Value, Value] = {}
         self.views: dict[Value, Value] = {}
+
+    def arrays(self) -> int:
+        """How many tiles are in use at once."""
+        whole, inside = math.prod(self.shape), {op.result for op in self.row}
+        last = {value: place for place, op in enumerate(self.row) for value in uses_of(op)}
+        large = [value for value in (*last, *inside) if math.prod(_shape(value) or ()) == whole]
+        lent = len({*large} - inside) + len(self.wanted)
+        alive = [0] * len(self.row)
+        for place, op in enumerate(self.row):
+            if op.result in large and op not in self.wanted:
+                for at in range(place, last.get(op.result, place) + 1):
+                    alive[at] += 1
+        return lent + max(alive)
 
     def build(self) -> list[Op]:
         builder, first = self.builder, self.row[0]
@@ -321,7 +335,7 @@ def _size(op: Op) -> int:
 def _is_elementwise(op: Op) -> bool:
     if op.regions or len(op.results) != 1 or op.opdef.effect or op.opdef.views:
         return False
-    if op.opdef.kind == "elementwise":
+    if op.opdef.kind == "elementwise" or op.name == "cast":
         return True
     calls = calls_of(op)
     return bool(calls) and all(call.ufunc is not None for call in calls)
@@ -352,14 +366,21 @@ def _is_large(shape: Sequence[int]) -> bool:
     return math.prod(shape) * 4 >= TILES * TILE
 
 
-def _rows(shape: Sequence[int], type_: Type) -> int | None:
-    """The rows of a tile: the largest fitting divisor of the first axis."""
+def _rows(shape: Sequence[int], type_: Type, arrays: int = 1) -> int | None:
+    """The rows of a tile, where so many are in use at once: the largest fitting divisor of the
+    first axis."""
     if not isinstance(type_, ArrayType) or type_.dtype is None:
         return None
     row = math.prod(shape[1:]) * 4
-    tile = TILE if _is_large(shape) else TILE // 2
-    if shape[0] * row < 3 * tile or item_size(type_.dtype) > 8:
+    largest = tile = TILE if _is_large(shape) else TILE // 2
+    if shape[0] * row < 3 * largest or item_size(type_.dtype) > 8:
         return None
-    most = tile // row
-    fitting = (rows for rows in range(most, most // 4, -1) if rows and shape[0] % rows == 0)
-    return next(fitting, None)
+    while tile * arrays > CACHE and tile > LEAST:
+        tile //= 2
+    while tile <= largest:
+        most = tile // row
+        for rows in range(most, most // 4, -1):
+            if shape[0] % rows == 0:
+                return rows
+        tile *= 2
+    return None

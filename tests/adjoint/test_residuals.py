@@ -36,7 +36,7 @@ def test_what_is_not_cheap_or_of_nothing_that_is_kept_stays() -> None:
 
 def test_of_what_is_only_compared_the_comparisons_are_kept() -> None:
     def hinge(x: Any, y: Any) -> Any:
-        return ops.sum(ops.maximum(1.0 - x * y, 0.0) ** 2)
+        return ops.sum(ops.exp(ops.maximum(1.0 - x * y, 0.0)))
 
     names = kept(hinge, "f32[1000]", "f32[1000]").split(", ")
     assert {"less_sub_x_times_y", "equal_sub_x_times_y"} < {*names}
@@ -48,6 +48,26 @@ def test_of_what_is_only_compared_the_comparisons_are_kept() -> None:
     # What backward also multiplies by is kept as it is.
     both = kept(lambda x: ops.sum(ops.maximum(ops.sin(x), 0.0) * ops.sin(x)), "f32[1000]")
     assert "sin_x" in both
+
+
+def test_what_is_near_an_argument_is_made_again_where_others_wait() -> None:
+    def alone(x: Any, t: Any) -> Any:
+        return ops.sum((x - t) ** 2)
+
+    def beside(x: Any, t: Any) -> Any:
+        return ops.sum(ops.sin(0.5 * (x - t)) * ops.exp(x))
+
+    def far(x: Any, t: Any) -> Any:
+        return ops.sum(ops.sin(0.5 * (x - t) / 3.0) * ops.exp(x))
+
+    assert kept(alone, "f32[1000]", "f32[1000]") == "(x_minus_t,)"
+    names = kept(beside, "f32[1000]", "f32[1000]").split(", ")
+    assert {*names} >= {"x", "t", "exp_x"} and "mul_x_minus_t" not in names
+    assert "mul_x_minus_t" in kept(beside, "f32[10]", "f32[10]")  # small: it costs nothing
+    assert "div_mul_x_minus_t" in kept(far, "f32[1000]", "f32[1000]")
+    x, t = np.random.default_rng(7).standard_normal((2, 600))
+    check_grads(beside, (x, t))
+    check_grads(far, (x, t))
 
 
 def test_a_loop_keeps_what_its_other_values_are_made_of() -> None:

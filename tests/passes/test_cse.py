@@ -86,15 +86,31 @@ func @f(%x: float) -> (float, float) {
 }
 """,
     ),
+    "a whole number beside floats": (
+        """
+func @f(%x: f32[2,2]) -> (f32[2,2], f32[2,2]) {
+  %a: f32[2,2] = sub 1, %x
+  %b: f32[2,2] = sub 1.0, %x
+  return %a, %b
+}
+""",
+        """
+func @f(%x: f32[2,2]) -> (f32[2,2], f32[2,2]) {
+  %a: f32[2,2] = sub 1, %x
+  return %a, %a
+}
+""",
+    ),
     "literals and attributes tell apart": (
         """
-func @f(%x: f32[2,2]) -> (f32[2,2], f32[2,2], f32[2,2], f32[2], f32[2]) {
+func @f(%x: f32[2,2], %n: i32[2,2]) -> (f32[2,2], f32[2,2], i32[2,2], f32[2,2], f32[2], f32[2]) {
   %a: f32[2,2] = mul %x, 0.0
   %b: f32[2,2] = mul %x, -0.0
-  %c: f32[2,2] = mul %x, 0
+  %c: i32[2,2] = mul %n, 2
+  %g: f32[2,2] = mul %n, 2.0
   %d: f32[2] = sum %x {axes=(0,), keepdims=False}
   %e: f32[2] = sum %x {axes=(1,), keepdims=False}
-  return %a, %b, %c, %d, %e
+  return %a, %b, %c, %g, %d, %e
 }
 """,
         None,
