@@ -203,7 +203,8 @@ def _seen_together(
 ) -> Region:
     """``backward`` as it is in what ``together`` makes of both. Forward stays as it is: where the
     new one asks for what forward does not make, the old one stays, too."""
-    free = [value for value in free_values(backward) if value not in set(defined(params, forward))]
+    made = set(defined(params, forward))
+    free = [value for value in free_values(backward) if value not in made]
     both = Region((*params, *free), (*forward, *backward.ops), backward.yields)
     found = together(both)
     if found is both:

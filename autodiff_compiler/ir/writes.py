@@ -113,6 +113,7 @@ class _Writes:
         self.lanes = Lanes()
         #: The piece of each block that is lent: arrays of one block are in one another's way.
         self.lent: dict[int, frozenset[int]] = {}
+        self.blocks: defaultdict[int, set[int]] = defaultdict(set)  # by piece
         #: The pieces of blocks that are lent once, and may be returned.
         self.given: frozenset[int] = frozenset()
         #: And the piece that what forward kept there lies in: spoilt by a write to the block.
@@ -132,19 +133,28 @@ class _Writes:
         self.foreign = self.all(body.params)
         if self.kept:
             for block in NONE.union(*(place.blocks for place in self.kept)):
-                self.lent[block], self.held[block] = self.new(), self.new()
+                self.lend(block, self.new())
+                self.held[block] = self.new()
             self.lies_too(body.params[0], NONE.union(*self.held.values()))
         self.region(body)
+        lent = NONE.union(*self.lent.values()) - self.given
         for value in body.yields:
-            if isinstance(value, Value) and value is not self.function.residuals:
-                kept = self.where[value] & NONE.union(*self.lent.values()) - self.given
-                if kept:
-                    self.refuse(f"{value} is returned in memory that is only lent")
+            returned = isinstance(value, Value) and value is not self.function.residuals
+            if returned and self.where[value] & lent:  # type: ignore[index]
+                self.refuse(f"{value} is returned in memory that is only lent")
 
     def place(self, residual: AnyOperand) -> Place:
-        pieces = self.all([residual])
-        blocks = frozenset(block for block, lies in self.lent.items() if lies & pieces)
+        blocks = frozenset(self.blocks_of(self.all([residual])))
         return Place(blocks, self.shared_rows([residual]))
+
+    def lend(self, block: int, pieces: frozenset[int]) -> None:
+        """``block`` is in these pieces, and in those that it was in."""
+        self.lent[block] = pieces
+        for piece in pieces:
+            self.blocks[piece].add(block)
+
+    def blocks_of(self, pieces: Iterable[int]) -> set[int]:
+        return set().union(*(self.blocks[piece] for piece in pieces if piece in self.blocks))
 
     def new(self) -> frozenset[int]:
         return frozenset([next(self.pieces)])
@@ -204,6 +214,10 @@ class _Writes:
         rows: Type | None = None
         if target is not None or op.name == "filled":
             rows = self.shared_rows([op.operands[-1] if target is None else target])
+        if op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
+            place = self.kept[op.attrs["key"]]
+            held = (self.held[block] for block in place.blocks)
+            return self.define(op.result, self.foreign.union(*held), place.rows)
         for result in op.results:
             if step.owns and not pieces and "callee" not in op.attrs:
                 rows = result.type
@@ -213,13 +227,10 @@ class _Writes:
         if op.name == "lane":
             self.lane(op)
         elif op.name == "lent":
-            pieces = self.lent.setdefault(op.attrs["block"], self.where[op.result])
+            pieces = self.lent.get(op.attrs["block"], self.where[op.result])
+            self.lend(op.attrs["block"], pieces)
             self.define(op.result, pieces, op.result.type)
             self.given |= pieces if op.attrs.get("given") else NONE
-        elif op.name == "item" and self.kept and op.operands[0] is self.function.params[0]:
-            place = self.kept[op.attrs["key"]]
-            held = (self.held[block] for block in place.blocks)
-            self.define(op.result, self.foreign.union(*held), place.rows)
         elif isinstance(start, Value):
             self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
         elif op.viewed and op.operands[0] in self.tile_of:
@@ -237,7 +248,8 @@ class _Writes:
         def more(pieces: frozenset[int]) -> frozenset[int]:
             return pieces | own if pieces & divided else pieces
 
-        self.lent = {block: more(pieces) for block, pieces in self.lent.items()}
+        for block, lent in list(self.lent.items()):
+            self.lend(block, more(lent))
         self.held = {block: more(pieces) for block, pieces in self.held.items()}
         self.foreign, self.given = more(self.foreign), more(self.given)
         self.define(op.result, lies, self.rows.get(array))
@@ -322,9 +334,7 @@ class _Writes:
             self.refuse(f"{op.result} does not fit over {target}")
         tile = (op.operands[-1], target) if is_row(op) else self.tile_of.get(target)
         start, array = tile if tile and self.steps.get(tile[0]) else (None, target)  # type: ignore[arg-type]
-        held = (self.held[block] for block, lies in self.lent.items()
-                if block in self.held and lies & pieces)  # fmt: skip
-        pieces = pieces.union(*held)
+        pieces = pieces.union(*(self.held.get(block, NONE) for block in self.blocks_of(pieces)))
         rows = self.shared_rows([array])
         met: set[Value] = set().union(*(self.tenants[piece] for piece in pieces))
         for value in met:

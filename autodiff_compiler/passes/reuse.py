@@ -139,6 +139,7 @@ class _Plan:
         #: What was put into memory that was there, and operations that have a line for that.
         self.written: set[Value] = set()
         self.settled: set[Op] = set()
+        self.reached = 0
         #: Cells whose memory a loop fills anew: no second array goes there.
         self.taken: set[Value] = set()
         #: Cells that outlive the region in somebody's hands.
@@ -220,7 +221,8 @@ class _Plan:
             targets.append(target)
             self.written.add(piece.result)
         # Before a statement that writes, whatever waited for its user has become one.
-        self.settled.update(self.region.ops[:place])
+        self.settled.update(self.region.ops[self.reached : place])
+        self.reached = place
         if op.name == "full":
             return filled_with(op, pieces[0].text, targets[0])
         return made + [
