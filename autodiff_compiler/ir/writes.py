@@ -24,6 +24,8 @@ from autodiff_compiler.ir.types import ArrayType, Type
 #: it takes as many more until each has been in every place that it comes to.
 ITERATIONS = 3
 NONE: frozenset[int] = frozenset()
+#: Views that are not stretched where their array is not.
+SECTIONS = ("index", "part", "filled")
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ class _Writes:
         #: The values that ever lay in each piece: who to ask when it is written to.
         self.tenants: defaultdict[int, set[Value]] = defaultdict(set)
         self.stale: set[Value] = set()
+        #: Sections of arrays that are no views, or of such sections.
+        self.sections: set[Value] = set()
         #: What ``rows_of`` tells: a view, which has none, may be stretched, and read-only.
         self.rows: dict[Value, Type] = {}
         self.lanes = Lanes()
@@ -178,8 +182,13 @@ class _Writes:
         self.spent.discard(value)
         self.lanes.forget(value)
         self.rows.pop(value, None)
+        self.sections.discard(value)
         if rows is not None:
             self.rows[value] = rows
+
+    def lies_apart(self, value: AnyOperand) -> bool:
+        """Whether no two elements of an array are surely in one place: a view may be stretched."""
+        return value in self.rows or value in self.sections
 
     def shared_rows(self, operands: Iterable[AnyOperand]) -> Type | None:
         """The rows of all ``operands``, if they are the same."""
@@ -209,6 +218,8 @@ class _Writes:
         else:
             self.read(step.reads)
         pieces = self.all(step.shares)
+        if op.name == "filled" and not self.all(op.operands[:1]) <= pieces:
+            self.refuse(f"{op.operands[0]} does not lie in {op.operands[1]}, which it is to fill")
         if target is not None and step.writes:
             self.write(op, target)
         rows: Type | None = None
@@ -224,6 +235,8 @@ class _Writes:
             elif op.name == "reshape" and self.shared_rows(step.shares) == op.types[0]:
                 rows = result.type  # all of the array, in its order
             self.define(result, pieces | self.new() if step.owns else pieces, rows)
+        if op.name in SECTIONS and op.viewed and self.lies_apart(op.viewed[0]):
+            self.sections.update(op.results)
         if op.name == "lane":
             self.lane(op)
         elif op.name == "lent":
@@ -233,8 +246,8 @@ class _Writes:
             self.given |= pieces if op.attrs.get("given") else NONE
         elif isinstance(start, Value):
             self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
-        elif op.viewed and op.operands[0] in self.tile_of:
-            self.tile_of[op.result] = self.tile_of[op.operands[0]]  # type: ignore[index]
+        elif op.viewed and op.viewed[0] in self.tile_of:
+            self.tile_of[op.result] = self.tile_of[op.viewed[0]]  # type: ignore[index]
 
     def lane(self, op: Op) -> None:
         """What lies in the memory of the array lies in the lane as well, from now on."""
@@ -310,6 +323,8 @@ class _Writes:
                 self.read_tile(source, loop.position)
                 self.define(param, self.all([source]))
                 self.tile_of[param] = loop.position, source
+                if self.lies_apart(source):
+                    self.sections.add(param)
             else:
                 self.read([source])
                 self.define(param, self.all([source]))
@@ -328,7 +343,7 @@ class _Writes:
         pieces = self.where[target]
         if pieces & self.foreign:
             self.refuse(f"{op.result} is written over {target}, which is the caller's")
-        if changes_array(op) and target not in self.rows:
+        if target not in self.rows and (changes_array(op) or target not in self.sections):
             self.refuse(f"{target}, which is written to, may be a view")
         if target.type != op.result.type:
             self.refuse(f"{op.result} does not fit over {target}")

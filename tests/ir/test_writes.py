@@ -1,4 +1,4 @@
-"""The proof of writes, held against loops that meet the same row twice."""
+"""The proof of writes: rows that a loop meets twice, parts of a row, and what lies elsewhere."""
 
 from __future__ import annotations
 
@@ -31,3 +31,51 @@ def test_a_row_that_is_counted_from_both_ends_is_met_twice(bounds: str) -> None:
     empty = f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}"
     with pytest.raises(CompilerBug, match="%a.* read after it was overwritten"):
         verify(parse_function(text.replace(empty, SHARED)), "lowered")
+
+
+def in_two_parts(filled: str = "%d.1") -> str:
+    """Each row is made where it was read, in two parts."""
+    half = ["{index=(('slice', None, 50, None),)}", "{index=(('slice', 50, None, None),)}"]
+    made = (
+        "%row: f32[100] = index %c, %p {index=(('op', 0),)}",
+        f"%old.0: f32[50] = index %old {half[0]}", "%u: f32[50] = exp %old.0",
+        f"%old.1: f32[50] = index %old {half[1]}", "%w: f32[50] = exp %old.1",
+        f"%left: f32[50] = index %row {half[0]}",
+        "%v.0: f32[50] = into %w, %left {text='np.sin({0}, out={1})'}",
+        "%d.1: f32[100] = filled %v.0, %row", f"%right: f32[50] = index {filled} {half[1]}",
+        "%v.1: f32[50] = into %u, %right {text='np.sin({0}, out={1})'}",
+        f"%v: f32[100] = filled %v.1, {filled}",
+    )  # fmt: skip
+    text = by_rows().replace("%v: f32[100] = exp %old", "\n".join(made))
+    text = text.replace("set_item %c, %v, %p {in_place=True, index=(('op', 0),)}", "filled %v, %c")
+    return text.replace(f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}", SHARED)
+
+
+def test_a_row_is_made_in_parts_where_it_was_read() -> None:
+    verify(parse_function(in_two_parts()), "lowered")
+
+
+def test_a_part_that_is_read_when_the_other_was_written_is_spoilt() -> None:
+    late = in_two_parts().replace("%w: f32[50] = exp %old.1", "%w: f32[50] = exp %u")
+    late = late.replace("%right:", "%late: f32[50] = exp %old.1\n%right:")
+    with pytest.raises(CompilerBug, match="%old.* read after it was overwritten"):
+        verify(parse_function(late), "lowered")
+
+
+def test_what_fills_an_array_lies_in_it() -> None:
+    apart = in_two_parts().replace("%left: f32[50] = index %row", "%left: f32[50] = index %other")
+    apart = apart.replace("%left:", "%other: f32[100] = exp %old\n%left:")
+    with pytest.raises(CompilerBug, match="does not lie in %row"):
+        verify(parse_function(apart), "lowered")
+
+
+def test_what_may_be_stretched_is_not_written_to() -> None:
+    text = by_rows().replace(
+        "%v: f32[100] = exp %old",
+        """\
+%one: f32[] = full {dtype='float32', shape=(), value=1}
+%wide: f32[100] = broadcast_to %one {shape=(100,)}
+%v: f32[100] = into %old, %wide {text='np.exp({0}, out={1})'}""",
+    )
+    with pytest.raises(CompilerBug, match="%wide.* may be a view"):
+        verify(parse_function(text), "lowered")
