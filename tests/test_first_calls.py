@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import linecache
+import sys
+from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import autodiff_compiler as ms
@@ -28,3 +32,34 @@ def test_compiling_looks_for_cycles_in_what_it_made_alone(wanted: bool) -> None:
         gc.callbacks.remove(note)
         (gc.enable if collects else gc.disable)()
     assert met[:2] == ([0, 0] if wanted else [])  # its start and its end
+
+
+def calls_of_compiling(statements: int) -> int:
+    """How many functions the compiler calls for a text of so many lines on large arrays."""
+    lines = [f"    x = ops.sin(x) * y + {k % 7}.5\n" for k in range(statements)]
+    text = "".join(["def f(x, y):\n", *lines, "    return x.sum()\n"])
+    name = f"<{statements} lines>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"ops": ops}
+    exec(compile(text, name, "exec"), scope)
+    x = Tensor(np.ones((40, 300), np.float32))
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        ms.grad(scope["f"], (0, 1))(x, x)
+    finally:
+        sys.setprofile(before)
+        del linecache.cache[name]
+    return count
+
+
+def test_a_longer_text_takes_as_much_more_as_it_is_longer() -> None:
+    calls_of_compiling(5)  # what is done once in a process is done
+    few, some, many = (calls_of_compiling(statements) for statements in (15, 30, 60))
+    assert (many - some) / (some - few) < 2.03

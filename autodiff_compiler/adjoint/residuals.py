@@ -9,6 +9,8 @@ between.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -314,7 +316,14 @@ def _computed_late(
         set(free_values(backward)),
         {result: op for op in forward for result in op.results},
     )
-    ops = list(backward.ops)
+    #: What goes before each operation of backward, and where each value is read first.
+    before: defaultdict[int, list[Op]] = defaultdict(list)
+    first: dict[Value, int] = {}
+    for place, op in enumerate(backward.ops):
+        for value in uses_of(op):
+            first.setdefault(value, place)
+    mapping: dict[Value, AnyOperand] = {}
+    sizes = sorted([size_of(value.type) for value in needed if value in made])
 
     def is_kept(value: Value) -> bool:
         return value in needed or value not in made and value not in params
@@ -328,28 +337,37 @@ def _computed_late(
             maker = made.get(value)
             if left <= 0 or maker is not None and not (_costs_nothing(maker) or _is_cheap(maker)):
                 return None
-            before = [] if maker is None else steps(maker, left - _is_cheap(maker))
-            if before is None:
+            earlier = [] if maker is None else steps(maker, left - _is_cheap(maker))
+            if earlier is None:
                 return None
-            left -= sum(map(_is_cheap, before))
-            found = [*before, *found]
+            left -= sum(map(_is_cheap, earlier))
+            found = [*earlier, *found]
         return found
 
     for op in reversed(forward):
         if not _is_cheap(op) or op.result not in needed or op.result in backward.yields:
             continue
-        large = size_of(op.result.type) >= LARGE if taped is None else op.result not in taped
-        waiting = [v for v in needed if v in made and size_of(v.type) >= size_of(op.result.type)]
-        found = steps(op, STEPS if taped is None and len(waiting) > 1 else 0) if large else None
+        size = size_of(op.result.type)
+        large = size >= LARGE if taped is None else op.result not in taped
+        smaller = bisect_left(sizes, size)
+        several = taped is None and len(sizes) - smaller > 1
+        found = steps(op, STEPS if several else 0) if large else None
         if found:
-            mapping: dict = {}
-            copied = clone_ops([replace(each, about="adjoint") for each in found], mapping)
-            ops = [*substitute(Region((), tuple(ops), ()), mapping).ops]
-            place = next(k for k, user in enumerate(ops) if copied[-1].result in uses_of(user))
-            ops[place:place] = copied
+            copied = clone_ops([replace(each, about="adjoint") for each in found], {})
+            mapping[op.result] = copied[-1].result
+            here = before[place := first[op.result]]
+            users = (k for k, user in enumerate(here) if op.result in uses_of(user))
+            at = next(users, len(here))
+            here[at:at] = copied
+            for value in (value for each in copied for value in uses_of(each)):
+                first[value] = min(place, first.get(value, place))
             needed.update(value for each in found for value in uses_of(each) if value not in made)
             needed.discard(op.result)
-    return Region(backward.params, tuple(ops), backward.yields)
+            del sizes[smaller]
+    if not mapping:
+        return backward
+    ops = [each for k, op in enumerate(backward.ops) for each in (*before[k], op)]
+    return substitute(Region(backward.params, tuple(ops), backward.yields), mapping)
 
 
 def _is_cheap(op: Op) -> bool:
