@@ -99,6 +99,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"jit, {count} inputs", ad.jit(squares), inputs)
         yield Case(f"value_and_grad with aux, {count} inputs", aux, inputs)
         yield Case(f"jvp, {count} inputs", _along(ad.jvp, squares, count), both)
+        yield Case(f"vjp, {count} inputs", _pulled, [*inputs, _tensor()])
         yield Case(f"hvp, {count} inputs", _along(ad.hvp, total, count), both)
         yield Case(f"jacrev, {count} inputs", ad.jacrev(squares, places), inputs)
         yield Case(f"grad of grad, {count} inputs", ad.grad(ad.grad(squares), places), inputs)
@@ -118,6 +119,12 @@ def _along(way: Gradient, fn: Gradient, count: int) -> Gradient:
     names = [f"a{k}" for k in range(2 * count)]
     rows = (f"({', '.join(row)},)" for row in (names[:count], names[count:]))
     return eval(f"lambda {', '.join(names)}: way(fn, {', '.join(rows)})", {"way": way, "fn": fn})
+
+
+def _pulled(*inputs: Tensor) -> Any:
+    """The gradients by ``vjp``; the sensitivity comes last."""
+    _, pull = ad.vjp(squares, *inputs[:-1])
+    return pull(inputs[-1])
 
 
 def generated(case: Case) -> Callable[[], object]:

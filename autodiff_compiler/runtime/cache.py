@@ -41,8 +41,8 @@ class Table:
 
     def __init__(self) -> None:
         self.units: dict[Hashable, tuple[Any, ...]] = {}
-        #: By what is asked, the unit with a quick way that answered last.
-        self.quick: dict[Hashable, Any] = {}
+        #: By what is asked, the unit that answered last, if it has a quick way, and that.
+        self.quick: dict[Hashable, tuple[Any, Any]] = {}
         #: Slots whose values the compiler turned out to need, by key.
         self.needed: dict[Hashable, frozenset[int]] = {}
         self.owners: list[Any] = []
@@ -52,7 +52,7 @@ class Table:
 
     def drop(self, key: Hashable, unit: Any) -> None:
         unit.retire()
-        self.quick = {asked: other for asked, other in self.quick.items() if other is not unit}
+        self.quick = {asked: row for asked, row in self.quick.items() if row[0] is not unit}
         self.units[key] = tuple(u for u in self.units.get(key, ()) if u is not unit)
         if not self.units[key]:
             del self.units[key]

@@ -91,8 +91,18 @@ class Runtime:
 
     def run_pullback(self, gradient: GradientFunction, args: tuple) -> tuple[Any, Callable]:
         """The value, and what gives the gradients, packed as promised, for a sensitivity."""
+        plain, asked = gradient.packs_plainly, ("pullback", gradient.key)
+        found: Any = self._again(gradient.fn, asked, args) if plain else False
+        if found is not False:
+            return found
         unit, slots = self._pair(gradient, args, {})
         value, back = unit.run_pullback(slots)
+        if plain and unit.calls > 1 and unit.quick_pullback is None:
+            made = compile_quick(unit, slots, own_apart, gradient, unit.pulled)
+            unit.quick_pullback = made or False
+        table = self.cache.tables.get(identity(gradient.fn))
+        if plain and unit.quick_pullback and table is not None:
+            table.quick[asked] = unit, unit.quick_pullback
 
         def pull(sens: Any) -> Any:
             return gradient.pack(None, *back(sens), unit.request.positions)[1]
@@ -144,10 +154,11 @@ class Runtime:
     ) -> Any:
         """As ``again``; where there is one, ``caller`` need not look for it any more."""
         table = self.cache.tables.get(identity(fn))
-        unit = None if table is None else table.quick.get(asked)
-        if unit is None:
+        known = None if table is None else table.quick.get(asked)
+        if known is None:
             return False
-        found = unit.quick(fn, args)
+        unit, quick = known
+        found = quick(fn, args)
         if found is not False and caller is not None:
             unit.hurry(caller)
         return found
@@ -160,7 +171,7 @@ class Runtime:
             unit.quick = compile_quick(unit, slots, own_apart, gradient) or False
         table = self.cache.tables.get(identity(fn))
         if unit.quick and table is not None:
-            table.quick[asked] = unit
+            table.quick[asked] = unit, unit.quick
             if isinstance(caller, Transformed):
                 unit.hurry(caller)
 

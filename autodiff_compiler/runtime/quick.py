@@ -53,14 +53,17 @@ def compile_quick(
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
     gradient: GradientFunction | None = None,
+    pulled: Callable[[Any, Any], tuple] | None = None,
 ) -> Quick | None:
     """The quick way of a unit, if it has one.
 
     own       ``own(value, arrays)`` gives the value in memory that none of ``arrays`` holds.
     gradient  what packs the gradients, if the unit has any.
+    pulled    is given where the answer is the value and what takes a sensitivity to the gradients:
+              ``pulled(residuals, sens)`` gives both rows of them for any sensitivity that fits.
     """
     loaded, workspace = unit.loaded, unit.workspace
-    writer = _Writer(unit, slots, gradient)
+    writer = _Writer(unit, slots, gradient, pulled is not None)
     if not writer.is_simple:
         return None
     names = {
@@ -68,7 +71,7 @@ def compile_quick(
         "own": own, "unit": unit, "blank": BLANK, "Tensor": Tensor,
         "ndarray": np.ndarray, "asarray": np.asarray,
         "borrow": workspace.borrow, "give_back": workspace.give_back,
-        "settings": SETTINGS,
+        "settings": SETTINGS, "pulled": pulled,
     }  # fmt: skip
     text, constants = writer.text()
     body = "\n".join(text)
@@ -85,8 +88,12 @@ def compile_quick(
 class _Writer:
     """Writes the lines, and collects the constants that they name."""
 
-    def __init__(self, unit: Entry, slots: Sequence[Any], gradient: GradientFunction | None):
+    def __init__(
+        self, unit: Entry, slots: Sequence[Any], gradient: GradientFunction | None, later: bool
+    ):
         self.unit, self.slots, self.gradient = unit, slots, gradient
+        #: Whether the sensitivity comes later.
+        self.later = later
         self.compiled, self.request = unit.compiled, unit.request
         self.constants: dict[str, Any] = {}
         self.names: dict[int, str] = {}
@@ -143,7 +150,7 @@ class _Writer:
         self.given = [f"a{n}" for n in range(len(self.slots))]
         positions = self.compiled.positions if self.request.tangent else ()
         self.dots = [f"v{slot}" for slot in positions]
-        given = self.request.sens == "given"
+        given = self.request.sens == "given" and not self.later
         names = [*self.given, *self.dots, *["sens"] * given]
         lines = [f"{''.join(f'{name}, ' for name in names)}= args" if names else "() = args"]
         for name, slot in zip(self.given, self.slots):
@@ -153,12 +160,16 @@ class _Writer:
         for name, slot in zip(self.dots, positions):
             lines += self._argument(name, self.slots[slot])
         if given:
-            assert isinstance(self.main, ArrayType) and self.main.dtype is not None
-            kind = "Tensor" if self.unit.wraps else "ndarray"
-            lines += self._array("sens", np.dtype(self.main.dtype), self.main.shape, kind)
+            lines += self._sensitivity()
         if any("slots" in assumption.path for assumption in self.compiled.assumptions):
             lines.append(f"slots = ({''.join(f'{name}, ' for name in self.given)})")
         return lines
+
+    def _sensitivity(self) -> list[str]:
+        """Refuses a sensitivity that does not fit just as it is."""
+        assert isinstance(self.main, ArrayType) and self.main.dtype is not None
+        kind = "Tensor" if self.unit.wraps else "ndarray"
+        return self._array("sens", np.dtype(self.main.dtype), self.main.shape, kind)
 
     def _argument(self, name: str, like: Any) -> list[str]:
         """Refuses an argument that is not like this one; of numbers, the type alone counts."""
@@ -192,6 +203,10 @@ class _Writer:
         arrays += [f"h{number}" for number in range(len(compiled.hoisted))]
         arrays += map(self._carried, self.dots, (self.slots[slot] for slot in compiled.positions))
         work = [[f"lent[{half}]"] * bool(places) for half, places in enumerate(compiled.lent)]
+        if self.later:
+            # Nothing is lent: what residuals that live on are in must be theirs.
+            calls = [f"value, residuals = forward({', '.join(arrays)})"]
+            return [*_explained(calls), *self._answered_twice(arrays)]
         forward = f"forward({', '.join([*arrays, *work[0]])})"
         if request.differentiates:
             made = "value, residuals" if request.returns_value else "residuals"
@@ -200,15 +215,8 @@ class _Writer:
             calls = [f"{made} = {forward}", f"found = backward({backward})"]
         else:
             calls = [f"{'value, dot' if request.tangent else 'value'} = {forward}"]
-        lines = [
-            *["lent = borrow()"] * bool(compiled.work),
-            "try:",
-            *(f"    {call}" for call in calls),
-            "except Exception as error:",
-            "    explain(error)",
-            "    raise",
-            *["give_back(lent)"] * bool(compiled.work),
-        ]
+        lent = bool(compiled.work)
+        lines = [*["lent = borrow()"] * lent, *_explained(calls), *["give_back(lent)"] * lent]
         return [*lines, *self._answered(arrays)]
 
     def _carried(self, name: str, like: Any) -> str:
@@ -240,6 +248,28 @@ class _Writer:
         rest = None if structure is None else (*structure[1:],)
         more, value = self._value("value", TupleType(out.items[1:]), rest, arrays)
         return [*lines, "value = value[1:]", *more, f"return {packed}, {value}"]
+
+    def _answered_twice(self, arrays: list[str]) -> list[str]:
+        """The value now, and a function for the gradients."""
+        assert self.gradient is not None
+        held = [*arrays]
+        lines, value = self._value("value", self.compiled.output, self.compiled.structure, held)
+        found, packed = self._gradients(self.gradient)
+        rows = "tuple(rows[0]), tuple(rows[1])" if self.gradient.by_list else "tuple(rows[0])"
+        other = f"rows = pulled(residuals, sens); return {rows}"
+        body = [
+            *(line.replace("return False", other) for line in self._sensitivity()),
+            *_explained(["found = backward(residuals, d_sens)"]),
+            *found,
+            f"return {packed}",
+        ]
+        return [
+            *lines,
+            f"residuals = own(residuals, [{', '.join(held)}])",
+            "def back(sens):",
+            *(f"    {line}" for line in body),
+            f"return {value}, back",
+        ]
 
     def _gradients(self, gradient: GradientFunction) -> tuple[list[str], str]:
         """What backward has found, and an expression for it as it is packed."""
@@ -306,6 +336,17 @@ class _Writer:
             f"{made}._data = {name}",
             f"{made}._hooks = ()",
         ], made
+
+
+def _explained(calls: Sequence[str]) -> list[str]:
+    """Calls of generated functions: what they raise gets a note."""
+    return [
+        "try:",
+        *(f"    {call}" for call in calls),
+        "except Exception as error:",
+        "    explain(error)",
+        "    raise",
+    ]
 
 
 def _row(names: Sequence[str]) -> str:

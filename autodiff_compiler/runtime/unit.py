@@ -64,6 +64,7 @@ class Unit:
         self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
         #: False where there is none; None as long as nobody has asked.
         self.quick: Quick | Literal[False] | None = None
+        self.quick_pullback: Quick | Literal[False] | None = None
         self.quick_users: weakref.WeakSet[Transformed] = weakref.WeakSet()
 
     def hurry(self, caller: Transformed) -> None:
@@ -115,8 +116,11 @@ class Unit:
 
     def gradients(self, found: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list:
         """What backward returned, as it is answered: inputs, then weights."""
-        if not self.exact or len(self.inputs) + len(self.weights) < 2:
+        several = len(self.inputs) + len(self.weights)
+        if not self.exact or not several:
             found = self._spread(found, slots)
+        elif several == 1:
+            found = (found,)
         made = self.results(found, arrays)
         for number, structure in self.lists:
             made[number] = _relisted(made[number], structure)
@@ -148,8 +152,7 @@ class Unit:
         What is written to the arguments later does not reach it. Nothing is lent, for residuals
         that live on must be in memory of their own."""
         arrays = self.read(slots)
-        forward_work, backward_work = self.workspace.nothing()
-        work = [backward_work] if backward_work else []
+        forward_work, _ = self.workspace.nothing()
         try:
             value, residuals = self.halfway(arrays, forward_work)
         except Exception as error:
@@ -157,16 +160,20 @@ class Unit:
             raise
         answer, residuals = self.wrapped(value, arrays), _own(residuals, _memory((*arrays, value)))
 
-        def back(sens: Any) -> tuple[list, list]:
-            try:
-                found = self.backward(residuals, self.sensitivity(sens), *work)  # type: ignore[misc]
-            except Exception as error:
-                self.loaded.explain(error)
-                raise
-            gradients = self.gradients(found, slots, ())
-            return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
+        return answer, lambda sens: self.pulled(residuals, sens, slots)
 
-        return answer, back
+    def pulled(self, residuals: Any, sens: Any, slots: Sequence[Any] = ()) -> tuple[list, list]:
+        """The gradients, inputs then weights, of a call that left ``residuals``. ``slots`` are
+        asked for where some of them are zero."""
+        _, backward_work = self.workspace.nothing()
+        work = [backward_work] if backward_work else []
+        try:
+            found = self.backward(residuals, self.sensitivity(sens), *work)  # type: ignore[misc]
+        except Exception as error:
+            self.loaded.explain(error)
+            raise
+        gradients = self.gradients(found, slots, ())
+        return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
 
     def run_tangent(self, slots: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
         """The value and its tangent, of a unit in forward mode."""
