@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from autodiff_compiler.analysis.trips import computes_with, trips
 from autodiff_compiler.analysis.ways import Ways
@@ -46,44 +47,44 @@ from autodiff_compiler.ir.writes import is_sound
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.stacks import make_in, may_be_told
-from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.sweep import half_by_half, sweep, with_body
 from autodiff_compiler.passes.ufuncs import calls_of
 
 LOOPS = ("for", "while")
+#: What leaves an iteration, and what enters in its place.
+Site: TypeAlias = tuple[Value, Value]
 
 
 def carried(function: Function) -> Function:
     """``function`` with what loops carry, of ``reuse.MEDIUM`` bytes or more, in one place."""
     if function.op_names.isdisjoint(LOOPS):
         return function
-    sites = dict(_sites(function.body, cells(function.body)))
-    if not sites:
-        return function
-    together = _put(function, sites)
-    # No view may be written to: it may be stretched.
-    if is_sound(together, sites.values()):
-        return together
-    whole = function if len(sites) == 1 else None  # which was tried just now
-    for made, param in sites.items():
-        for tried in _prepared(function, made, param):
-            put = _put(tried, {made: param})
-            if tried is not whole and is_sound(put, [param]):
-                function = put
-                break
+    sites = list(dict(_sites(function.body, cells(function.body))).items())
+    return half_by_half(function, sites, _in_one, _prepared)
+
+
+def _in_one(function: Function, sites: Sequence[Site]) -> Function | None:
+    """``function`` with what is made at ``sites`` put where it is carried, if nobody minds; it is
+    put into no view, which may be stretched."""
+    put = _put(function, dict(sites))
+    return put if is_sound(put, [param for _, param in sites]) else None
+
+
+def _prepared(function: Function, site: Site) -> Function:
+    """``function`` with what is made at ``site`` put where it is carried, after what else reads
+    that, or with a copy before the loop, if that helps."""
+    made, param = site
+    late = _late(function, made, param)
+    befores = dict.fromkeys((function, late))
+    copied = (_entered(each, param) for each in befores)
+    for tried in (late, *copied):
+        put = None if tried is function else _in_one(tried, [site])
+        if put is not None:
+            return put
     return function
 
 
-def _prepared(function: Function, made: Value, param: Value) -> Iterator[Function]:
-    """``function``, and what may be done to it so that ``made`` may go where ``param`` is."""
-    late = _late(function, made, param)
-    yield from dict.fromkeys((function, late))
-    for each in dict.fromkeys((function, late)):
-        entered = _entered(each, param)
-        if entered is not each:
-            yield entered
-
-
-def _sites(region: Region, lies: Mapping[Value, Cells]) -> Iterator[tuple[Value, Value]]:
+def _sites(region: Region, lies: Mapping[Value, Cells]) -> Iterator[Site]:
     """What leaves an iteration and is made by one call in it, with what enters in its place."""
     for op in region.ops:
         for inner in op.regions:

@@ -43,7 +43,7 @@ from autodiff_compiler.ir.rewrite import map_regions
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.writes import is_sound
 from autodiff_compiler.operators.structure import copy
-from autodiff_compiler.passes.sweep import sweep, with_body
+from autodiff_compiler.passes.sweep import half_by_half, sweep, with_body
 
 #: How many times smaller a part is than the whole that is copied for its sake, or not.
 SMALL = 2
@@ -53,17 +53,21 @@ CHANGES = ("add_at", "sub_at", "add_along", "raise_at", "set_item")
 def overwrite(function: Function) -> Function:
     """Marks the writes to parts of arrays that may happen in place."""
     sites = [op.result for op in function.body.walk() if _may_change(op)]
-    if not sites:
-        return function
-    together = _marked(function, set(sites))
-    if is_sound(together):
-        return together
-    for site in sites:
-        for tried in (function, _spared(function, site), _entered(function, site)):
-            marked = _marked(tried, {site})
-            if is_sound(marked):
-                function = marked
-                break
+    return half_by_half(function, sites, _in_place, _prepared)
+
+
+def _in_place(function: Function, sites: Sequence[Value]) -> Function | None:
+    """``function`` with the writes ``sites`` in place, if nobody minds."""
+    marked = _marked(function, set(sites))
+    return marked if is_sound(marked) else None
+
+
+def _prepared(function: Function, site: Value) -> Function:
+    """``function`` with ``site`` in place after a copy of what hinders, if that helps."""
+    for tried in (_spared, _entered):
+        marked = _in_place(tried(function, site), [site])
+        if marked is not None:
+            return marked
     return function
 
 

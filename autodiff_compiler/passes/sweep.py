@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_functions, map_regions, substitute_operands
 
 Visit = Callable[[Op], Sequence[Op]]
+Site = TypeVar("Site")
 
 
 def sweep(region: Region, mapping: dict[Value, AnyOperand], visit: Visit) -> Region:
@@ -52,3 +54,26 @@ def everywhere(function: Function, change: Callable[[Function], Function]) -> Fu
             now = with_body(each, map_functions(each.body, lambda callee: done[callee]))
         done[each] = change(now)
     return done[function]
+
+
+def half_by_half(
+    function: Function,
+    sites: Sequence[Site],
+    together: Callable[[Function, Sequence[Site]], Function | None],
+    alone: Callable[[Function, Site], Function],
+) -> Function:
+    """``function`` changed at those of ``sites`` where it may be: ``together`` changes it at all of
+    some sites, and is None where that is not right; then each half of them is looked at by itself,
+    and of one that is left ``alone`` makes what it can. What is right at some sites is right at
+    each of them, so that few that are not cost few trials."""
+    if not sites:
+        return function
+    changed = together(function, sites)
+    if changed is not None:
+        return changed
+    if len(sites) == 1:
+        return alone(function, sites[0])
+    middle = len(sites) // 2
+    for half in (sites[:middle], sites[middle:]):
+        function = half_by_half(function, half, together, alone)
+    return function
