@@ -63,8 +63,8 @@ VERIFY = False
 STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source", "memory")
 
 _PASSES = (
-    "fold", "clauses", "rejoin", "stops", "algebra", "products", "hoist", "ahead", "totals", "cse",
-    "dce",
+    "fold", "clauses", "rejoin", "stops", "algebra", "products", "hoist", "ahead", "collected",
+    "totals", "cse", "dce",
 )  # fmt: skip
 #: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
 #: calls are written out where they stand, so that the passes see through them.

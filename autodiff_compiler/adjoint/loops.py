@@ -264,10 +264,15 @@ class Mirror:
                 return source
         for yielded, result in zip(loop.stack_yields, loop.stacked):
             if value is yielded and read_type(result.type) == value.type:
-                return result
+                return self._stacked(result) if self._is_stacked(result) else result
         tape = Value(ListType(value.type), f"{value.name}_tape" if value.name else "tape")
         self.tapes.append((value, tape))
         return tape if value in self.sweep.unset else self._stacked(tape)
+
+    def _is_stacked(self, result: Value) -> bool:
+        """Whether the primal makes an array of a list: backward reads that, and not the list."""
+        made = self.sweep.producers.values()
+        return any(op.name == "stack_rows" and op.operands[0] is result for op in made)
 
     def _stacked(self, tape: Value, more: int = 0) -> Value:
         """A tape, or the array that stands for a long one, of ``more`` items than iterations."""

@@ -12,6 +12,7 @@ from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.passes.ahead import ahead
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.clauses import clauses
+from autodiff_compiler.passes.collected import collected
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.fold import fold
@@ -39,6 +40,7 @@ PASSES: Mapping[str, Pass] = {
     "placed": placed,
     "hoist": hoist,
     "ahead": ahead,
+    "collected": collected,
     "totals": totals,
     "cse": cse,
     "dce": dce,
