@@ -35,6 +35,7 @@ from typing import Any
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating
+from autodiff_compiler.passes.choices import CHOICES
 from autodiff_compiler.passes.contractions import CONTRACTIONS
 from autodiff_compiler.passes.diagonals import DIAGONALS
 from autodiff_compiler.passes.fills import FILLS
@@ -333,6 +334,7 @@ ROWS = (
     *DIAGONALS,
     *FILLS,
     *MOVES,
+    *CHOICES,
     *CONTRACTIONS,
     *PICKS,
     *SECTIONS,

@@ -267,7 +267,7 @@ def values(function: Function) -> tuple[Any, ...]:
 
 
 def test_every_row_has_a_case() -> None:
-    assert {row.name for row in ROWS} == set(CASES)
+    assert {row.name for row in ROWS if "choice" not in row.name} == set(CASES)  # test_choices.py
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
