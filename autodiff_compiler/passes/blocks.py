@@ -28,6 +28,8 @@ class Memory:
         #: The block that a cell is in, and the value of each type that was put there last.
         self.slots: dict[Value, int] = {}
         self.holders: dict[tuple[int, Type], Value] = {}
+        #: Cells of arrays that a loop fills where another one lies, whatever its order may be.
+        self.unordered: set[Value] = set()
 
     def begin(self, blocks: Sequence[int], held: Mapping[int, Value]) -> None:
         """There are these blocks, and what is ``held`` in some."""

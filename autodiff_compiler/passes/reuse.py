@@ -50,6 +50,7 @@ from autodiff_compiler.ir.writes import Place, places, rows_of
 from autodiff_compiler.operators.lowered import into, lent
 from autodiff_compiler.passes.blocks import Memory
 from autodiff_compiler.passes.pieces import Piece, filled_with, pieces_of, surely
+from autodiff_compiler.passes.stacks import in_any_order
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.tiles import arrays_taken
 from autodiff_compiler.span import NOWHERE
@@ -188,6 +189,8 @@ class _Plan:
 
     def visit(self, place: int, op: Op) -> Sequence[Op]:
         """What stands for ``op``."""
+        if op.opdef is into and self.memory.cells(op.operands[-1]) & self.memory.unordered:
+            return (replace(op, attrs={"text": in_any_order(op.attrs["text"])}),)
         pieces, lends = _pieces(op), self.memory.lends
         escapes = not pieces or op.result in self.escaping
         large = bool(pieces) and size_of(op.result.type) >= LARGE
@@ -215,6 +218,7 @@ class _Plan:
             self.ends_at(self.last.get(piece.result, place), piece.result)
             if op.name in BEGUN and target not in self.memory.buffers.values():
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
+                self.memory.unordered |= self.memory.cells(op.result)
             elif piece.memory and target in self.memory.buffers.values():
                 made.append(self.made_sure(op, target))
                 target = made[-1].result

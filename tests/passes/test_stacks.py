@@ -11,6 +11,7 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, compile_info, gradient_source, ops, vmap
 from autodiff_compiler.analysis import trips
 from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.testing import check_grads
 
@@ -122,3 +123,25 @@ def test_the_tangent_of_a_recurrence_fills_its_arrays_too() -> None:
     step = 1e-6
     ahead, behind = (slope(Tensor(w + sign * step * v), x).asnumpy() for sign in (1, -1))
     np.testing.assert_allclose(found.asnumpy(), (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_that_lie_as_a_transpose_does_take_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pullback is lent nothing: the tape lies in an array that NumPy made in another order."""
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+
+    def cubes(x: Any, w: Any) -> Any:
+        turned, total = ops.sin(ops.transpose(x, (1, 0, 2))), 0.0
+        for k in range(4):
+            row = ops.matmul(turned[k] * 0.5, w)
+            total = total + (row * row * row).sum()
+        return total
+
+    x = ops.sin(ops.reshape(ops.arange(24.0), (2, 4, 3)))
+    w = ops.cos(ops.reshape(ops.arange(9.0), (3, 3)))
+    expected = ops.grad(cubes, (0, 1))(x, w)
+    _, pullback = ops.vjp(cubes, x, w)
+    for found in (pullback(Tensor(np.float32(1))), pullback(Tensor(np.float32(1)))):
+        for one, other in zip(found, expected):
+            np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+    check_grads(cubes, (x, w))
