@@ -35,6 +35,7 @@ from autodiff_compiler.ir.writes import Place
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.at_hand import at_hand
+from autodiff_compiler.passes.begun import begun
 from autodiff_compiler.passes.carried import carried
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
@@ -264,7 +265,7 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
 
 def _told(function: Function, kept: Sequence[Place] = ()) -> Function:
     """``function`` with what is made in tiles, or in its place, in loops and among parts."""
-    return turned(carried(assembled(tiles(parts(function)), kept)))
+    return begun(turned(carried(assembled(tiles(parts(function)), kept))))
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:

@@ -140,15 +140,23 @@ class Factors:
         return first
 
     def each(self) -> list[tuple[Any, bool]]:
-        """Every factor, and whether it divides; a number times an array is both."""
+        """Every factor, and whether it divides; a product that is read elsewhere too is those that
+        it is made of."""
         small = [(f, False) for group in self.groups for f in group.above]
         small += [(f, True) for group in self.groups for f in group.below]
-        found: list[tuple[Any, bool]] = []
-        for factor, below in (*self.large, *small):
+        waiting, found = [*self.large, *small], []
+        while waiting:
+            factor, below = waiting.pop()
             maker = self.view.made_by(factor, "mul")
-            scaled = maker is not None and any(map(_is_number, maker.operands))
-            found += [(f, below) for f in (maker.operands if scaled else (factor,))]  # type: ignore[union-attr]
+            if maker is not None and all(map(self.is_as_exact, (factor, *maker.operands))):
+                waiting += [(operand, below) for operand in maker.operands]
+            else:
+                found.append((factor, below))
         return found
+
+    def is_as_exact(self, factor: Any) -> bool:
+        """Whether ``factor`` is a number, or of the dtype of the product."""
+        return _is_number(factor) or type_of(factor).dtype == self.whole.dtype  # type: ignore
 
     def moderate_factors(self) -> list[Any]:
         """What is small and moderate of that which multiplies, without its sign."""
@@ -178,15 +186,24 @@ class Factors:
         return max(above + len(self.groups) - 1, 0) + len(self.large) - above + sign
 
 
-def alike(one: Factors, other: Factors) -> bool:
-    """Whether both have the same factors."""
-    left = other.each()
-    for factor in one.each():
+def alike(one: Factors, other: Factors) -> tuple[float, float] | None:
+    """The numbers of both, if they have the same factors but for these."""
+    factors, left = one.each(), other.each()
+    numbers = [math.prod(f for f, below in each if _is_plain(f) and not below)
+               for each in (factors, left)]  # fmt: skip
+    left = [each for each in left if not _is_plain(each[0]) or each[1]]
+    for factor in factors:
+        if _is_plain(factor[0]) and not factor[1]:
+            continue
         place = next((k for k, each in enumerate(left) if _same(each, factor)), None)
         if place is None:
-            return False
+            return None
         del left[place]
-    return not left
+    return None if left else (numbers[0], numbers[1])
+
+
+def _is_plain(factor: Any) -> bool:
+    return type(factor) in (int, float)
 
 
 def _same(one: tuple[Any, bool], other: tuple[Any, bool]) -> bool:

@@ -4,8 +4,8 @@
 all of it each time. So after all optimisation the old array may be changed if it is this function's
 own and is not read afterwards. Whether that is so is not argued here: the change is made, and
 ``is_sound``, which runs the program with pieces of memory for values, says whether anybody
-would read what was spoilt. Where others read small parts of the old array later, those are copied;
-where only the way into a loop hinders, the array is copied once, before the loop.
+would read what was spoilt. Where others read small parts of the old array later, those are copied,
+or taken before; where only the way into a loop hinders, the array is copied once, before the loop.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -93,7 +93,12 @@ def _spared(function: Function, site: Value) -> Function:
         ops = [map_regions(op, region) for op in inner.ops]
         for place, op in enumerate(ops):
             if site in op.results:
-                late = [op for op in ops[place + 1 :] if _is_small_part(op, ops[place])]
+                later = {result for op in ops[place:] for result in op.results}
+                late = [
+                    op
+                    for op in ops[place + 1 :]
+                    if _is_small_part(op, ops[place]) and later.isdisjoint(op.operands)
+                ]
                 ops = [each for each in ops if each not in late]
                 ops[place:place] = [each for op in late for each in _copied(op)]
                 break
@@ -104,12 +109,16 @@ def _spared(function: Function, site: Value) -> Function:
 
 
 def _is_small_part(op: Op, change: Op) -> bool:
-    """Whether ``op`` takes a part, at a place that the text tells, of what ``change`` changes."""
-    takes = op.name == "index" and len(op.operands) == 1 and op.operands[0] is change.operands[0]
+    """Whether ``op`` takes a part of what ``change`` changes, at a place that the text tells, or by
+    an array of places."""
+    takes = op.name == "index" and op.operands[0] is change.operands[0]
+    takes = takes and (len(op.operands) == 1 or not op.viewed)
     return takes and 0 < SMALL * size_of(op.result.type) <= size_of(op.types[0])
 
 
 def _copied(op: Op) -> Sequence[Op]:
+    if not op.viewed:
+        return [op]
     builder = Builder()
     with builder, builder.at(op.span, op.about):
         copy(builder.make(op.opdef, op.operands, op.attrs))

@@ -61,6 +61,9 @@ from autodiff_compiler.passes.factors import (
 from autodiff_compiler.passes.rows import Row, Table, View
 from autodiff_compiler.passes.subtotals import SUBTOTALS, sums
 
+#: How many times a product may be there that stands for a sum of products.
+MANY = 16
+
 
 def products(function: Function) -> Function:
     """``function`` with fewer operations on whole arrays in what was added to the user's text."""
@@ -97,8 +100,8 @@ def _added_twice(view: View) -> Any:
 
 
 def _shared_first(view: View) -> Any:
-    """``f * a + f * b`` as ``f * (a + b)``, where f is small and moderate; twice the same as that,
-    doubled."""
+    """``f * a + f * b`` as ``f * (a + b)``, where f is small and moderate; what differs in a number
+    alone as so many times that."""
     whole: Any = view.op.result.type
     makers = [view.makers.get(o) if isinstance(o, Value) else None for o in view.operands]
     if view.op.about == "primal" or not is_known(whole):
@@ -111,9 +114,11 @@ def _shared_first(view: View) -> Any:
         side.of(maker)
     one, other = sides
     before = one.before + other.before + 1
-    if (one.negative == other.negative) == (view.op.name == "add") and alike(one, other):
-        one.factor(2.0, False)
-        return one.product() if one.after < before else None
+    numbers = alike(one, other)
+    if numbers is not None:
+        made = _together(view, sides, numbers, before)
+        if made is not None:
+            return made
     shared = [factor for factor in one.moderate_factors() if other.takes_out(factor)]
     for factor in shared:
         one.takes_out(factor)
@@ -125,6 +130,21 @@ def _shared_first(view: View) -> Any:
     inner = a + b if plus else b - a if negative else a - b
     outer = Group(above=shared).product()
     return (-outer if negative and plus else outer) * inner
+
+
+def _together(view: View, sides: Sequence[Factors], numbers: Sequence[float], before: int) -> Any:
+    """The sum of two products that differ in their numbers alone, as so many times one of them; but
+    not if one takes away of the other."""
+    signs = (-1.0 if one.negative else 1.0 for one in sides)
+    left, right = (number * sign for number, sign in zip(numbers, signs))
+    right = -right if view.op.name == "sub" else right
+    for side, number in sorted(zip(sides, (left, right)), key=lambda each: each[0].after):
+        times = (left + right) / number if number else 0.0
+        if times.is_integer() and 1 < times <= MANY and side.after < before:
+            side.factor(times, False)
+            side.negative ^= view.op.name == "sub" and side is sides[1]
+            return side.product()
+    return None
 
 
 def _out_of_sum(view: View) -> Any:

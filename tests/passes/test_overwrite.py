@@ -178,6 +178,23 @@ def test_the_smaller_of_part_and_whole_is_copied():
     assert "d_z.copy()" in backward
 
 
+def written(x, y, i):
+    z = x.copy()
+    z[i] = y
+    return (z * z * z).sum()
+
+
+def test_what_is_gathered_later_is_taken_before():
+    x, y, i = (np.arange(12.0).reshape(6, 2), np.array([[3.0, 5.0], [7.0, 2.0]]), np.array([4, 1]))
+    d_x, d_y = ms.grad(written, (0, 1))(Tensor(x), Tensor(y), Tensor(i))
+    wanted = 3 * x * x
+    wanted[i] = 0
+    np.testing.assert_allclose(d_x.asnumpy(), wanted)
+    np.testing.assert_allclose(d_y.asnumpy(), 3 * y * y)
+    backward = gradient_source(written, Tensor(x), Tensor(y), Tensor(i), get_all=True)
+    assert "_z.copy()" not in backward.split("def written_backward")[1]
+
+
 def in_turn(x, n):
     oldest, c, b, a, u = x * 1.0, x * 2.0, x * 3.0, x * 4.0, ops.sin(x)
     newest, total = u, u * 0.0
