@@ -309,9 +309,9 @@ def _computed_late(
     taped: Container[AnyOperand] | None,
 ) -> Region:
     """Puts copies of cheap operations on large values before what reads these, where their operands
-    are kept anyway. Of what a loop keeps, everything is large. Arguments are there without being
-    kept: where several large values wait for backward, few steps away from an argument are worth
-    the memory. (One alone costs none: what backward makes takes its place.)"""
+    are kept anyway, or views of what is. Of what a loop keeps, everything is large. Arguments are
+    there without being kept: where several large values wait for backward, few steps away from an
+    argument are worth the memory. (One alone costs none: what backward makes takes its place.)"""
     needed, made = (
         set(free_values(backward)),
         {result: op for op in forward for result in op.results},
@@ -335,7 +335,8 @@ def _computed_late(
             if is_kept(value):
                 continue
             maker = made.get(value)
-            if left <= 0 or maker is not None and not (_costs_nothing(maker) or _is_cheap(maker)):
+            is_free = maker is not None and _costs_nothing(maker)
+            if not is_free and (left <= 0 or maker is not None and not _is_cheap(maker)):
                 return None
             earlier = [] if maker is None else steps(maker, left - _is_cheap(maker))
             if earlier is None:

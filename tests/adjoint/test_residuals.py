@@ -28,6 +28,25 @@ def test_a_large_product_is_computed_again_and_a_small_one_is_kept() -> None:
     assert kept(waves, "f32[10]") == "x, mul_x, sin_mul_x"
 
 
+def slopes(x: Any) -> Any:
+    return ops.sum(ops.sin(x) * 0.1) + ops.sum((x[2:] - x[:-2]) * x[1:-1])
+
+
+def carried_on(x: Any) -> Any:
+    for _ in range(3):
+        x = ops.concat((x[:1], x[1:-1] - x[1:-1] * (x[2:] - x[:-2]), x[-1:]))
+    return ops.sum(x * x)
+
+
+def test_differences_of_views_are_computed_again() -> None:
+    assert kept(slopes, "f32[1000]") == "(x,)"
+    assert kept(lambda x: ops.sum(ops.exp(x[1:] - x[:-1])), "f32[1000]") != "(x,)"
+    assert kept(carried_on, "f32[1000]") == "x, x_tape"
+    x = np.random.default_rng(0).uniform(-0.3, 0.3, 600)
+    check_grads(slopes, (x,))
+    check_grads(carried_on, (x,))
+
+
 def test_what_is_not_cheap_or_of_nothing_that_is_kept_stays() -> None:
     assert kept(lambda x: ops.sum(ops.sin(ops.exp(x)) * ops.sin(x)), "f32[1000]").count(",") >= 3
     # of x + 1 nothing else is wanted: keeping x in its place saves nothing

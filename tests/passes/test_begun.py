@@ -69,8 +69,7 @@ SUMS = ("%b: f32[80,80] = mul %h, %x", "%c: f32[80,80] = add %b, %w")
         ((*SUMS, ROW, f"%d: f32[80,80] = {into('dot', '%c', '%w')}"), "d"),
         # Read once more, or at once.
         ((*SUMS, ROW, f"%d: f32[80,80] = {into('multiply', '%c', '%c')}"), "d"),
-        ((*SUMS, ROW, f"%e: f32[80,80] = {into('add', '%c', '%h')}", "%d: f32[80,80] = add %e, %b"),
-         "ce"),
+        ((*SUMS, ROW, f"%d: f32[80,80] = {into('add', '%c', '%b')}"), "cd"),
         # What the row held is read between.
         (("%q: f32[80,80] = index %u, %p {index=(('op', 0),)}", *SUMS, ROW,
           f"%d: f32[80,80] = {into('add', '%c', '%q')}"), "d"),
