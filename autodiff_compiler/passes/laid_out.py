@@ -3,7 +3,7 @@
 The windows of an image overlap, so a reshape to columns copies them: into new memory, several times
 the image, in each call. As an array that is filled it can lie in a work array (``reuse``), and
 backward has the memory for its own columns. So it is with axes that a transpose took apart, such as
-those of the heads of an attention.
+those of the heads of an attention, and with an array of another dtype.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -35,6 +35,8 @@ from dataclasses import replace
 from itertools import accumulate
 from operator import mul
 
+import numpy as np
+
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
@@ -54,11 +56,27 @@ def laid_out(function: Function) -> Function:
     def visit(op: Op) -> Sequence[Op]:
         for result in op.results:
             makers[result] = op
-        return _filled(op) if op.name == "reshape" and _copies(op, makers) else (op,)
+        copies = _copies(op, makers) if op.name == "reshape" else _converts(op)
+        return _filled(op) if copies else (op,)
 
-    if function.op_names.isdisjoint(TURNS):
+    if function.op_names.isdisjoint((*TURNS, "cast")):
         return function
-    return sweep_named(function, ("windows", *TURNS, "reshape"), visit)
+    return sweep_named(function, ("windows", *TURNS, "reshape", "cast"), visit)
+
+
+def _converts(op: Op) -> bool:
+    """Whether ``op`` makes a large array of another dtype of the same kind, or a wider one."""
+    source, made = op.types[:1], op.result.type
+    if op.name != "cast" or len(op.operands) != 1 or size_of(made) < reuse.LARGE:
+        return False
+    (x,) = source
+    if not isinstance(x, ArrayType) or not isinstance(made, ArrayType) or x.shape != made.shape:
+        return False
+    if x.dtype is None or made.dtype is None or x.dtype == made.dtype:
+        return False
+    if "bfloat16" in (x.dtype, made.dtype):
+        return False
+    return np.can_cast(np.dtype(x.dtype), np.dtype(made.dtype), "same_kind")
 
 
 def _copies(op: Op, makers: dict[Value, Op]) -> bool:
@@ -101,6 +119,7 @@ def _filled(op: Op) -> Sequence[Op]:
     with builder, builder.at(op.span, op.about):
         whole = empty(shape=type_.shape, dtype=type_.dtype)
         whole.name, whole.given = op.result.name, op.result.given
-        part = into(source, reshape(whole, shape=inner.shape), text="np.copyto({1}, {0})")
+        place = whole if inner.shape == type_.shape else reshape(whole, shape=inner.shape)
+        part = into(source, place, text="np.copyto({1}, {0})")
         builder.make(filled, (part, whole), {})
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]

@@ -3,7 +3,9 @@
 What is made early lies in memory until it is read. ``u = d / s`` before the sums of ``d`` needs a
 second array; after them, ``d`` is dead and is written over (``reuse``). So a large result is made
 just before what reads it first, unless the operands that would have to live longer for that are as
-large together. Small results stay where the mirrored text has them.
+large together. Small results stay where the mirrored text has them, but for one that reads a large
+array after all others: where it comes before them, as the sums of ``d`` here, one of those may
+write over the array.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -28,13 +30,16 @@ func @f(%x: f32[300,200], %s: f32[300,1]) -> (f32[300,200]) {
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.sweep import with_body
+
+#: How many times smaller than what it reads a result is that comes before others.
+SMALL = 16
 
 
 def late(function: Function) -> Function:
@@ -69,9 +74,42 @@ def _late(region: Region) -> Region:
     for value in region.yields:
         if value in waiting:
             make(waiting.pop(value))  # type: ignore[arg-type]
+    done = _sooner(done, region.yields)
     if all(a is b for a, b in zip(done, region.ops)):
         return region
     return Region(region.params, tuple(done), region.yields)
+
+
+def _sooner(ops: list[Op], yields: tuple[AnyOperand, ...]) -> list[Op]:
+    """``ops``, with what makes little of an array that nothing else reads later before the first
+    operation that makes such an array of it."""
+    last = _last_readings(ops, yields)
+    done: list[Op] = []
+    made: dict[Value, int] = {}
+    for place, op in enumerate(ops):
+        read = [value for value in uses_of(op) if size_of(value.type) >= reuse.LARGE]
+        at = len(done)
+        ours = read and all(value in made and last[value] <= place for value in read)
+        if ours and _reduces(op, read):
+            ready = max((made.get(value, -1) for value in uses_of(op)), default=-1) + 1
+            found = (k for k in range(ready, at) if _may_wait(done[k]) and _takes(done[k], read))
+            at = next(found, at)
+        done.insert(at, op)
+        for moved in range(at, len(done)):
+            made.update((result, moved) for result in done[moved].results)
+    return done
+
+
+def _reduces(op: Op, arrays: Sequence[Value]) -> bool:
+    """Whether ``op`` adds up large ``arrays``, or the like, to what is small beside them."""
+    plain = len(op.results) == 1 and not (op.regions or op.opdef.effect)
+    small = plain and SMALL * size_of(op.result.type) <= max(size_of(v.type) for v in arrays)
+    return small and "axes" in op.attrs
+
+
+def _takes(op: Op, arrays: Sequence[Value]) -> bool:
+    """Whether ``op`` makes an array of the type of one of ``arrays``, which it reads."""
+    return any(value in op.operands and value.type == op.result.type for value in arrays)
 
 
 def _may_wait(op: Op) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import autodiff_compiler as ms
 from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.passes import reuse
@@ -87,6 +88,23 @@ def test_a_reshape_copies_where_numpy_does() -> None:
         function = parse_function(text)
         copies = not np.shares_memory(turned.reshape(wanted), turned)
         assert (laid_out(function) is not function) == copies, text
+
+
+def test_an_array_of_another_dtype_is_laid_out_where_that_loses_no_kind() -> None:
+    x = Tensor(np.array([[1.5, -2.5, np.nan], [1e300, -0.0, np.inf]]))
+
+    def casts(x: Any) -> Any:
+        wide, narrow = (x > 0).astype("float32"), (x * 2).astype("float32")
+        return wide, narrow, ops.sum(narrow), (ops.exp(-x * x) * 3).astype("int32")
+
+    with np.errstate(all="ignore"):
+        found = [each.asnumpy() for each in ms.jit(casts)(x)]
+        wanted = [(x.asnumpy() > 0).astype("f"), (x.asnumpy() * 2).astype("f")]
+    for one, other in zip(found, wanted):
+        np.testing.assert_array_equal(one, other, strict=True)
+        assert (np.signbit(one) == np.signbit(other)).all()
+    source = ms.compile_info().units[-1].source
+    assert source.count("np.copyto(") == 2 and "astype(np.int32)" in source
 
 
 def test_what_does_not_overlap_is_reshaped() -> None:

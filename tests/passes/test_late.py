@@ -40,6 +40,17 @@ MOVES = {
                 "%p: f32[200,200] = matmul %s, %v", f"%q: {W} = exp %d",
                 f"%t: {S} = sum %q {SUM}", "%y: f32[200,200] = sub %p, %t",
                 types="f32[200,200]"), ["sin", "reshape", "exp", "sum", "matmul", "sub"]),
+    "a sum comes first": (
+        program(f"%d: {W} = sin %x", f"%p: {S} = sum %d {SUM}", f"%e: {W} = exp %x",
+                f"%q: {S} = sum %e {SUM}", f"%u: {W} = mul %d, %s", f"%w: {W} = add %u, %e",
+                f"%t: {S} = sum %d {SUM}", f"%y: {W} = sub %w, %t",
+                returns="%y, %p, %q", types=f"{W}, {S}, {S}"),
+        ["sin", "sum", "exp", "sum", "sum", "mul", "add", "sub"]),
+    "but not before what it reads, nor if others read later": (
+        program(f"%d: {W} = sin %x", f"%u: {W} = mul %d, %s", f"%e: {W} = exp %u",
+                f"%t: {S} = sum %e {SUM}", f"%q: {S} = sum %d {SUM}", f"%y: {W} = sub %d, %t",
+                f"%z: {W} = sub %e, %q", returns="%y, %z", types=f"{W}, {W}"),
+        ["sin", "mul", "exp", "sum", "sum", "sub", "sub"]),
     "a view lives on": (
         program(f"%d: {W} = sin %x", f"%r: {W} = reshape %d {{shape=(200, 100)}}",
                 f"%u: {W} = neg %d", f"%t: {S} = sum %r {SUM}", f"%y: {W} = sub %u, %t"),
