@@ -25,7 +25,10 @@ from autodiff_compiler.ir.types import ArrayType, Type
 ITERATIONS = 3
 NONE: frozenset[int] = frozenset()
 #: Views that are not stretched where their array is not.
-SECTIONS = ("index", "part", "filled")
+SECTIONS = (
+    "index", "part", "filled", "flip", "transpose", "swap_last_axes", "reshape", "expand_dims",
+    "squeeze",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
