@@ -252,15 +252,21 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
 
     first, *rest = (replace(root, body=map_functions(root.body, called)) for root in roots)
 
-    def planned(told: Function) -> list[Reused]:
-        found = [reuse(told)]
+    def planned(forward: Reused) -> list[Reused]:
+        found = [forward]
         for root in rest:
             found.append(reuse(laid_out(_told(root, found[-1].kept)), forward=found[-1]))
         return found
 
     told = laid_out(_told(first))
-    ways = [planned(each) for each in dict.fromkeys((told, lanes(told, *rest[:1])))]
-    return min(ways, key=lambda found: sum(found[-1].blocks))
+    sharing = lanes(told, *rest[:1])
+    found = planned(reuse(sharing))
+    if sharing is told:
+        return found
+    forward = reuse(told)
+    if sum(forward.blocks) > sum(found[-1].blocks):
+        return found  # backward would only take more
+    return min(planned(forward), found, key=lambda each: sum(each[-1].blocks))
 
 
 def _told(function: Function, kept: Sequence[Place] = ()) -> Function:
