@@ -142,6 +142,14 @@ class Derivatives(Precision):
     ) -> Called:
         slots = [*given, *named.values()]
         request = gradient.request([self._is_active(slot) for slot in slots])
+        for place in gradient.wanted() if gradient.numpy and self.world.numpy else ():
+            if place < len(slots) and type(slots[place]) is float:
+                raise self.fail(
+                    CallError,
+                    f"argument {place} is a number that is known while compiling: it has no "
+                    "gradient here",
+                    "pass an array, as np.array(2.0), or what the function is given",
+                )
         made = self._outlined(gradient.fn, given, named, request.aux, request.weights)
         if not Effects().inside(made.function.body):
             return Called(request, made)

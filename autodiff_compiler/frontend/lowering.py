@@ -179,9 +179,13 @@ class Lowering(Statements):
         return self.parent.parameter(there) if self.parent else None
 
     def trainable(self) -> tuple[Any, ...]:
-        """The trainable Parameters that were read, in order."""
-        things = (thing for thing, _ in self.hoisted.values())
-        return tuple(t for t in things if isinstance(t, Parameter) and t.requires_grad)
+        """The trainable Parameters that were read, in order; one that is frozen later, or thawed,
+        is another question."""
+        read = [thing for thing, _ in self.hoisted.values() if isinstance(thing, Parameter)]
+        for parameter in read:
+            if (path := self.world.path(parameter)) is not None:
+                self.world.assume(f"{path}.requires_grad", parameter.requires_grad)
+        return tuple(parameter for parameter in read if parameter.requires_grad)
 
     def child(self, callee: Any) -> Lowering:
         owner = owner_of(callee)

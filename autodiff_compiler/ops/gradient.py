@@ -137,16 +137,22 @@ class GradientFunction(Transformed):
             return ()
         if self.position == ALL:
             return tuple(slot for slot, tensor in enumerate(is_tensor) if tensor)
-        wanted = self.position if isinstance(self.position, tuple) else (self.position,)
+        wanted = self.wanted()
         if not wanted:
             raise RuntimeError("grad_position should not be empty when grad by position!")
         for slot in wanted:
-            if slot >= len(is_tensor) and not self.optional:  # type: ignore[operator]
+            if slot >= len(is_tensor) and not self.optional:
                 raise PositionError(
                     f"Position index {slot} is exceed input size.",
                     f"positions count from 0, and the last argument is at {len(is_tensor) - 1}",
                 )
-        return tuple(s for s in wanted if s < len(is_tensor) and is_tensor[s])  # type: ignore
+        return tuple(s for s in wanted if s < len(is_tensor) and is_tensor[s])
+
+    def wanted(self) -> tuple[int, ...]:
+        """The positions that were named, in their order."""
+        if self.position is None or isinstance(self.position, str):
+            return ()
+        return self.position if isinstance(self.position, tuple) else (self.position,)
 
     def weight_list(self) -> tuple[Any, ...] | None:
         """The weights to differentiate, each once; None for every trainable that takes part."""
@@ -186,7 +192,7 @@ class GradientFunction(Transformed):
         if self.position is not None:
             given = tuple(input_gradients)
             if self.return_ids:
-                given = tuple(zip(self._expected() if positions is None else positions, given))
+                given = tuple(zip(self.wanted() if positions is None else positions, given))
             parts.append(given if self.position == ALL or len(given) != 1 else given[0])
         if self.by_list:
             parts.append(self._pack_weights(tuple(weight_gradients)))
@@ -194,9 +200,6 @@ class GradientFunction(Transformed):
         if self.value:
             return value, packed
         return (packed, tuple(value[1:])) if self.has_aux else packed
-
-    def _expected(self) -> tuple[int, ...]:
-        return self.position if isinstance(self.position, tuple) else (self.position,)  # type: ignore
 
     @property
     def packs_plainly(self) -> bool:

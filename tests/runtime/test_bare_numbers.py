@@ -15,3 +15,14 @@ def test_a_gradient_in_a_list_of_numbers_is_refused(given: list | tuple) -> None
     with pytest.raises(CallError, match=f"argument 0 is a {type(given).__name__} of numbers"):
         gradient(given)
     assert list(gradient(np.array(given))) == [2.0, 1.0]
+
+
+def test_a_gradient_in_a_known_number_is_refused_inside_a_text() -> None:
+    def area(x, y):
+        return x * x * y
+
+    def scaled(z):
+        return z * ms.grad(area, (1, 0))(2.0, z.sum())[0]
+
+    with pytest.raises(CallError, match="argument 0 is a number that is known while compiling"):
+        ms.grad(scaled)(np.ones(3))
