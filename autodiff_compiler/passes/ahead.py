@@ -4,7 +4,8 @@
 a list of cotangents and not an array of zeros a step. And where such an item is multiplied by a
 matrix from outside, the whole of ``x`` is multiplied before the loop, which then reads the product.
 That is the same sum for each element, in another blocking; it is done where the rows of a step are
-few beside the matrix, and every row is read.
+few beside the matrix, and every row is read. A matrix from outside may be seen by a view, such as
+its transpose, that the loop makes.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -42,10 +43,11 @@ from dataclasses import replace
 from autodiff_compiler.analysis.trips import is_worth_stacking, trips
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import substitute
+from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.linalg import matmul
 from autodiff_compiler.operators.structure import reshape
+from autodiff_compiler.passes.hoist import is_pure
 from autodiff_compiler.passes.sweep import sweep_named
 
 #: The attribute of an index by the one operand beside the array.
@@ -68,6 +70,11 @@ class _Loop:
         self.sources: dict[Value, AnyOperand] = dict(zip(self.loop.read_params, self.loop.reads))
         self.mapping: dict[Value, AnyOperand] = {}
         self.builder = Builder()
+        #: Views, made in the loop, of what is outside.
+        self.views: dict[Value, Op] = {}
+        for inner in self.loop.body.ops if trips(self.loop) else ():
+            if inner.opdef.views and is_pure(inner) and all(map(self.is_same, inner.operands)):
+                self.views[inner.result] = inner
 
     def rewritten(self) -> Sequence[Op]:
         """What stands for the loop: products, and the loop that reads them."""
@@ -84,6 +91,20 @@ class _Loop:
 
     def is_outside(self, operand: AnyOperand) -> bool:
         return not isinstance(operand, Value) or operand not in self.inside
+
+    def is_same(self, operand: AnyOperand) -> bool:
+        """Whether every iteration sees the same ``operand``."""
+        return self.is_outside(operand) or operand in self.views
+
+    def before(self, operand: AnyOperand) -> AnyOperand:
+        """What is the same as ``operand`` and stands before the loop."""
+        view = self.views.get(operand) if isinstance(operand, Value) else None
+        if view is None:
+            return operand
+        operands = tuple([self.before(each) for each in view.operands])
+        made = fresh(view.result)
+        self.builder.add(replace(view, operands=operands, results=(made,)))
+        return made
 
     def reads(self, op: Op) -> bool:
         """Whether ``op`` is ``x[k]``; if so it is a port now."""
@@ -109,7 +130,7 @@ class _Loop:
             return False
         item, matrix = (self.mapping.get(o, o) if isinstance(o, Value) else o for o in op.operands)
         source = self.sources.get(item) if isinstance(item, Value) else None
-        if not isinstance(source, Value) or not self.is_outside(matrix):
+        if not isinstance(source, Value) or not self.is_same(matrix):
             return False
         whole, factor = source.type, type_of(matrix)
         if not isinstance(whole, ArrayType) or not isinstance(factor, ArrayType):
@@ -125,7 +146,7 @@ class _Loop:
         with self.builder, self.builder.at(op.span, op.about):
             flat = reshape(source, shape=(steps * rows, inner))  # type: ignore[operator]
             flat.name = f"{source.name}_rows" if source.name else "rows"
-            product = reshape(matmul(flat, matrix), shape=(steps, rows, columns))
+            product = reshape(matmul(flat, self.before(matrix)), shape=(steps, rows, columns))
         product.name, product.given = op.result.name, op.result.given
         self.port(op.result, product)
         return True

@@ -56,7 +56,7 @@ def _visit(op: Op) -> Sequence[Op]:
     alike: list[Op] = []
     for inner in loop.body.ops:
         same = not any(operand in changing for operand in inner.operands)
-        if same and _is_pure(inner) and (runs or _cannot_fail(inner)):
+        if same and is_pure(inner) and (runs or _cannot_fail(inner)):
             alike.append(inner)
         else:
             changing.update(inner.results)
@@ -79,7 +79,8 @@ def _worth_moving(alike: Sequence[Op]) -> dict[Op, None]:
     return dict.fromkeys(reversed(moved))
 
 
-def _is_pure(op: Op) -> bool:
+def is_pure(op: Op) -> bool:
+    """Whether ``op`` depends on its operands alone, and does nothing else."""
     return not op.regions and not op.opdef.effect and op.opdef.kind in PURE
 
 

@@ -11,6 +11,8 @@ residual of an equation asks for its values at the same points.
 
 One that works on large arrays does not stay: what it makes could not lie in an array that its
 caller is lent, nor be written over there, and what costs time at that size is memory (``reuse``).
+What the turns of a loop make counts together, if one of them makes enough to be the row of a tape:
+written out, its tapes are arrays, and products with weights are one for all turns.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS
@@ -42,11 +44,12 @@ func @f(%x: float) -> (float) {
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from autodiff_compiler.analysis.trips import LARGE_ROW, trips
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import substitute_operands
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.passes import reuse
@@ -61,7 +64,8 @@ LEAST = 0.5
 def once(function: Function, may: Callable[[Op], bool] = lambda call: True) -> Function:
     """``function`` and all that it calls, with such calls written out as ``may`` be."""
     every = (*function.callees(), function)
-    large = {each.name for each in every if _is_large(each)}
+    times = _times(every)
+    large = {each.name for each in every if _is_large(each, times[each.name])}
     # By name: it stays when a body changes. Two callees of one name count as called twice.
     places = Counter(
         named.name for each in every for op in each.body.walk() for named in op.functions
@@ -123,10 +127,33 @@ class _Known:
         return list(substitute_operands(callee.returns, values))
 
 
-def _is_large(function: Function) -> bool:
-    """Whether ``function`` makes large arrays."""
-    made = (value for op in function.body.walk() for value in op.results)
-    return any(size_of(value.type) >= reuse.LARGE for value in made)
+def _times(every: Sequence[Function]) -> Counter[str]:
+    """How often each function runs, by name, if the last one runs once: as often as loops of known
+    length say. ``every`` has callees first."""
+    times = Counter({every[-1].name: 1})
+    for caller in reversed(every):
+        for op, turns in _ops(caller.body, times[caller.name]):
+            times.update({callee.name: turns for callee in op.functions})
+    return times
+
+
+def _ops(region: Region, times: int) -> Iterator[tuple[Op, int]]:
+    """The operations of ``region``, which runs so many times, with how often each of them does."""
+    for op in region.ops:
+        yield op, times
+        turns = (trips(Loop(op)) or 1) if op.name == "for" else 1
+        for inner in op.regions:
+            yield from _ops(inner, times * turns)
+
+
+def _is_large(function: Function, times: int) -> bool:
+    """Whether ``function``, which runs so many times, makes large arrays, or rows of large ones."""
+    return any(
+        size * turns >= reuse.LARGE
+        for op, turns in _ops(function.body, times)
+        for size in (size_of(value.type) for value in op.results)
+        if size >= min(reuse.LARGE, LARGE_ROW)
+    )
 
 
 __all__ = ["once"]

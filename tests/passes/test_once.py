@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler import Tensor, compile_info, gradient_source, nn, ops, value_and_grad
+from autodiff_compiler import (
+    Tensor,
+    compile_info,
+    float32,
+    gradient_source,
+    nn,
+    ops,
+    value_and_grad,
+)
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.text import parse_functions
@@ -168,6 +177,82 @@ func @f(%x: f32[20000]) -> (f32[20000]) {{
     double = parse_functions(text.format(again="%z: f32[20000] = call @v(%y)"), OPERATORS)["f"]
     assert calls(once(single)) == []
     assert once(double) is double
+
+
+IN_A_LOOP = """
+func @v(%a: f32[512]) -> (f32[512]) {{
+  %b: f32[512] = neg %a
+  return %b
+}}
+func @u(%a: f32[512]) -> (f32[512]) {{
+  {inner}
+  return %b
+}}
+func @f(%x: f32[512]) -> (f32[512]) {{
+  %y: f32[512], %n: int = for %p, %k in (0, {turns}, 1) carry (%c: f32[512] = %x) {{
+    %d: f32[512] = call @u(%c)
+    yield carry %d
+  }}
+  return %y
+}}
+"""
+TURNS_WITHIN = """%b: f32[512], %m: int = for %q, %l in (0, 4, 1) carry (%e: f32[512] = %a) {
+    %g: f32[512] = call @v(%e)
+    yield carry %g
+  }"""
+
+
+@pytest.mark.parametrize(
+    "inner, turns, left",
+    [
+        ("%b: f32[512] = neg %a", 32, []),
+        ("%b: f32[512] = neg %a", 31, ["u"]),
+        (TURNS_WITHIN, 8, []),
+        (TURNS_WITHIN, 7, ["u"]),
+    ],
+    ids=["large together", "small together", "loops in loops", "small loops in loops"],
+)
+def test_what_the_turns_of_a_loop_make_counts_together(inner, turns, left):
+    f = parse_functions(IN_A_LOOP.format(inner=inner, turns=turns), OPERATORS)["f"]
+    assert calls(once(f)) == left
+
+
+@pytest.mark.parametrize("turns, called", [(44, False), (4, True)])
+def test_a_cell_in_a_loop_has_the_slopes_of_what_it_computes(turns, called):
+    """Its products with weights are one before the loop, and one after it; the bias is there for
+    each turn, and the state of one turn is kept before the next writes over it."""
+    rng = np.random.default_rng(11)
+    cell = nn.RNNCell(20, 20)
+    for parameter in cell.get_parameters():
+        parameter.set_data(Tensor(rng.normal(size=parameter.shape, scale=0.3).astype(np.float32)))
+    w, u, b, c = (p.asnumpy().astype(float) for p in (
+        cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh))  # fmt: skip
+
+    def states(x):
+        h = ops.zeros((20, 20), float32)
+        for k in range(turns):
+            h = cell(x[k], h)
+        return ops.sum(h * h)
+
+    def value(x, w, u, b):
+        h = np.zeros((20, 20))
+        for row in x:
+            h = np.tanh(row @ w.T + b + h @ u.T + c)
+        return (h * h).sum()
+
+    x = rng.normal(size=(turns, 20, 20)).astype(np.float32)
+    weights = (cell.weight_ih, cell.weight_hh, cell.bias_ih)
+    found, (d_x, d_weights) = value_and_grad(states, 0, weights)(Tensor(x))
+    at = [x.astype(float), w, u, b]
+    np.testing.assert_allclose(found.asnumpy(), value(*at), rtol=1e-4)
+    for place, slope in enumerate((d_x, *d_weights)):
+        way = rng.normal(size=at[place].shape)
+        near = [value(*at[:place], at[place] + s * way, *at[place + 1 :]) for s in (1e-6, -1e-6)]
+        np.testing.assert_allclose(
+            (slope.asnumpy() * way).sum(), (near[0] - near[1]) / 2e-6, rtol=1e-3, atol=1e-4
+        )
+    text = compile_info().units[-1].source
+    assert ("rnn_cell_backward" in text) == called
 
 
 class Halved(nn.Cell):

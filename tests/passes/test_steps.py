@@ -27,6 +27,24 @@ func @f(%x: f32[{have},2,8], %w: f32[8,8], %h: f32[2,8]) -> (f32[2,8]) {{
 }}
 """
 
+VIEWED = """
+func @f(%x: f32[5,2,8], %w: f32[8,8], %h: f32[8,8]) -> (f32[8,8]) {{
+  %a: f32[8,8], %n: int = for %p, %k in (0, 5, 1) \
+carry (%c: f32[8,8] = %h) read (%i: f32[2,8] = %x) {{
+    %v: f32[8,8] = swap_last_axes {seen}
+    %r: f32[4,16] = reshape %v {{shape=(4, 16)}}
+    %m: f32[8,8] = reshape %r {{shape=(8, 8)}}
+    %u: f32[2,8] = matmul %i, %m
+    %t: f32[8,2] = swap_last_axes %u
+    %s: f32[8,8] = matmul %t, %i
+    %d: f32[8,8] = tanh %s
+    %y: f32[8,8] = add %d, %c
+    yield carry %y
+  }}
+  return %a
+}}
+"""
+
 TOTAL = """
 func @f(%x: f32[5,{rows},8], %z: f32[8,8], %y: f32[8]) -> (f32[8,8], f32[8], f32[]) {{
   %d: f32[8,8], %e: f32[8], %m: f32[], %n: int = for %p, %k in (0, {stop}, 1) \
@@ -72,6 +90,14 @@ def test_items_are_multiplied_before_the_loop(have, start, products):
     before = parse_function(RECURRENT.format(have=have, start=start))
     after = dce(ahead(before))
     assert products_in_loops(after) == products
+    alike(before, after)
+
+
+@pytest.mark.parametrize("seen, products", [("%w", 0), ("%c", 1)], ids=["outside", "carried"])
+def test_a_matrix_may_be_seen_by_views_that_the_loop_makes(seen, products):
+    before = parse_function(VIEWED.format(seen=seen))
+    after = dce(ahead(before))
+    assert products_in_loops(after) == 1 + products
     alike(before, after)
 
 
