@@ -58,8 +58,8 @@ imag = linear(
 AS_THEY_STAND = frozenset((
     "abs", "add", "broadcast_to", "cast", "concat", "conj", "cumsum", "expand_dims", "flip",
     "imag", "index", "mean", "neg", "pad", "put_along", "real", "repeat", "reshape", "roll",
-    "scatter", "squeeze", "stack", "sub", "sum", "swap_last_axes", "take_along", "tile",
-    "transpose", "tril", "triu", "unbroadcast_to", "where",
+    "raise_at", "scatter", "set_item", "squeeze", "stack", "sub", "sum", "swap_last_axes",
+    "take_along", "tile", "transpose", "tril", "triu", "unbroadcast_to", "where",
 ))  # fmt: skip
 #: Complex functions, and operators without a slope. All that are not here refuse complex numbers.
 FOR_COMPLEX.update(AS_THEY_STAND, (

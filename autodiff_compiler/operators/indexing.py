@@ -16,7 +16,7 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import ArrayType, Shape, Type
+from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_complex
 from autodiff_compiler.operators.adding import added_text
 from autodiff_compiler.operators.compare import logical_not
 from autodiff_compiler.operators.declare import (
@@ -123,6 +123,11 @@ _index: OpDef = index
 def check_written(types: Sequence[Type], index: Index) -> Type:
     """The type of an array after a value was written at [index]. Raises where it does not fit."""
     x, value = types[0], types[1]
+    if is_complex(value) and getattr(x, "dtype", None) is not None and not is_complex(x):
+        raise DTypeError(
+            "an array of real numbers has no room for complex ones",
+            "take the part that is meant first: ops.real, ops.imag or ops.abs",
+        )
     place = _index_type((x, *types[2:]), index=index)
     assert isinstance(place, ArrayType)
     have = shape_of_type(value)

@@ -14,12 +14,25 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, jit, ops
+from autodiff_compiler.analysis import trips
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ops.gradient import GradOperation
+from autodiff_compiler.passes import reuse
 
 Z = np.array([[1 + 2j, 0.5 - 1j], [-0.7 + 0.3j, 1.5 + 0.2j]])
 W = np.array([[2 - 1j, 1 + 1j], [0.4 + 0.9j, -1.1 - 0.6j]])
 X = np.array([[2.0, 3.0], [0.5, 1.5]])
+
+
+def written(z: Any, w: Any, x: Any) -> Any:
+    """Complex and real numbers are set, and added, to places of complex ones, also named twice."""
+    z = z * w
+    z[0] = w[1] * w[0]
+    z[1] = x[0]
+    z[1] += w[0] * x[1]
+    z[[0, 0], 1] = w[:, 0]
+    return z * z
+
 
 FUNCTIONS: list[tuple[Callable[..., Any], list[np.ndarray]]] = [
     (lambda z, w: z * w - z / w + 2j * z, [Z, W]),
@@ -41,6 +54,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], list[np.ndarray]]] = [
     (lambda z: ops.inverse(z) * z, [Z]),
     (lambda z, w: ops.concat((z, w))[1:3] * ops.stack((z, w))[0], [Z, W]),
     (lambda z, x: ops.where(x > 1.0, z, z * z).reshape(4)[::-1], [Z, X]),
+    (written, [Z, W, X]),
     (lambda x: ops.abs(ops.exp(1j * x)) + ops.cast(x, ms.complex128) ** 2, [X]),
 ]  # fmt: skip
 
@@ -143,3 +157,36 @@ def test_what_is_not_for_complex_numbers_says_so(name: str) -> None:
     for run in (asked, jit(asked), GradOperation()(asked)):
         with pytest.raises(CompileError, match="complex numbers"):
             run(Tensor(Z))
+
+
+def test_no_part_of_a_complex_number_is_lost_in_an_array_of_real_ones() -> None:
+    def asked(x: Any, z: Any) -> Any:
+        x = x * 2.0
+        x[0] = z[0]
+        return x
+
+    for run in (jit(asked), GradOperation()(asked)):
+        with pytest.raises(CompileError, match="no room for complex"):
+            run(Tensor(X), Tensor(Z))
+
+
+def test_large_arrays_of_complex_numbers_are_put_together_of_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of parts that are there already, and of the cotangents of slices."""
+    monkeypatch.setattr(reuse, "MEDIUM", 1)
+    monkeypatch.setattr(reuse, "LARGE", 1)
+    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+
+    def asked(z: Any, w: Any) -> Any:
+        h, rows = z[0], []
+        for k in range(2):
+            rows.append(h)
+            h = h * w[k]
+        return ops.concat((z * w, w, ops.stack(rows)))[1:] * ops.concat((w, z, z))[:-1]
+
+    s = np.full((5, 2), 0.5 - 0.7j)
+    found = GradOperation(get_all=True, sens_param=True)(asked)(Tensor(Z), Tensor(W), Tensor(s))
+    for place, slope in enumerate(found):
+        expected = numeric(asked, [Z, W], place, s)
+        np.testing.assert_allclose(slope.asnumpy(), expected, rtol=1e-6, atol=1e-7)
