@@ -98,25 +98,17 @@ def _ones_times_number(view: View) -> Any:
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=number)
 
 
-def _times_full(view: View) -> Any:
-    """An array of one number scales like the number, if it does not stretch what it scales."""
+def _with_number(view: View) -> Any:
+    """The number in the place of an array of it, if that stretches nothing, and is of the dtype of
+    the result: in a narrower one it holds another number."""
     type_ = view.op.result.type
-    known = isinstance(type_, ArrayType) and type_.is_static
-    for x, other in (view.operands, view.operands[::-1]):
-        value = view.filled(other)
-        if known and type(value) in (int, float) and type_of(x) == type_:
-            return x * value
-    return None
-
-
-def _plus_full(view: View) -> Any:
-    """And is added, taken away, divided, or divided by, like one."""
-    x, other = view.operands
-    known = isinstance(view.op.result.type, ArrayType) and view.op.result.type.is_static
-    for place, (narrow, wide) in enumerate(((other, x), (x, other))):
-        value = view.filled(narrow)
-        if known and type(value) in (int, float) and type_of(wide) == view.op.result.type:
-            return view.op.opdef(*((wide, value), (value, wide))[place])
+    for place, x in enumerate(view.operands):
+        filled = view.operands[1 - place]
+        value, have = view.filled(filled), type_of(filled)
+        known = isinstance(type_, ArrayType) and type_.is_static and isinstance(have, ArrayType)
+        same = known and type_of(x) == type_ and have.dtype == type_.dtype  # type: ignore
+        if same and type(value) in (int, float):
+            return view.op.opdef(*((x, value), (value, x))[place])
     return None
 
 
@@ -282,7 +274,7 @@ def _plus_zero(view: View) -> Any:
 
 def _minus_zero(view: View) -> Any:
     left, right = view.operands
-    return left if _is(right, 0) or view.filled(right) == 0 else None
+    return left if _is(right, 0) or _beside_filled(view, 0) is left else None
 
 
 def _times_zero(view: View) -> Any:
@@ -299,7 +291,7 @@ ROWS = (
     Row("(1 * x) * y", "mul", _one_times),
     Row("ones * mask", "mul", _ones_times_mask),
     Row("ones * number", "mul", _ones_times_number),
-    Row("x * full", "mul", _times_full),
+    Row("x * full", "mul", _with_number),
     Row("x * -1", "mul", _times_minus_one),
     Row("-x * -y", "mul", _both_negative),
     Row("x * 0", "mul", _times_zero, fast_only=True),
@@ -308,9 +300,9 @@ ROWS = (
     Row("x + zeros", "add", lambda view: _beside_filled(view, 0)),
     Row("x + 0", "add", _plus_zero),
     Row("x + 0.0", "add", lambda view: _other(view, lambda o: _is(o, 0)), fast_only=True),
-    Row("x + full", "add", _plus_full),
-    Row("x - full", "sub", _plus_full),
-    Row("x / full", "div", _plus_full),
+    Row("x + full", "add", _with_number),
+    Row("x - full", "sub", _with_number),
+    Row("x / full", "div", _with_number),
     Row("x + -y", "add", _add_negative),
     Row("x - 0", "sub", _minus_zero),
     Row("x - -y", "sub", _minus_negative),

@@ -25,7 +25,7 @@ from autodiff_compiler.adjoint import residuals
 from autodiff_compiler.analysis import trips
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.passes import reuse, tiles
+from autodiff_compiler.passes import begun, reuse, tiles
 from autodiff_compiler.runtime.invoke import Runtime
 
 COUNTS = ((2, 3), (0, 1))
@@ -39,7 +39,10 @@ SMALL = (
     (reuse, "MEDIUM", 1),
     (trips, "LARGE_ROW", 1),
     (residuals, "LARGE", 1),
+    (begun, "LARGE_ROW", 1),
     (tiles, "TILE", 16),
+    (tiles, "LEAST", 4),
+    (tiles, "CACHE", 48),
     (tiles, "TILES", 1),
     (tiles, "ROW", 0),
 )

@@ -302,6 +302,7 @@ def test_inexact_rows_are_off(name: str) -> None:
         ("f64[2,3] = full {dtype='float64', shape=(2, 3), value=0}", "f64[2,3] = add %x, %a"),
         ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=1}", "f32[4,2,3] = mul %x, %a"),
         ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=2}", "f32[4,2,3] = add %x, %a"),
+        ("f16[2,3] = full {dtype='float16', shape=(2, 3), value=1000000.0}", f"{M} = mul %x, %a"),
         ("f32[3,3] = eye {columns=3, dtype='float32', rows=3}", f"{M} = matmul %x, %a"),  # the user's own: NaN spreads in a product
         (BASIS, "f32[2,3,3] = full {dtype='float32', shape=(2, 3, 3), value=3}",
          "f32[2,3,3] = matmul %b, %a"),
@@ -380,6 +381,18 @@ def test_what_is_stretched_over_nothing_or_not_known_is_added_up(
     function = parse_function(text(
         f"%x: {narrow}", f"{dtype}[]", f"{whole} = broadcast_to %x {{shape={shape}}}",
         f"{dtype}[] = sum %a {{axes=None, keepdims=False}}  # adjoint"))  # fmt: skip
+    assert algebra(function) is function
+
+
+@pytest.mark.parametrize("sign", ["add %z, %x", "sub %x, %z"])
+def test_zeros_of_unknown_size_may_stretch_what_meets_them(sign: str) -> None:
+    function = parse_function(f"""
+func @f(%x: any[...], %y: any[...]) -> (any[...]) {{
+  %z: any[...] = full_like %y {{value=0}}
+  %a: any[...] = {sign}
+  return %a
+}}
+""")
     assert algebra(function) is function
 
 
