@@ -1,4 +1,4 @@
-"""A sign that goes elsewhere: of integers that are narrower than the result it stays."""
+"""What rows leave as it is: signs of narrower integers, and zeros that stretch other arrays."""
 
 from __future__ import annotations
 
@@ -53,3 +53,21 @@ def test_signs_of_narrow_integers(function: Callable[..., Any], wide: str, narro
     x = np.arange(2, 8).reshape(2, 3).astype(wide)
     v = np.array([1, 128, 3]).astype(narrow)
     np.testing.assert_array_equal(ms.jit(function)(x, v), function(x, v), strict=True)
+
+
+def less_zeros(x: Any, y: Any) -> Any:
+    return x - ms.ops.zeros_like(y)
+
+
+def plus_zeros(x: Any, y: Any) -> Any:
+    return ms.ops.zeros_like(y) + x
+
+
+@pytest.mark.parametrize("function", [less_zeros, plus_zeros])
+def test_zeros_of_unknown_size_may_stretch_what_meets_them(function: Callable[..., Any]) -> None:
+    space: dict[str, Any] = {}
+    exec(ms.gradient_source(function), space)
+    x = np.array([1.5, -2.0])
+    forward, backward = (space[f"{function.__name__}_{half}"] for half in ("forward", "backward"))
+    slope = backward(forward(x, np.ones((3, 2))))
+    np.testing.assert_array_equal(slope, [3.0, 3.0])
