@@ -60,9 +60,10 @@ TILE, CACHE, LEAST = 2**18, 2**20, 2**16
 TOTALS = ("sum", "dot")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the
-#: arrays that it makes whole. Arrays of fewer tiles stay in the cache by themselves, where each
-#: operation writes over what is dead: for three halves of a tile a row must be long.
-TILES, ROW, LONG = 4, 3, 10
+#: arrays that it makes whole. Arrays of fewer tiles stay in the cache by themselves. From three
+#: halves of a tile on a loop makes fewer of them whole, and a longer row takes no more time for it;
+#: one of many calls, by small tiles or by reducing each to more than a number, must be very long.
+TILES, ROW, LONGER, LONGEST = 4, 3, 5, 10
 #: How many times smaller than the arrays of a row is what may wait for it.
 SMALL = 8
 
@@ -151,7 +152,7 @@ class _Walk:
     def close(self) -> None:
         """Ends the row: a loop if it is long enough."""
         loop = _Loop(self.row, self.read_by) if self.row else None
-        if loop is None or loop.length - loop.wholes < (ROW if loop.is_large else LONG):
+        if loop is None or loop.length - loop.wholes < loop.least:
             self.done += self.row
         else:
             self.done += loop.build()
@@ -166,13 +167,17 @@ class _Loop:
         self.row, self.builder = row, Builder()
         self.shape = _worked_on(row[0]) or (0,)
         inside = set(row)
-        self.is_large = _is_large(self.shape)
         #: The operations whose results others read.
         self.wanted = [
             op for op in row
             if _is_total(op) or any(r not in inside for r in read_by.get(op.result, ()))
         ]  # fmt: skip
-        self.rows = _rows(self.shape, row[0].result.type, self.arrays()) or 0
+        arrays = self.arrays()
+        self.rows = _rows(self.shape, row[0].result.type, arrays) or 0
+        reduces = any(op.name in REDUCTIONS and _shape(op.result) for op in row)
+        calls = reduces or arrays * TILE // 2 > CACHE
+        #: By how many its operations must be more than the arrays that it makes whole.
+        self.least = ROW if _is_large(self.shape) else LONGEST if calls else LONGER
         whole = math.prod(self.shape)
         self.length = sum(_size(op) == whole for op in row)
         self.wholes = sum(math.prod(_shape(op.result) or ()) == whole for op in self.wanted)

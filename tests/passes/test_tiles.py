@@ -88,6 +88,36 @@ def test_what_does_not_fit_is_left_alone(size):
     assert tiles.tiles(function) is function
 
 
+SUM = "%s: f32[] = sum %d {axes=None, keepdims=False}"
+ROWS = "%s: f32[10] = sum %d {axes=(1,), keepdims=False}"
+
+
+@pytest.mark.parametrize(
+    "size, steps, last, cache, tiled",
+    [
+        ("40", 3, SUM, 2**20, False),
+        ("40", 6, SUM, 2**20, True),
+        ("40", 6, SUM, 2**6, False),
+        ("10,4", 6, ROWS, 2**20, False),
+        ("10,4", 11, ROWS, 2**20, True),
+    ],
+    ids=["short", "longer", "small tiles", "reduced", "reduced, very long"],
+)
+def test_arrays_of_few_tiles_take_longer_rows(size, steps, last, cache, tiled, monkeypatch):
+    monkeypatch.setattr(tiles, "CACHE", cache)
+    monkeypatch.setattr(tiles, "LEAST", 16)
+    names = ["%x", *(f"%v{step}" for step in range(steps - 1)), "%d"]
+    made = [f"{name}: f32[{size}] = sin {read}" for read, name in zip(names, names[1:])]
+    type_ = last.partition(" = ")[0].partition(": ")[2]
+    text = "\n".join(
+        [f"func @f(%x: f32[{size}]) -> ({type_}) {{", *made, last, "return %s", "}", ""]
+    )
+    function = parse_function(text)
+    found = tiles.tiles(function)
+    assert bool(loops(found)) == tiled
+    same(function, found)
+
+
 def chain(x):
     v = ops.sin(x * 1.5)
     t = ops.tanh(ops.exp((v + x) * 0.1))
