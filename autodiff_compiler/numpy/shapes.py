@@ -9,8 +9,9 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import tensor
-from autodiff_compiler.operators import structure
-from autodiff_compiler.ops._shapes import known_rank, known_sizes, setting
+from autodiff_compiler.operators import along, structure
+from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.ops._shapes import known_rank, known_sizes, setting, shape_of
 from autodiff_compiler.ops.parts import item_at
 
 expand_dims, squeeze, moveaxis = ops.expand_dims, ops.squeeze, ops.moveaxis
@@ -215,8 +216,22 @@ def take(a: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int) -> Any:
-    """For each place of ``indices`` the element that it names along an axis."""
+    """For each place of ``indices`` the element that it names along an axis; along the others the
+    two are stretched to fit."""
+    have, want = shape_of(arr), shape_of(indices)
+    if have and want and len(have) == len(want):
+        place = axis % len(have)
+        shape = broadcast_shapes([(*s[:place], 1, *s[place + 1 :]) for s in (have, want)])
+        if not all(isinstance(size, int) for size in shape or ()):
+            return along.take_along(arr, indices, axis=axis)  # NumPy will stretch them
+        arr, indices = _stretched(arr, shape, place), _stretched(indices, shape, place)
     return ops.gather_elements(arr, axis, indices)
+
+
+def _stretched(x: Any, shape: Any, axis: int) -> Any:
+    """``x`` in this shape, but for one axis."""
+    wide = (*shape[:axis], shape_of(x)[axis], *shape[axis + 1 :])  # type: ignore[index]
+    return x if wide == shape_of(x) else ops.broadcast_to(x, wide)
 
 
 def meshgrid(*xi: Any, indexing: str = "xy") -> list[Any]:

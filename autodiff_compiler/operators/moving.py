@@ -100,8 +100,10 @@ def _repeat_type(types: Sequence[Type], *, counts: Any, axis: int) -> Type:
 def _gathered_back(ct: Value, x: Value, rest: Sequence[Any], counts: Any, axis: int) -> Any:
     """Adds up what the copies of each element received."""
     if isinstance(counts, int):
-        rank = len(shape_of_type(x.type) or ())
-        if 1 < counts <= WRITTEN and rank:  # slices, added up, are quicker than so short a sum
+        sizes = shape_of_type(x.type) or ()
+        rank = len(sizes)
+        # Slices, added up, are quicker than so short a sum; nothing has none.
+        if 1 < counts <= WRITTEN and rank and sizes[axis] != 0:
             return window_sum(ct, axis=axis - rank, size=counts, stride=counts, dilation=1)
         return _folded(ct, x, [(1, counts if other == axis else 1) for other in range(rank)])
     size = size_along(x, (axis,))

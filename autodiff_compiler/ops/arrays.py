@@ -197,8 +197,26 @@ def _gather_batches(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
 
 
 def gather_elements(input: Any, dim: int, index: Any) -> Any:
-    """For each place of ``index`` the element that it names along an axis."""
-    return along.take_along(input, index, axis=axis_of(dim, rank_of(input)))
+    """For each place of ``index`` the element that it names along an axis. Along the others
+    ``index`` may end before ``input`` does; a ShapeError where it is longer, or has other axes."""
+    axis = axis_of(dim, rank_of(input))
+    have, want = shape_of(input), shape_of(index)
+    if have is None or want is None:
+        return along.take_along(input, index, axis=axis)
+    others = [(a, b) if k != axis else (0, 0) for k, (a, b) in enumerate(zip(have, want))]
+    longer = any(isinstance(a, int) and isinstance(b, int) and a < b for a, b in others)
+    if longer or len(have) != len(want):
+        raise ShapeError(
+            f"positions of shape {[*want]} do not fit an input of shape {[*have]}",
+            f"give as many axes, and none but axis {axis} longer than that of the input",
+        )
+    ends = [None if a == b is not None else end for (a, b), end in zip(others, shape(index))]
+    found = [end for end in ends if isinstance(end, Value)]
+    stops = (("op", found.index(end)) if isinstance(end, Value) else end for end in ends)
+    if any(end is not None for end in ends):
+        part = tuple(FULL if stop is None else ("slice", None, stop, None) for stop in stops)
+        input = indexing.index(input, *found, index=part)
+    return along.take_along(input, index, axis=axis)
 
 
 def matmul(input: Any, other: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import along, indexing, placing
+from autodiff_compiler.operators import indexing, placing
 from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, creation, elementwise
 from autodiff_compiler.ops._shapes import (
@@ -259,8 +259,8 @@ def _cut(src: Any, index: Any) -> Any:
 
 
 def gather_d(x: Any, dim: int, index: Any) -> Any:
-    """For each place of ``index`` the element that it names along an axis."""
-    return along.take_along(x, index, axis=axis_of(dim, rank_of(x)))
+    """As ``gather_elements``."""
+    return arrays.gather_elements(x, dim, index)
 
 
 # ---- segments

@@ -291,6 +291,7 @@ PROGRAMS: dict[str, tuple[Callable, np.ndarray]] = {
             + np.take(x, np.array([1, 0]), axis=1)[0]
             + x.take([1, 1], 0)[:, 0]
             + np.take_along_axis(x, np.array([[1], [0], [2]]), 1)[0]
+            + np.take_along_axis(x, np.array([[2, 1]]), 1).sum(1)[0]
             + x[[0, 1], [1, 2]]
             + x[x > 1.6].sum()
             + np.take(x, 1, axis=0)[:2]

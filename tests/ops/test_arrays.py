@@ -56,6 +56,7 @@ def added(start: np.ndarray, index: Any, values: Any) -> np.ndarray:
 U = real(2, 2, seed=8)
 ROWS = np.array([[1], [1]])  # two updates for one row
 V = real(2, 3, seed=9)
+C_ONE = np.array([[[1], [1]]])  # shorter than C, and it has size 1 where C has not
 
 CALLS: list[Call] = [
     # parts
@@ -65,6 +66,7 @@ CALLS: list[Call] = [
     (lambda x, i: ops.gather(x, i, 2, 1), (C, I1),
      np.stack([C[b][:, I1[b]] for b in range(2)]), ANY),
     (lambda x, i: ops.gather_d(x, 1, i), (X, I1), np.take_along_axis(X, I1, 1), ANY),
+    (lambda x, i: ops.gather_d(x, 1, i), (C, C_ONE), C[:1, [1, 1], :1], ANY),
     (lambda x, i: ops.gather_nd(x, i), (X, np.array([[0, 1], [1, -1]])), X[[0, 1], [1, -1]], SIZES),
     (lambda x, i: ops.index_select(x, 1, i), (X, I0), X[:, I0], ANY),
     (lambda i, u: ops.scatter_nd(i, u, (3, 3)), (ROWS, V),
@@ -139,6 +141,7 @@ CALLS: list[Call] = [
     (lambda x: ops.tile(x, (2, 1, 2)), (X,), np.tile(X, (2, 1, 2)), ANY),
     (lambda x: ops.tile(x, (2,)), (X,), np.tile(X, 2), ANY),
     (lambda x: ops.repeat_interleave(x, 2), (X,), np.repeat(X, 2), ANY),
+    (lambda x: ops.repeat_interleave(ops.narrow(x, 0, 2, 0), 2, 0), (X,), X[:0], ANY),
     (lambda x: ops.repeat_interleave(x, [1, 0, 2], 1), (X,), np.repeat(X, [1, 0, 2], 1), ANY),
     (lambda x, n: ops.repeat_interleave(x, n, 0), (X, np.array([0, 3])), X[[1, 1, 1]], ANY),
     (lambda x: ops.roll(x, 2), (X,), np.roll(X, 2), ANY),
@@ -265,3 +268,9 @@ def test_gradients_are_those_of_differences(position: int, typing: Typing) -> No
         (got,) = program.run([part], [*program.args, weight], [ct])
         assert got.shape == program.args[n].shape
         assert flat(got) == pytest.approx(exactly, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 2, 2, 1), (2, 2, 5), (3, 1, 1)])
+def test_positions_that_do_not_fit_are_refused(shape):
+    with pytest.raises(ShapeError, match="do not fit an input of shape"):
+        ops.gather_elements(Tensor(C), 1, Tensor(np.zeros(shape, np.int32)))

@@ -10,7 +10,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, nn, ops, pipeline
-from autodiff_compiler.errors import CompileError
+from autodiff_compiler.errors import CallError, CompileError
 from tests.ops.gradients import Net, plain, product, t
 
 X, Y, U, V = t(1, 2), t(3, 5), t(1, 0.5), t(2, -1)
@@ -375,3 +375,18 @@ def test_a_jacobian_keeps_an_infinity_in_its_row() -> None:
     spread = ops.jacrev(lambda x, w: ops.matmul(ops.eye(2, dtype=w.dtype), ops.matmul(w, x)))
     with np.errstate(invalid="ignore"):
         assert np.isnan(spread(Tensor(np.ones(2)), Tensor(w)).asnumpy()[1]).any()  # as written
+
+
+def test_a_text_does_not_take_the_answer_of_an_earlier_call():
+    """It would be a constant there, whatever it hangs on."""
+
+    def f(x, y):
+        return x * y
+
+    def scaled(z):
+        return z * ms.jvp(f, (2.0, 3.0), (1.0, 1.0))[1]
+
+    for _ in range(4):
+        assert ms.jvp(f, (2.0, 3.0), (1.0, 1.0)) == (6.0, 5.0)
+    with pytest.raises(CallError, match="argument 0 holds no tensor"):
+        ms.grad(scaled)(np.ones(3))

@@ -185,6 +185,15 @@ def test_weight_without_requires_grad(net):
     assert plain(GO(get_by_list=True)(net, ParameterTuple(net.trainable_params()))(X, Y)) == (GU,)
 
 
+def test_a_weight_frozen_or_thawed_later_is_seen(net):
+    gradient = GO(get_by_list=True)(net)
+    within = ms.jit(lambda x, y: GO(get_by_list=True)(net)(x, y))
+    for trainable in (True, False, True):
+        net.z.requires_grad = trainable
+        for _ in range(3):
+            assert len(gradient(X, Y)) == len(within(X, Y)) == trainable
+
+
 def test_weight_of_another_net(net):
     assert plain(GO(get_by_list=True)(net, [Net().z])(X, Y)) == ([0],)
 

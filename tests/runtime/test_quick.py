@@ -395,28 +395,3 @@ def test_sensitivities_of_a_quick_pullback_are_checked(net):
             pull(Tensor(np.array(1.0)))
         with pytest.raises(SensitivityError, match="shape"):
             pull(S)
-
-
-def test_a_parameter_frozen_or_thawed_later_is_seen(net):
-    gradient = GradOperation(get_by_list=True)(net)
-    within = ms.jit(lambda x: GradOperation(get_by_list=True)(net)(x, 3.0))
-    for trainable in (True, False, True):
-        net.w.requires_grad = trainable
-        for _ in range(3):
-            assert len(gradient(X, 3.0)) == len(within(X)) == trainable
-    assert gradient.quick is not None
-
-
-def test_a_text_does_not_take_the_answer_of_an_earlier_call():
-    """It would be a constant there, whatever it hangs on."""
-
-    def f(x, y):
-        return x * y
-
-    def scaled(z):
-        return z * ms.jvp(f, (2.0, 3.0), (1.0, 1.0))[1]
-
-    for _ in range(4):
-        assert ms.jvp(f, (2.0, 3.0), (1.0, 1.0)) == (6.0, 5.0)
-    with pytest.raises(CallError, match="argument 0 holds no tensor"):
-        ms.grad(scaled)(ARRAY)
