@@ -57,14 +57,27 @@ def _in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
     return counted
 
 
+def _of_rows(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Takes a list of arrays for an array, as NumPy does."""
+
+    def of_rows(a: Any, *arguments: Any, **named: Any) -> Any:
+        a = ours.array(a) if isinstance(a, (list, tuple)) else a
+        return function(a, *arguments, **named)
+
+    of_rows.__name__ = name  # for what is said where it fails
+    return of_rows
+
+
 _COUNTED = {
     name: _in_64_bits(getattr(ours, name)) for name in ("sum", "prod", "cumsum", "cumprod", "trace")
 }
+_REDUCED = ("mean", "std", "var", "max", "amax", "min", "amin", "median", "ptp")
 NUMPY: dict[Any, Callable[..., Any]] = {
     **_table(np, ours),
     **_table(np.linalg, ours.linalg),
     **{getattr(np, name): _wide(getattr(ours, name)) for name in ("empty", "ones", "zeros")},
-    **{getattr(np, name): function for name, function in _COUNTED.items()},
+    **{getattr(np, name): _of_rows(name, function) for name, function in _COUNTED.items()},
+    **{getattr(np, name): _of_rows(name, getattr(ours, name)) for name in _REDUCED},
 }
 
 

@@ -19,8 +19,11 @@ def _axes(a: Any, axis: Any) -> tuple[int, ...] | None:
 
 def _reduction(record: OpDef, **fixed: Any) -> Callable[..., Any]:
     def reduction(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        a = a if dtype is None else structure.cast(a, dtype=to_numpy_name(dtype))
-        return record(a, axes=_axes(a, axis), keepdims=bool(keepdims), **fixed)
+        kind = None if dtype is None else to_numpy_name(dtype)
+        a = a if kind is None else structure.cast(a, dtype=kind)
+        out = record(a, axes=_axes(a, axis), keepdims=bool(keepdims), **fixed)
+        # Small whole numbers are added up in more bits, and cut off afterwards.
+        return out if dtype_of(out) == kind or kind is None else structure.cast(out, dtype=kind)
 
     return reduction
 

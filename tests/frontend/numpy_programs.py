@@ -298,6 +298,15 @@ PROGRAMS: dict[str, tuple[Callable, np.ndarray]] = {
         ),
         M,
     ),
+    "rows in a list": (
+        lambda x: (
+            np.sum([x[0], x[1] * x[2]]) * np.mean([x[0, 0], x[1, 1]])
+            + np.cumsum((x[0], x[2]), axis=0)
+            + np.max([x, x * x], axis=0)[:2]
+            + np.std([x[0, 1], x[1, 2], 2.0])
+        ),
+        M,
+    ),
     "making": (
         lambda x: (
             np.array([x[0], x[1] * 2, 3.0, 4.0]) * np.zeros_like(x)

@@ -174,3 +174,12 @@ def test_whole_numbers_are_added_and_multiplied_in_64_bits(function, dtype):
         found, expected = ms.jit(fn)(x), function(x)
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("function", [np.sum, np.prod])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float64"])
+def test_a_dtype_that_is_asked_for_is_that_of_the_answer(function, dtype):
+    x = np.full((3, 9), 100)
+    found, expected = ms.jit(lambda x: function(x, 0, dtype))(x), function(x, 0, dtype)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
