@@ -79,14 +79,12 @@ import numpy as np
 
 
 def residual_forward(t, u_w, u_b, u_v):
-    one = np.ones_like(t)       # 38| one = ops.ones_like(t)
-    dot2_t_times_w = one * u_w  # 25| h = ops.tanh(t * self.w + self.b)
-    h = np.tanh(t * u_w + u_b)
+    h = np.tanh(t * u_w + u_b)  # 25| h = ops.tanh(t * self.w + self.b)
     sub_h_times_h = 1.0 - h * h
-    dot2_h = dot2_t_times_w * sub_h_times_h
-    mul_dot2_h = -2.0 * dot2_h
-    dot_sub_h_times_h = mul_dot2_h * h
-    dot2_dot_h = dot_sub_h_times_h * dot2_t_times_w
+    dot2_h = u_w * sub_h_times_h
+    mul_minus_u_w = -2.0 * u_w
+    mul_minus_u_w_1 = mul_minus_u_w * dot2_h
+    dot2_dot_h = mul_minus_u_w_1 * h
     network = np.dot(h, u_v)    # 26| network = ops.matmul(h, self.v)
     dot2_network = np.dot(dot2_h, u_v)
     dot2_dot_network = np.dot(dot2_dot_h, u_v)
@@ -98,15 +96,15 @@ def residual_forward(t, u_w, u_b, u_v):
     out = t + t_times_t * network
     error = second + out        # 40| error = second + self.u(t)
     return (
-        t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
-        dot2_dot_h, t_times_t, dot2_t_times_t, error,
+        t, u_w, u_v, h, sub_h_times_h, dot2_h, mul_minus_u_w, mul_minus_u_w_1, dot2_dot_h,
+        t_times_t, dot2_t_times_t, error,
     )
 
 
 def residual_backward(residuals):
     (
-        t, u_v, one, dot2_t_times_w, h, sub_h_times_h, dot2_h, mul_dot2_h, dot_sub_h_times_h,
-        dot2_dot_h, t_times_t, dot2_t_times_t, error,
+        t, u_w, u_v, h, sub_h_times_h, dot2_h, mul_minus_u_w, mul_minus_u_w_1, dot2_dot_h,
+        t_times_t, dot2_t_times_t, error,
     ) = residuals
     # 41| return (error * error).mean()
     d_out = np.float32(1)
@@ -126,17 +124,16 @@ def residual_backward(residuals):
     d_h = np.dot(d_network_1, u_v_t)
     d_u_v = d_u_v_2 + np.dot(h.T, d_network_1)
     # 25| h = ops.tanh(t * self.w + self.b)
-    d2_dot_sub_h_times_h = d3_dot2_dot_h * dot2_t_times_w
-    d_h_1 = d_h + d2_dot_sub_h_times_h * mul_dot2_h
-    d3_dot2_h_1 = d3_dot2_h + d2_dot_sub_h_times_h * h * -2.0
-    mul_mul_mul_d3_dot2_h = -2.0 * d3_dot2_h_1 * dot2_t_times_w * h
-    d_h_2 = d_h_1 + mul_mul_mul_d3_dot2_h
+    d_mul_minus_u_w = d3_dot2_dot_h * h
+    d_h_1 = d_h + d3_dot2_dot_h * mul_minus_u_w_1
+    d3_dot2_h_1 = d3_dot2_h + d_mul_minus_u_w * mul_minus_u_w
+    d_u_w_1 = (d_mul_minus_u_w * dot2_h).sum(axis=0, keepdims=True) * -2.0
+    d_u_w_2 = d_u_w_1 + (d3_dot2_h_1 * sub_h_times_h).sum(axis=0, keepdims=True)
+    mul_mul_mul_minus_u_w = -2.0 * u_w * d3_dot2_h_1 * h
+    d_h_2 = d_h_1 + mul_mul_mul_minus_u_w
     d_t_times_w_plus_b = d_h_2 * sub_h_times_h
     d_u_b = d_t_times_w_plus_b.sum(axis=0)  # u_b was stretched f32[16] -> f32[24,16]
-    mul_d3_dot2_t_times_w = (d3_dot2_dot_h * dot_sub_h_times_h + d3_dot2_h_1 * sub_h_times_h) * one
-    # u_w was stretched f32[1,16] -> f32[24,16]
-    d_u_w_1 = mul_d3_dot2_t_times_w.sum(axis=0, keepdims=True)
-    d_u_w = d_u_w_1 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
+    d_u_w = d_u_w_2 + (d_t_times_w_plus_b * t).sum(axis=0, keepdims=True)
     return d_u_w, d_u_b, d_u_v
 '''
 

@@ -99,16 +99,22 @@ def _ones_times_number(view: View) -> Any:
 
 
 def _with_number(view: View) -> Any:
-    """The number in the place of an array of it, if that stretches nothing, and is of the dtype of
-    the result: in a narrower one it holds another number."""
+    """The number in the place of an array of it of the dtype of the result: in a narrower one it
+    holds another number. What that array stretched in a derivative is stretched after."""
     type_ = view.op.result.type
+    if not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
     for place, x in enumerate(view.operands):
-        filled = view.operands[1 - place]
-        value, have = view.filled(filled), type_of(filled)
-        known = isinstance(type_, ArrayType) and type_.is_static and isinstance(have, ArrayType)
-        same = known and type_of(x) == type_ and have.dtype == type_.dtype  # type: ignore
-        if same and type(value) in (int, float):
-            return view.op.opdef(*((x, value), (value, x))[place])
+        filled, have = view.operands[1 - place], type_of(x)
+        value = view.filled(filled)
+        if type(value) not in (int, float) or not isinstance(have, ArrayType):
+            continue
+        if not have.dtype == type_of(filled).dtype == type_.dtype:  # type: ignore[attr-defined]
+            continue
+        if have == type_ or view.op.about != "primal" and have.is_static:
+            found = view.op.opdef(*((x, value), (value, x))[place])
+            stretch = OPERATORS["broadcast_to"]
+            return found if have == type_ else stretch(found, shape=type_.shape)
     return None
 
 

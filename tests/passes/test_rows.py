@@ -71,3 +71,15 @@ def test_zeros_of_unknown_size_may_stretch_what_meets_them(function: Callable[..
     forward, backward = (space[f"{function.__name__}_{half}"] for half in ("forward", "backward"))
     slope = backward(forward(x, np.ones((3, 2))))
     np.testing.assert_array_equal(slope, [3.0, 3.0])
+
+
+def spread(x: Any, g: Any) -> Any:
+    return (x * g + ms.ops.sin(x) * g + x / (g * g)).sum()
+
+
+def test_what_ones_would_stretch_in_a_derivative_is_stretched_after() -> None:
+    x, g = np.arange(6.0).reshape(2, 3), np.array([1.5, -2.0, 4.0])
+    text = ms.gradient_source(spread, ms.Tensor(x), ms.Tensor(g))
+    assert "np.ones" not in text, text
+    slope = ms.ops.GradOperation()(spread)(ms.Tensor(x), ms.Tensor(g)).asnumpy()
+    np.testing.assert_allclose(slope, g + np.cos(x) * g + 1 / g**2, rtol=1e-14)
