@@ -225,6 +225,8 @@ class World:
                 cause = f"{_described(owner)} has no attribute '{name}'"
                 cure = suggested(name, dir(owner)) or (
                     "use a name that the module has" if isinstance(owner, types.ModuleType)
+                    else f"use what a {type(owner).__name__} has, or pass something else"
+                    if type(owner).__module__ == "builtins" and not isinstance(owner, type)
                     else f"define '{name}' before construct reads it"
                 )  # fmt: skip
             raise UnknownAttribute(cause, cure, span).meaning(error) from None

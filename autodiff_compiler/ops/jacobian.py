@@ -51,6 +51,13 @@ class Jacobian(Transformed):
         output = value[0] if self.has_aux else value
         bare = not isinstance(output, (tuple, list))
         outputs = (output,) if bare else tuple(output)
+        for each in outputs:
+            if isinstance(each, (tuple, list, dict)):
+                raise CallError(
+                    "a Jacobian is of a tensor or of a tuple of these, and a "
+                    f"{type(each).__name__} is {'returned' if bare else 'among what is returned'}",
+                    "return the tensors side by side",
+                )
         fill = self._by_tangents if self._is_forward(args, places, outputs) else self._by_cotangents
         table = fill(args, places, outputs, bare)
         rows = tuple(row if len(places) > 1 else row[0] for row in table)
@@ -58,6 +65,8 @@ class Jacobian(Transformed):
         return (found, tuple(value[1:])) if self.has_aux else found
 
     def _is_forward(self, args: Sequence, places: Sequence, outputs: Sequence) -> bool:
+        if not all(isinstance(output, Value) for output in outputs):
+            return False  # a number that is known has no tangent
         if self.mode != "shape":
             return self.mode == "forward"
         inputs, results = [_count(args[place]) for place in places], [*map(_count, outputs)]

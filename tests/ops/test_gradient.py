@@ -339,3 +339,18 @@ def test_gradient_cells_of_gradient_cells():
             return self.op(self.inner)(x)
 
     assert plain(GradCell(GradCell(Square()))(X)) == [4, 4]
+
+
+def test_a_text_does_not_take_the_answer_of_an_earlier_call():
+    """It would be a constant there, whatever it hangs on."""
+
+    def f(x, y):
+        return x * y
+
+    def scaled(z):
+        return z * ms.jvp(f, (2.0, 3.0), (1.0, 1.0))[1]
+
+    for _ in range(4):
+        assert ms.jvp(f, (2.0, 3.0), (1.0, 1.0)) == (6.0, 5.0)
+    with pytest.raises(CallError, match="argument 0 holds no tensor"):
+        ms.grad(scaled)(np.ones(3))
