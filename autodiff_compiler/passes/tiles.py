@@ -55,14 +55,15 @@ from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
 #: The bytes of a tile, at most. Arrays of few have tiles of half. So many bytes fit the cache of a
 #: core: where a row works with many arrays, their tiles are smaller, down to so small ones.
-TILE, CACHE, LEAST = 2**18, 2**20, 2**16
+TILE, CACHE, LEAST = 2**18, 2**20, 2**17
 #: What adds up tile by tile, and what may be done with the last axes of a tile alone.
 TOTALS = ("sum", "dot")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
 #: How many tiles are worth a loop, and by how many the operations of a row must be more than the
 #: arrays that it makes whole. Arrays of fewer tiles stay in the cache by themselves. From three
 #: halves of a tile on a loop makes fewer of them whole, and a longer row takes no more time for it;
-#: one of many calls, by small tiles or by reducing each to more than a number, must be very long.
+#: one whose tiles are too many for the cache, or reduced to more than a number each, must be very
+#: long.
 TILES, ROW, LONGER, LONGEST = 4, 3, 5, 10
 #: How many times smaller than the arrays of a row is what may wait for it.
 SMALL = 8
