@@ -124,7 +124,8 @@ class _Writer:
             return bool(type_.items) and all(map(self._is_answered, type_.items))
         if isinstance(type_, ArrayType):
             return type_.is_static
-        return isinstance(type_, ScalarType) and not self.unit.wraps
+        # An answer of False would say that the call goes the long way.
+        return isinstance(type_, ScalarType) and type_.kind != "bool" and not self.unit.wraps
 
     def constant(self, value: Any) -> str:
         name = self.names.setdefault(id(value), f"k{len(self.names)}")

@@ -26,3 +26,14 @@ def test_a_gradient_in_a_known_number_is_refused_inside_a_text() -> None:
 
     with pytest.raises(CallError, match="argument 0 is a number that is known while compiling"):
         ms.grad(scaled)(np.ones(3))
+
+
+def test_a_text_that_answers_false_runs_once(capsys: pytest.CaptureFixture) -> None:
+    @ms.jit
+    def is_large(x, k):
+        print("ran")
+        return k > 3.0
+
+    for _ in range(4):
+        assert is_large(np.ones(2, np.float32), 2.0) is False
+        assert capsys.readouterr().out == "ran\n"
