@@ -49,11 +49,11 @@ from autodiff_compiler.passes.tiles import arrays_taken
 from autodiff_compiler.passes.ufuncs import calls_of
 
 #: Rows of fewer bytes are left alone: NumPy has memory for what is small at hand.
-LARGE_ROW = 2**14
+LEAST = 2**14
 
 
 def begun(function: Function) -> Function:
-    """``function`` with what its loops write to rows of ``LARGE_ROW`` bytes or more made there from
+    """``function`` with what its loops write to rows of ``LEAST`` bytes or more made there from
     the start."""
     if "into" not in function.op_names:
         return function
@@ -89,7 +89,7 @@ def _rows(region: Region) -> Iterator[Value]:
         for each in loop.body.ops:
             alone = each.name == "index" and is_row(each) and each.result in written
             given = all(operand in loop.body.params for operand in each.operands)
-            if alone and given and size_of(each.result.type) >= LARGE_ROW:
+            if alone and given and size_of(each.result.type) >= LEAST:
                 yield each.result
 
 

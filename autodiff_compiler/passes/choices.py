@@ -54,6 +54,10 @@ def _is_number(operand: AnyOperand) -> bool:
     return plain and math.isfinite(operand) and operand != 0  # type: ignore[arg-type]
 
 
+def _is_zero(operand: AnyOperand) -> bool:
+    return type(operand) in (int, float) and operand == 0
+
+
 def _choice(view: View, operand: AnyOperand) -> Op | None:
     """The choice between floats that made ``operand``, if nothing else reads it."""
     op = view.made_by(operand, "where")
@@ -66,8 +70,7 @@ def _parts(view: View, operand: AnyOperand, depth: int = DEPTH) -> tuple[Any, An
     if not isinstance(operand, Value) or view.uses.get(operand) != 1 or not depth:
         return None
     if (op := _choice(view, operand)) is not None:
-        zeros = [type(branch) in (int, float) and branch == 0 for branch in op.operands[1:]]
-        return op.operands if sum(zeros) == 1 else None  # type: ignore[return-value]
+        return op.operands if sum(map(_is_zero, op.operands[1:])) == 1 else None  # type: ignore[return-value]
     if (op := view.made_by(operand, "neg")) is not None:
         found = _parts(view, op.operands[0], depth - 1)
         return found and _negative(found)
@@ -117,7 +120,7 @@ def _within(view: View) -> Any:
 
 
 def _times(branch: Any, factors: list[Any]) -> Any:
-    if type(branch) in (int, float) and branch == 0:
+    if _is_zero(branch):
         return branch  # and no -0.0, which is no mask
     return branch * factors[0] if factors else -branch
 

@@ -39,7 +39,7 @@ SMALL = (
     (reuse, "MEDIUM", 1),
     (trips, "LARGE_ROW", 1),
     (residuals, "LARGE", 1),
-    (begun, "LARGE_ROW", 1),
+    (begun, "LEAST", 1),
     (tiles, "TILE", 16),
     (tiles, "LEAST", 4),
     (tiles, "CACHE", 48),
