@@ -10,6 +10,7 @@ may write to, for what is in it is run.
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
 from typing import Any
@@ -20,21 +21,49 @@ PYNATIVE_MODE = 1
 #: How much is done for speed at the cost of reading.
 LEVELS = (0, 1, 3)
 
-#: As they are now, for whoever looks at every call; ``set_context`` changes them.
-SETTINGS: dict[str, Any] = {
-    "mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0, "stabilise": True,
-    "opt_level": 1, "enable_compile_cache": False, "compile_cache_path": "",
+#: The settings that have an effect here, with their defaults.
+OURS: dict[str, Any] = {
+    "mode": PYNATIVE_MODE, "device_target": "CPU", "stabilise": True, "opt_level": 1,
+    "enable_compile_cache": False, "compile_cache_path": "",
 }  # fmt: skip
+#: MindSpore's other settings, with its defaults: each is kept and told, and changes nothing.
+WITHOUT_EFFECT: dict[str, Any] = {
+    "aoe_config": {}, "aoe_tune_mode": "", "ascend_config": {}, "check_bprop": False,
+    "debug_level": 0, "deterministic": "OFF", "device_id": 0, "disable_format_transform": False,
+    "enable_auto_mixed_precision": False, "enable_graph_kernel": False,
+    "enable_profiling": False, "enable_reduce_precision": True, "enable_sparse": False,
+    "env_config_path": "", "exec_order": "bfs", "gpu_config": {}, "graph_kernel_flags": "",
+    "infer_boost": "off", "inter_op_parallel_num": 0, "jit_config": {},
+    "jit_enable_inplace_ops": False, "jit_level": "", "jit_syntax_level": 2,
+    "load_compile_cache": False, "max_call_depth": 1000, "max_device_memory": 1024.0,
+    "memory_optimize_level": "O0", "mempool_block_size": 1.0, "op_timeout": 900,
+    "print_file_path": "", "profiling_options": "training_trace", "pynative_synchronize": False,
+    "reserve_class_name_in_scope": True, "runtime_num_threads": 0, "save_compile_cache": False,
+    "save_graphs": 0, "save_graphs_path": ".", "support_binary": False, "topo_order": "",
+    "variable_memory_max_size": "0",
+}  # fmt: skip
+#: What MindSpore had once: the version that removed it, and what stands in its place.
+REMOVED = {
+    "exception_dump": "2.6; use device_context.ascend.op_debug.aclinit_config()",
+    "grad_for_scalar": "2.10; use ms.mutable(number), and the number has a gradient",
+    "precompile_only": "2.10; use Cell.compile()",
+}
+#: As they are now, for whoever looks at every call; ``set_context`` changes them.
+SETTINGS: dict[str, Any] = {**OURS, **WITHOUT_EFFECT}
 _warned_about: set[str] = set()
 
 
 def set_context(**settings: Any) -> None:
-    """Changes settings. Those that mean nothing here are kept, so that programs can ask for them.
+    """Changes settings. Those of MindSpore's that mean nothing here are kept, so that programs can
+    ask for them. Raises ValueError for a name that neither has, and for a wrong value; then nothing
+    is changed.
 
     >>> set_context(mode=PYNATIVE_MODE, save_graphs=False)
     >>> get_context("save_graphs")
     False
     """
+    for name in settings:
+        _check_known("set_context", "keyword argument", name)
     mode = settings.get("mode", PYNATIVE_MODE)
     if isinstance(mode, bool) or mode not in (GRAPH_MODE, PYNATIVE_MODE):
         raise ValueError(
@@ -61,10 +90,22 @@ def set_context(**settings: Any) -> None:
 
 
 def get_context(name: str) -> Any:
-    """The present value of a setting."""
-    if name not in SETTINGS:
-        raise ValueError(f"For 'context.get_context', the argument {name} is not recognized!")
+    """Return the present value of a setting. Raises ValueError for a name that there is not."""
+    _check_known("get_context", "argument", name)
     return SETTINGS[name]
+
+
+def _check_known(function: str, what: str, name: str) -> None:
+    """Refuse a setting that there is not."""
+    if name in REMOVED:
+        raise ValueError(
+            f"For 'context.{function}', the parameter '{name}' has been removed since MindSpore "
+            f"{REMOVED[name]}."
+        )
+    if name not in SETTINGS:
+        near = difflib.get_close_matches(name, SETTINGS, 1, 0.8)
+        cure = f" Perhaps '{near[0]}' is meant." if near else ""
+        raise ValueError(f"For 'context.{function}', the {what} {name} is not recognized!{cure}")
 
 
 def in_graph_mode() -> bool:

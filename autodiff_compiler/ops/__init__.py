@@ -4,7 +4,7 @@ All of it is thin Python over the records of ``operators/``: the same text compu
 tensors and builds IR on the values of a method that is being compiled.
 """
 
-from autodiff_compiler.ops import composite, functional, methods, operations
+from autodiff_compiler.ops import composite, functional, in_place_methods, methods, operations
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import *  # noqa: F403
 from autodiff_compiler.ops.functional import *  # noqa: F403
@@ -17,8 +17,8 @@ from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
     "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph",
-    "composite", "constexpr", "functional", "get_grad", "grad", "insert_grad_of", "methods",
-    "operations", "value_and_grad", "vmap",
+    "composite", "constexpr", "functional", "get_grad", "grad",
+    "in_place_methods", "insert_grad_of", "methods", "operations", "value_and_grad", "vmap",
 ]  # fmt: skip
 
 __getattr__ = module_getattr("ops", globals())

@@ -32,3 +32,31 @@ def test_refuses_other_modes(mode):
 def test_refuses_unknown_names():
     with pytest.raises(ValueError, match="the argument zzz is not recognized"):
         get_context("zzz")
+
+
+@pytest.mark.parametrize("name", ["zzz", "Mode", "enable_dump", "name", "memory_offload"])
+def test_refuses_to_set_unknown_names(name, monkeypatch):
+    monkeypatch.setattr(context, "SETTINGS", dict(context.SETTINGS))
+    with pytest.raises(ValueError, match=f"the keyword argument {name} is not recognized"):
+        set_context(opt_level=0, **{name: 1})
+    assert get_context("opt_level") == 1 and name not in context.SETTINGS
+
+
+def test_an_unknown_name_is_told_what_it_is_like():
+    with pytest.raises(ValueError, match="Perhaps 'stabilise' is meant"):
+        set_context(stabilize=False)
+
+
+@pytest.mark.parametrize("name", ["exception_dump", "precompile_only", "grad_for_scalar"])
+@pytest.mark.parametrize("ask", [lambda name: set_context(**{name: True}), get_context])
+def test_names_that_mindspore_has_removed(name, ask):
+    with pytest.raises(ValueError, match=f"the parameter '{name}' has been removed"):
+        ask(name)
+
+
+def test_what_means_nothing_here_is_kept(monkeypatch):
+    monkeypatch.setattr(context, "SETTINGS", dict(context.SETTINGS))
+    for name, default in context.WITHOUT_EFFECT.items():
+        assert get_context(name) == default
+    set_context(max_call_depth=50, save_graphs=True, ascend_config={"precision_mode": "force_fp16"})
+    assert get_context("max_call_depth") == 50 and get_context("save_graphs") is True
