@@ -40,8 +40,8 @@ bench-peers: $(VENV)/installed-bench bench-envs  ## all of them, in turn: writes
 house: $(VENV)/installed-test  ## floors, sizes, documentation
 	$(RUN) -m pytest -q tests/house
 
-fuzz: $(VENV)/installed-test  ## make fuzz N=1000: random programs against plain Python
-	$(RUN) -m tests.fuzz $(or $(N),200)
+fuzz: $(VENV)/installed-test  ## make fuzz N=1000 [SEED=0] [KIND=arrays]: random programs against plain Python
+	$(RUN) -m tests.fuzz $(or $(N),200) $(or $(SEED),0) $(KIND)
 
 dump: $(VENV)/installed-plain  ## make dump CELL=model.py:Net
 	@test -n "$(CELL)" || { echo "say which: make dump CELL=model.py:Net" >&2; exit 2; }

@@ -15,32 +15,41 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.checks import loaded, outcome
-from tests.fuzz.programs import HEAD
+from tests.fuzz.checks import loaded
+from tests.fuzz.kinds import CELLS, Kind
 
 SECONDS = 20.0
 TEST = '''"""Found by random programs (seed {seed}): {message}"""
 
 {head}
-from tests.fuzz.checks import outcome
+from {place} import {judge}
 
 
 {text}
 
 
 def test_program_{seed}() -> None:
-    assert outcome({seed}, Program{seed}, order={order}, small={small}) == "ok"
+    assert {judge}({seed}, {kind.prefix}{seed}, order={order}, small={small}) == "ok"
 '''
 
 
-def ready_test(text: str, message: str, seed: int, order: int, small: bool) -> str:
+def ready_test(
+    text: str, message: str, seed: int, order: int, small: bool, kind: Kind = CELLS
+) -> str:
     """A test file that holds this program."""
-    head, message = HEAD.strip(), message.splitlines()[0]
+    head, message = kind.head.strip(), message.splitlines()[0]
+    place, judge = kind.outcome.__module__, kind.outcome.__name__
     return TEST.format(**locals())
 
 
 def smaller(
-    text: str, error: Exception, seed: int, order: int, small: bool, folder: Path
+    text: str,
+    error: Exception,
+    seed: int,
+    order: int,
+    small: bool,
+    folder: Path,
+    kind: Kind = CELLS,
 ) -> tuple[str, str]:
     """The shrunk text and how it goes wrong."""
     messages = {text: f"{type(error).__name__}: {error}"}
@@ -51,12 +60,12 @@ def smaller(
         except Exception:  # a part is missing that this version of Python asks for
             return False
         try:
-            module = loaded(f"shrunk_{seed}", f"{HEAD}\n\n{text}\n", folder)
+            module = loaded(f"shrunk_{seed}", f"{kind.head}\n\n{text}\n", folder)
             with in_time():
-                outcome(seed, getattr(module, f"Program{seed}"), order, small)
+                kind.outcome(seed, kind.program(module, seed), order, small)
         except Exception as other:
             messages[text] = f"{type(other).__name__}: {other}"
-            return kind(other) == kind(error)
+            return _sort(other) == _sort(error)
         except Late:
             pass
         return False
@@ -65,7 +74,7 @@ def smaller(
     return shrunk, messages.get(shrunk, str(error))
 
 
-def kind(error: Exception) -> tuple[str, str]:
+def _sort(error: Exception) -> tuple[str, str]:
     """What two errors have in common that say the same."""
     return type(error).__name__, re.sub(r"\d+", "_", " ".join(str(error).split()[:2]))
 

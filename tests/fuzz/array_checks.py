@@ -1,0 +1,239 @@
+"""What must hold for every random array program, over several calls in a row.
+
+The reference is NumPy itself: the program run as plain Python on copies that lie in memory as the
+inputs do. Values, shapes and dtypes must be its own; gradients are held against central differences
+of the same program in float64, along one random direction of all inputs. Between calls an object
+changes, and inputs of another size and layout come. What earlier calls returned must stay as it
+was, and writing to it must not show in later calls.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import autodiff_compiler as ms
+from autodiff_compiler import api
+from autodiff_compiler.errors import CompileError
+from autodiff_compiler.runtime.invoke import Runtime
+from tests.fuzz.arrays import ArrayWriter, Form
+from tests.fuzz.checks import Wrong, strict
+from tests.fuzz.settings import Settings, apply_change
+
+WRT = (0, 1, 2, 3)
+#: Steps of differences, and the error allowed of a slope, for programs in float64 alone and others.
+EXACT, COARSE = ((1e-3, 1e-4, 1e-5), 5e-6), ((1e-2, 3e-3, 1e-3), 4e-3)
+
+
+class _Skip(Exception):
+    """The program cannot be judged; the message says why."""
+
+
+def array_outcome(
+    seed: int, program: Callable[..., Any], order: int = 1, small: bool = False
+) -> str:
+    """'ok', 'refused: …', or why a program could not be judged; raises Wrong."""
+    try:
+        with strict(small), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return _ArrayTrial(seed, program, order, ArrayWriter(seed).form).run()
+    except CompileError as error:
+        if any(problem.span is None for problem in error.problems):
+            raise Wrong(f"refused without a place: {error}") from None
+        return f"refused: {error.problems[0].cause}"
+    except _Skip as why:
+        return str(why)
+
+
+class _ArrayTrial:
+    def __init__(self, seed: int, program: Callable[..., Any], order: int, form: Form) -> None:
+        self.seed, self.program, self.order, self.form = seed, program, order, form
+        self.random = random.Random(seed)
+        self.gradient = ms.value_and_grad(program, WRT, None, has_aux=True)
+        self.cfg = Settings()
+        self.kept: list[tuple[np.ndarray, np.ndarray]] = []
+        self.plainest = Runtime(_plainest)
+
+    def run(self) -> str:
+        first = self.call(self.form, 1, 3)
+        self.value_only(self.form, 2, 3)
+        name = apply_change(self.cfg, self.random)
+        try:
+            self.call(self.form, 1, 3)
+        except Wrong as wrong:
+            raise Wrong(f"after a change of {name}: {wrong}") from None
+        if self.form.size < 100:
+            longer = replace(self.form, size=self.form.size + 1, layouts=("plain",) * 3)
+            self.call(longer, 3, 2)
+        for result in first:
+            if result.flags.writeable:
+                result[...] = 7
+        self.kept = [(array, copy) for array, copy in self.kept if id(array) not in map(id, first)]
+        self.value_only(self.form, 1, 3)
+        return "ok" if self.order < 2 or self.form.size > 100 else self.second()
+
+    # ---- one call
+
+    def call(self, form: Form, seed: int, n: int) -> list[np.ndarray]:
+        """Call for value and gradient, and judge both; the arrays that came back."""
+        inputs, own = (form.inputs(self.seed + seed, n) for _ in range(2))
+        expected = self.plain(own)
+        value, slopes = self.unchanged(self.gradient, inputs)
+        same("the value", value, expected, self.tolerance(form))
+        for slope, given in zip(slopes, inputs):
+            if np.shape(slope) != np.shape(given) or _dtype(slope) != _dtype(given):
+                shapes = f"{_dtype(slope)}{np.shape(slope)}", f"{_dtype(given)}{np.shape(given)}"
+                raise Wrong(f"a gradient is {shapes[0]}, but its input {shapes[1]}")
+        self.stays()
+        self.agrees("gradient", slopes, self.loss, form, seed, n)
+        if self.seed % 4 == 1:
+            _, level_0 = self.plainest.run_gradient(self.gradient, (*inputs, self.cfg), {})
+            same("the gradient at level 0", level_0, slopes, self.tolerance(form))
+        found = [part for part in (*value, *slopes) if isinstance(part, np.ndarray)]
+        self.kept += [(part, part.copy()) for part in found]
+        return found
+
+    def value_only(self, form: Form, seed: int, n: int) -> None:
+        inputs, own = (form.inputs(self.seed + seed, n) for _ in range(2))
+        expected = self.plain(own)
+        value, _ = self.unchanged(self.gradient, inputs)
+        same("the value of a later call", value, expected, self.tolerance(form))
+        self.stays()
+
+    def unchanged(self, gradient: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+        """What the gradient function answers; it must not write to its inputs."""
+        before = [np.array(part) for part in inputs]
+        shift = self.cfg.shift.copy()
+        try:
+            answer = gradient(*inputs, self.cfg)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise Wrong(f"raised {type(error).__name__}: {error}") from error
+        if not all(map(np.array_equal, before, inputs)) or not np.array_equal(
+            shift, self.cfg.shift
+        ):
+            raise Wrong("an input was changed")
+        return answer
+
+    def stays(self) -> None:
+        if not all(np.array_equal(array, copy, equal_nan=True) for array, copy in self.kept):
+            raise Wrong("a later call changed what an earlier one returned")
+
+    def plain(self, inputs: Sequence[Any]) -> Any:
+        """The program run by Python, on inputs that are its own."""
+        try:
+            value = self.program(*inputs, self.cfg)
+        except Exception as error:
+            raise _Skip(f"raises {type(error).__name__}") from None
+        if not all(np.all(np.abs(np.asarray(part)) < 1e4) for part in value):
+            raise _Skip("large")
+        return value
+
+    def tolerance(self, form: Form) -> float:
+        return 1e-9 if self.exact(form) else 2e-3
+
+    def exact(self, form: Form) -> bool:
+        """Whether the program computes in float64 alone."""
+        return set(form.dtypes) == {"f8"} and "float32" not in self.program.__code__.co_names
+
+    # ---- gradients
+
+    def loss(self, inputs: Sequence[Any]) -> float:
+        return float(self.plain(inputs)[0])
+
+    def agrees(
+        self,
+        name: str,
+        slopes: Sequence[Any],
+        function: Callable[[Sequence[Any]], float],
+        form: Form,
+        seed: int,
+        n: int,
+    ) -> None:
+        """Hold slopes against differences along one direction of all inputs."""
+        rng = np.random.RandomState(self.seed)
+        along = [rng.uniform(-1, 1, np.shape(slope)) for slope in slopes]
+        if form.layouts[2] == "broadcast":
+            along[2] = np.broadcast_to(along[2][:1], along[2].shape)
+        got = sum(float(np.sum(slope * d)) for slope, d in zip(slopes, along))
+
+        def at(h: float) -> float:
+            inputs = list(form.inputs(self.seed + seed, n, wide=True))
+            for place, direction in enumerate(along):
+                inputs[place] = moved(inputs[place], h * direction)
+            return function(inputs)
+
+        steps, allowed = EXACT if self.exact(form) else COARSE
+        wanted, sides = [], []
+        for h in steps:
+            up, down, middle = at(h), at(-h), at(0.0)
+            wide, narrow = (up - down) / (2 * h), (at(h / 2) - at(-h / 2)) / h
+            wanted.append((4 * narrow - wide) / 3)
+            sides.append(abs(up - 2 * middle + down) / h)
+            scale = max(1.0, abs(got), abs(wanted[-1]))
+            if abs(wanted[-1] - got) <= allowed * scale:
+                return
+        if sides[2] > 0.3 * sides[0] and sides[2] > 10 * allowed:
+            raise _Skip("jump or kink")
+        raise Wrong(f"the {name} is {got}, but differences say {wanted}")
+
+    def second(self) -> str:
+        """Hold the gradient of a direction of the gradient against differences of it."""
+        form = replace(self.form, dtypes=("f8",) * 3)
+        first = ms.grad(self.program, WRT, None, has_aux=True)
+        rng = np.random.RandomState(self.seed + 9)
+        shapes = [np.shape(part) for part in form.inputs(self.seed, 3)[:4]]
+        a, b, c, d = (rng.uniform(-1, 1, shape) for shape in shapes)
+
+        def derivative(x, y, m, s, n, cfg):
+            x_, y_, m_, s_ = first(x, y, m, s, n, cfg)[0]
+            return np.sum(x_ * a) + np.sum(y_ * b) + np.sum(m_ * c) + s_ * float(d)
+
+        slopes = ms.grad(derivative, WRT)(*form.inputs(self.seed + 1, 3), self.cfg)
+
+        def at(inputs: Sequence[Any]) -> float:
+            return float(derivative(*inputs, self.cfg))
+
+        self.agrees("second derivative", slopes, at, form, 1, 3)
+        return "ok"
+
+
+def _plainest(fn: Any, request: Any, *rest: Any) -> Any:
+    return api._compile(fn, replace(request, opt_level=0), *rest)
+
+
+def moved(given: Any, by: Any) -> Any:
+    """``given + by``, lying in memory as ``given`` does."""
+    if isinstance(given, float):
+        return given + float(by)
+    total = given + by
+    if given.flags.writeable:
+        given[...] = total
+        return given
+    if 0 in given.strides and given.size:
+        return np.broadcast_to(total[:1], total.shape)
+    total = np.asarray(total)
+    total.flags.writeable = False
+    return total
+
+
+def _dtype(value: Any) -> np.dtype:
+    return np.asarray(value).dtype
+
+
+def same(name: str, found: Any, expected: Any, tolerance: float) -> None:
+    """Equal count, shapes and dtypes, and nearly equal numbers, or Wrong."""
+    if len(found) != len(expected):
+        raise Wrong(f"{name} has {len(found)} parts, but should have {len(expected)}")
+    for number, (one, other) in enumerate(zip(found, expected)):
+        if _dtype(one) != _dtype(other) or np.shape(one) != np.shape(other):
+            told = f"{_dtype(one)}{np.shape(one)}", f"{_dtype(other)}{np.shape(other)}"
+            raise Wrong(f"{name} has {told[0]} as part {number}, but should have {told[1]}")
+        if not np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True):
+            raise Wrong(f"{name} has {one} as part {number}, but should have {other}")
