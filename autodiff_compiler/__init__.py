@@ -87,10 +87,9 @@ if TYPE_CHECKING:
     from autodiff_compiler.api import (
         compile_info,
         differentiable,
-        export_source,
-        gradient_source,
         jit,
     )
+    from autodiff_compiler.sources import export_source, gradient_source
     from autodiff_compiler.testing.numeric import check_grads
 
 from_numpy = Tensor.from_numpy
@@ -103,8 +102,8 @@ _COMPILER = {
     "check_grads": "testing.numeric",
     "compile_info": "api",
     "differentiable": "api",
-    "export_source": "api",
-    "gradient_source": "api",
+    "export_source": "sources",
+    "gradient_source": "sources",
     "jit": "api",
 }
 

@@ -7,106 +7,30 @@ from __future__ import annotations
 
 import functools
 import gc
-import inspect
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import numpy as np
-
 from autodiff_compiler import pipeline
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.engine import install
-from autodiff_compiler.common.files import written_whole
-from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import CallError, raise_all
+from autodiff_compiler.errors import raise_all
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.subset import check
 from autodiff_compiler.ir.types import (
-    COMPLEX,
-    FLOAT,
-    INT,
-    NONE,
-    SHORT,
-    ArrayType,
-    DictType,
-    TupleType,
     Type,
-    parse_type,
-    type_of_array,
-    type_of_literal,
 )
-from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
+from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.transform import unwrapped
-from autodiff_compiler.plan import Compiled, Hooked, NeedValues, Request, Slot, Static
+from autodiff_compiler.plan import Compiled, Hooked, Request, Slot, Static
 from autodiff_compiler.runtime.invoke import Runtime
-from autodiff_compiler.runtime.known import with_known_numbers
-from autodiff_compiler.runtime.slots import holds, is_numpy_call
+from autodiff_compiler.signatures import abstract
+from autodiff_compiler.sources import gradient_source
 from autodiff_compiler.testing.numeric import Report, check_grads
 
 Decorated = TypeVar("Decorated")
-
-_NUMBERS = {int: INT, float: FLOAT, complex: COMPLEX}
-
-
-# ---- types of arguments
-
-
-def abstract(value: Any) -> Type | Static:
-    """What the compiler is told of an argument: a type, or the value where that must be known.
-
-    >>> print(abstract(np.ones((2, 3))), abstract(4), abstract("same"))
-    f64[2,3] int Static(value='same')
-    """
-    if isinstance(value, Tensor):
-        return type_of_array(value._data)
-    if isinstance(value, (np.ndarray, np.generic)):
-        if value.dtype.name not in SHORT:
-            raise CallError(
-                f"an array of {value.dtype} is given, and arrays of it are not compiled",
-                "pass numbers or bools: array.astype(float)",
-            )
-        return type_of_array(value)
-    if plain_kind(value) in _NUMBERS:
-        return _NUMBERS[plain_kind(value)]
-    return _container(value) if holds(value, Tensor, np.ndarray) else Static(value)
-
-
-def _container(value: Any) -> Type:
-    """The type of a container with arrays in it; other items must be numbers, strings or None."""
-    if isinstance(value, dict):
-        return DictType(tuple(value), tuple(map(_item, value.values())))
-    return TupleType(tuple(map(_item, value)))
-
-
-def _item(value: Any) -> Type:
-    type_ = abstract(value)
-    if isinstance(type_, Static):
-        try:
-            return type_of_literal(type_.value)
-        except TypeError:
-            kind, numbers = type(value).__name__, holds(value, int, float, complex)
-            raise CallError(
-                f"a {kind} {'of numbers ' if numbers else ''}stands in a container together with "
-                "tensors",
-                "make an array of it" if numbers else "pass it as an argument of its own",
-            ) from None
-    return type_
-
-
-def slot_of(given: Any) -> Type | Static:
-    """As ``abstract``; a string is the text of a type."""
-    if not isinstance(given, str):
-        return abstract(given)
-    try:
-        type_ = parse_type(given)
-    except ValueError as error:
-        cure = "a string that the function takes is bound before: functools.partial(f, name='…')"
-        raise ValueError(f"{error}; {cure}") from None
-    return Static(None) if type_ == NONE else type_
 
 
 def _compile(
@@ -227,90 +151,6 @@ def _check_method(self: Any, *inputs: Any, **options: Any) -> Report:
     return check_grads(self, inputs, **options)
 
 
-# ---- printing generated code
-
-
-def gradient_source(
-    fn: Any,
-    *inputs: Any,
-    get_all: bool = False,
-    get_by_list: bool = False,
-    sens_param: bool = False,
-    weights: Any = None,
-    mode: str = "reverse",
-    stage: str = "source",
-    opt_level: int | None = None,
-    stabilise: bool | None = None,
-) -> str:
-    """The source of the compiled pair of ``fn``, as text.
-
-    inputs      tensors, arrays, numbers, or texts of types: ``"f32[2,3]"``, ``"f32[b,3]"``,
-                ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
-                What is itself a string is bound before: ``functools.partial(f, mode="sum")``.
-    get_all, get_by_list, sens_param, weights   as for ``GradOperation``.
-    mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
-                the tangents of what is differentiated and returns that of the value, too.
-    opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
-    stage       ``ir``, ``typed``, ``adjoint``, ``optimized``, ``lowered`` or ``source``, or
-                ``memory`` for a table of what is kept; see ``pipeline.stage_text``.
-    stabilise   whether formulas that overflow or cancel are replaced by operators that do not
-                (None: as ``set_context`` says, which is yes if it says nothing).
-
-    Raises a CompileError with every problem of the text, in place and with a cure; a CallError,
-    which is one, where a setting is unknown; a ValueError where the text of a type is no type.
-    """
-    gradient = GradOperation(get_all, get_by_list, sens_param)(fn, weights)
-    target = gradient.fn
-    slots = tuple(map(slot_of, inputs)) or tuple(ArrayType() for _ in required(target))
-    # A plain function with a float among its arguments is NumPy's: floats have gradients there.
-    floats = (FLOAT,) if not isinstance(target, Cell) and not holds(inputs, Tensor) else ()
-    numpy = FLOAT in floats and (FLOAT in slots or is_numpy_call(target, inputs))
-    active = [isinstance(slot, ArrayType) or numpy and slot == FLOAT for slot in slots]
-    request = replace(gradient.request(active), numpy=numpy)
-    if opt_level is not None:
-        if opt_level not in pipeline.LEVELS:
-            raise CallError(f"there is no level {opt_level}", "use 0, 1 or 3")
-        request = replace(request, opt_level=opt_level)
-    if mode not in ("reverse", "forward"):
-        raise CallError(f"there is no mode '{mode}'", "use 'reverse' or 'forward'")
-    if mode == "forward":
-        if sens_param:
-            raise CallError("a tangent takes no sensitivity", "leave out sens_param")
-        request = replace(request, sens="none", value=True, tangent=True)
-    if stabilise is not None:
-        request = replace(request, stabilise=stabilise)
-
-    def text(known: frozenset[int]) -> str:
-        given = [Static(inputs[n]) if n in known else slot for n, slot in enumerate(slots)]
-        try:
-            return pipeline.stage_text(target, request, given, (), stage)
-        except NeedValues as need:
-            if all(n < len(inputs) and not isinstance(inputs[n], str) for n in need.positions):
-                raise
-            raise CallError(str(need), "give the number itself in place of its type") from None
-
-    return with_known_numbers(text, inputs)[0]
-
-
-def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
-    """Writes ``gradient_source(fn, *inputs, **flags)`` to a file, whole or not at all.
-
-    ``inputs`` and ``flags`` are those of ``gradient_source``, and so are the errors; besides, an
-    OSError where the file cannot be written. What was in it stays if there is an error.
-    """
-    text = gradient_source(fn, *inputs, **flags)
-    with written_whole(path) as file:
-        file.write(text.encode("utf-8"))
-
-
-def required(fn: Any) -> list[str]:
-    """The names of the arguments that ``fn`` must be given by position."""
-    method = unwrapped(fn.construct if isinstance(fn, Cell) else fn)
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(method).parameters.values()
-    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
-
-
 # ---- what is cached
 
 
@@ -378,6 +218,5 @@ def _asked(request: Request) -> str:
 
 
 __all__ = [
-    "CompileInfo", "abstract", "compile_info", "differentiable", "export_source",
-    "gradient_source", "jit", "required", "slot_of",
+    "CompileInfo", "compile_info", "differentiable", "jit",
 ]  # fmt: skip

@@ -9,30 +9,37 @@ autodiff-compiler ops --missing
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import inspect
 import os
 import sys
-import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler import pipeline
-from autodiff_compiler.api import gradient_source, required
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.files import written_whole
-from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError, by_code, page
-from autodiff_compiler.ir.types import BOOL, FLOAT, INT, NONE, ArrayType, parse_type
+from autodiff_compiler.ops.batched import vmap
+from autodiff_compiler.ops.derivatives import hessian, jacfwd, jacobian, jacrev
+from autodiff_compiler.ops.gradient import grad
+from autodiff_compiler.sources import MODES, argument_names, gradient_source, required
+from autodiff_compiler.targets import UsageError, by_position, drawn, load_target
+from autodiff_compiler.targets import arguments as told
 from autodiff_compiler.testing.numeric import check_grads
 from autodiff_compiler.testing.vocabulary import missing_text, table_text
 
-#: The size that a named dimension gets where arrays are drawn.
-SYMBOL_SIZE = 3
+#: What ``dump --transform`` knows: each of a function and the positions of what is differentiated.
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "hessian": hessian,
+    "jacobian": jacobian,
+    "jacfwd": jacfwd,
+    "jacrev": jacrev,
+    "vmap": lambda fn, place: vmap(fn),
+    "vmap-grad": lambda fn, place: vmap(grad(fn, place)),
+}
 
 
 class ExitCode(IntEnum):
@@ -51,12 +58,10 @@ exit codes:
 
 types:
   f32[2,3] f64[] i32[b,4] any[...]   tensors; a name is a size known at run time only
-  int float bool none                plain Python values
+  (f32[2], int) {'w': f32[2,3]}      tuples and dicts of these
+  int float bool none                plain Python values, known at run time only
+  n=3 kind='sum'                     a literal is a value that is known
 """
-
-
-class UsageError(Exception):
-    """A command that makes no sense, told in one line."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,13 +97,24 @@ def _parser() -> argparse.ArgumentParser:
         command.formatter_class = argparse.RawDescriptionHelpFormatter
         command.epilog = EPILOG
         command.add_argument(
-            "target", metavar="FILE:NAME", help="a Cell class, a Cell or a function"
+            "target",
+            metavar="FILE:NAME",
+            help="a Cell class, a Cell, a function or a method; or a call: file.py:Block(dim=8)",
         )
         command.add_argument(
-            "--input", action="append", default=[], metavar="[NAME=]TYPE", help="one per argument"
+            "--input",
+            action="append",
+            default=[],
+            metavar="[NAME=]TYPE",
+            help="one per argument: its type, or its value",
         )
     for command in (dump, memory):
         add = command.add_argument
+        add("--wrt", metavar="NAME,...", help="what is differentiated: arguments, or positions")
+        add("--weights", metavar="NAME,...",
+            help="the gradients of these Parameters; 'trainable' or 'all'")  # fmt: skip
+        add("--value", action="store_true", help="forward returns the value, too")
+        add("--has-aux", action="store_true", help="differentiate the first output only")
         add("--get-all", action="store_true", help="gradients of all inputs")
         add("--get-by-list", action="store_true", help="gradients of the parameters")
         add("--sens-param", action="store_true", help="the caller gives a sensitivity")
@@ -106,15 +122,22 @@ def _parser() -> argparse.ArgumentParser:
         add("-O", type=int, choices=sorted(pipeline.LEVELS), default=1, dest="level",
             help="0: the plainest text; 3: calls written out (default: 1)")  # fmt: skip
     dump.add_argument(
-        "--mode", choices=("reverse", "forward"), default="reverse",
-        help="cotangents backward, or tangents forward",
+        "--mode", choices=MODES, default="reverse",
+        help="cotangents backward, tangents forward, or the value of the function itself",
     )  # fmt: skip
+    dump.add_argument(
+        "--transform", choices=sorted(TRANSFORMS), help="print this transform of the function"
+    )
     dump.add_argument("--stage", choices=pipeline.STAGES, default="source", help="what to print")
     dump.add_argument("--out", metavar="FILE", help="write to a file instead")
     dump.set_defaults(run=_dump)
-    memory.set_defaults(run=_dump, mode="reverse", stage="memory", out=None)
+    memory.set_defaults(run=_dump, mode="reverse", transform=None, stage="memory", out=None)
     check.add_argument("--order", type=int, default=2, help="check up to this derivative")
     check.add_argument("--seed", type=int, default=0, help="for the inputs that are drawn")
+    check.add_argument(
+        "--mode", choices=("reverse", "forward", "both"), default="reverse",
+        help="how the derivatives are taken",
+    )  # fmt: skip
     check.set_defaults(run=_check)
     explain = commands.add_parser("explain", help="what an error code means, with examples")
     explain.add_argument("code", metavar="CODE", nargs="?", help="such as AD201; without, all")
@@ -128,14 +151,26 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _dump(arguments: argparse.Namespace) -> ExitCode:
-    fn = _load(arguments.target)
+    fn = load_target(arguments.target)
+    given, keywords = told(fn, arguments.input)
+    position, mode = _position(arguments.wrt), arguments.mode
+    if arguments.transform is not None:
+        if mode != "reverse":
+            raise UsageError("--transform and --mode cannot both be given")
+        fn, mode = _transformed(arguments, fn, position), "value"
+        position = None
     text = gradient_source(
         fn,
-        *_in_order(fn, arguments.input),
+        *given,
+        keywords=keywords,
         get_all=arguments.get_all,
         get_by_list=arguments.get_by_list,
         sens_param=arguments.sens_param,
-        mode=arguments.mode,
+        position=position,
+        weights=_weights(arguments.weights),
+        value=arguments.value,
+        has_aux=arguments.has_aux,
+        mode=mode,
         stage=arguments.stage,
         opt_level=arguments.level,
         stabilise=False if arguments.no_stabilise else None,
@@ -151,15 +186,49 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
     return ExitCode.OK
 
 
+def _position(wrt: str | None) -> Any:
+    """Return what ``--wrt`` names: numbers and names, divided by commas."""
+    if wrt is None:
+        return None
+    parts = [part.strip() for part in wrt.split(",")]
+    found = [int(part) if part.isdecimal() else part for part in parts if part]
+    if not found:
+        raise UsageError("--wrt names no argument; write --wrt x or --wrt 0,2")
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _weights(named: str | None) -> Any:
+    if named is None or named in ("all", "trainable"):
+        return named
+    parts = tuple(part.strip() for part in named.split(",") if part.strip())
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _transformed(arguments: argparse.Namespace, fn: Any, position: Any) -> Any:
+    """Return ``fn`` as ``--transform`` wants it."""
+    several = position if isinstance(position, tuple) else (position,)
+    names = argument_names(fn)
+    for each in several:
+        if isinstance(each, str) and each not in names:
+            raise UsageError(f"there is no argument '{each}'; there are {', '.join(names)}")
+    found = tuple(names.index(each) if isinstance(each, str) else each for each in several)
+    place = 0 if position is None else found if isinstance(position, tuple) else found[0]
+    return TRANSFORMS[arguments.transform](fn, place)
+
+
 def _check(arguments: argparse.Namespace) -> ExitCode:
-    fn = _load(arguments.target)
-    specs = _in_order(fn, arguments.input)
+    fn = load_target(arguments.target)
+    specs, keywords = told(fn, arguments.input)
     missing = required(fn)[len(specs) :]
-    if missing:
+    if missing := [name for name in missing if name not in keywords]:
         raise UsageError(f"a check needs a type for every argument; give --input {missing[0]}=...")
-    rng = np.random.default_rng(arguments.seed)
-    print(check_grads(fn, [_drawn(spec, rng) for spec in specs], order=arguments.order,
-                      seed=arguments.seed))  # fmt: skip
+    rng, tensors = np.random.default_rng(arguments.seed), isinstance(fn, Cell)
+    inputs = [drawn(spec, rng, tensors) for spec in specs]
+    bound = {name: drawn(spec, rng, tensors) for name, spec in keywords.items()}
+    if bound:
+        fn, inputs = by_position(fn, len(inputs), tuple(bound)), [*inputs, *bound.values()]
+    modes = ("reverse", "forward") if arguments.mode == "both" else (arguments.mode,)
+    print(check_grads(fn, inputs, modes=modes, order=arguments.order, seed=arguments.seed))
     return ExitCode.OK
 
 
@@ -179,117 +248,6 @@ def _explain(arguments: argparse.Namespace) -> ExitCode:
         raise UsageError(f"there is no code {arguments.code}; there are {', '.join(known)}")
     sys.stdout.write(page(known[code]))
     return ExitCode.OK
-
-
-def _load(target: str) -> Any:
-    """The Cell or function that ``FILE:NAME`` means; a class is called without arguments."""
-    file, colon, name = target.rpartition(":")
-    if not colon or not file or not name:
-        raise UsageError(f"'{target}' names no target; write FILE.py:NAME")
-    path = Path(file)
-    if not path.is_file():
-        raise UsageError(f"there is no file {file}")
-    found: Any = _module(path)
-    for part in name.split("."):
-        if not hasattr(found, part):
-            known = [n for n, v in vars(found).items() if _is_target(v) and n[0] != "_"]
-            raise UsageError(
-                f"{file} has no '{name}'" + (f"; it has {', '.join(known)}" if known else "")
-            )
-        found = getattr(found, part)
-    if isinstance(found, type):
-        return _instance(found, file)
-    if not callable(found):
-        raise UsageError(f"'{name}' in {file} is a {type(found).__name__}, not a Cell or function")
-    return found
-
-
-def _is_target(thing: Any) -> bool:
-    if isinstance(thing, type):
-        return issubclass(thing, Cell) and not thing.__module__.startswith("autodiff_compiler")
-    return isinstance(thing, Cell) or inspect.isfunction(thing)
-
-
-def _module(path: Path) -> Any:
-    sys.path.insert(0, str(path.resolve().parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except CompileError:
-        raise
-    except (Exception, SystemExit) as error:
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__)
-                 if f.filename == str(path)]  # fmt: skip
-        where = f"{path}:{lines[-1]}" if lines else str(path)
-        raise UsageError(f"{where} cannot be imported: {type(error).__name__}: {error}") from None
-    return module
-
-
-def _instance(found: type, file: str) -> Any:
-    if not issubclass(found, Cell):
-        raise UsageError(f"'{found.__name__}' in {file} is a class, but not a Cell")
-    needed = [
-        p.name for p in list(inspect.signature(found.__init__).parameters.values())[1:]
-        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]  # fmt: skip
-    if needed:
-        raise UsageError(
-            f"'{found.__name__}' needs arguments ({', '.join(needed)}); "
-            f"make one in {file} (net = {found.__name__}(...)) and name that"
-        )
-    return found()
-
-
-def _in_order(fn: Any, given: Sequence[str]) -> list[str]:
-    """The types in the order of the arguments; a name before '=' says which one is meant."""
-    names = _argument_names(fn)
-    found: dict[str, str] = {}
-    for position, text in enumerate(given):
-        name, equals, type_text = text.partition("=")
-        if not equals:
-            name, type_text = (names[position] if position < len(names) else f"#{position}"), text
-        name = name.strip()
-        if name not in names and not name.startswith("#"):
-            raise UsageError(f"there is no argument '{name}'; there are {', '.join(names)}")
-        if name.startswith("#"):
-            raise UsageError(f"{len(given)} types are given, but there are {len(names)} arguments")
-        if name in found:
-            raise UsageError(f"the argument '{name}' is given twice")
-        try:
-            parse_type(type_text)
-        except ValueError as error:
-            raise UsageError(f"the type of '{name}': {error}") from None
-        found[name] = type_text.strip()
-    gap = next((k for k, name in enumerate(names) if name not in found), len(names))
-    late = [name for name in names[gap:] if name in found]
-    if late:
-        raise UsageError(f"'{late[0]}' is given, but '{names[gap]}' before it is not")
-    return [found[name] for name in names[:gap]]
-
-
-def _argument_names(fn: Any) -> list[str]:
-    method = fn.construct if isinstance(fn, Cell) else fn
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in inspect.signature(method).parameters.values() if p.kind in kinds]
-
-
-def _drawn(spec: str, rng: np.random.Generator) -> Any:
-    """A random argument of a type."""
-    type_ = parse_type(spec)
-    plain = {INT: 3, FLOAT: 0.75, BOOL: True, NONE: None}
-    if type_ in plain:
-        return plain[type_]
-    if not isinstance(type_, ArrayType) or type_.shape is None or None in type_.shape:
-        raise UsageError(f"no argument of the type {spec} can be drawn; give its shape")
-    shape = [size if isinstance(size, int) else SYMBOL_SIZE for size in type_.shape]
-    dtype = np.dtype(type_.dtype or "float32")
-    if dtype.kind == "f":
-        return wrap(np.asarray(rng.uniform(0.3, 1.7, shape)).astype(dtype))
-    return wrap(np.asarray(rng.integers(0, 2, shape)).astype(dtype))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from autodiff_compiler.api import export_source, gradient_source
+from autodiff_compiler.sources import export_source, gradient_source
 from autodiff_compiler.testing import numeric
 
 OPTION = "--write-gradients"

@@ -53,7 +53,7 @@ FLOORS = (
     ),
     ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
     ("stages", "pipeline"),
-    ("testing:", "api", "cli", "plugin", "paths"),
+    ("testing:", "signatures", "sources", "api", "targets", "cli", "plugin", "paths"),
     ("__init__", "__main__"),
 )
 # Rooms of one floor that never import each other, and rooms that are closed to others below.

@@ -1,0 +1,105 @@
+"""What the compiler is told of an argument: the type of a value, or the type that a text names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.mutable import plain_kind
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.ir.types import (
+    COMPLEX,
+    FLOAT,
+    INT,
+    NONE,
+    SHORT,
+    DictType,
+    TupleType,
+    Type,
+    holds_arrays,
+    parse_type,
+    type_of_array,
+    type_of_literal,
+)
+from autodiff_compiler.plan import Hooked, Slot, Static
+from autodiff_compiler.runtime.slots import holds
+
+_NUMBERS = {int: INT, float: FLOAT, complex: COMPLEX}
+
+
+def abstract(value: Any) -> Type | Static:
+    """What the compiler is told of an argument: a type, or the value where that must be known.
+
+    >>> print(abstract(np.ones((2, 3))), abstract(4), abstract("same"))
+    f64[2,3] int Static(value='same')
+    """
+    if isinstance(value, Tensor):
+        return type_of_array(value._data)
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.name not in SHORT:
+            raise CallError(
+                f"an array of {value.dtype} is given, and arrays of it are not compiled",
+                "pass numbers or bools: array.astype(float)",
+            )
+        return type_of_array(value)
+    if plain_kind(value) in _NUMBERS:
+        return _NUMBERS[plain_kind(value)]
+    return _container(value) if holds(value, Tensor, np.ndarray) else Static(value)
+
+
+def _container(value: Any) -> Type:
+    """The type of a container with arrays in it; other items must be numbers, strings or None."""
+    if isinstance(value, dict):
+        return DictType(tuple(value), tuple(map(_item, value.values())))
+    return TupleType(tuple(map(_item, value)))
+
+
+def _item(value: Any) -> Type:
+    type_ = abstract(value)
+    if isinstance(type_, Static):
+        try:
+            return type_of_literal(type_.value)
+        except TypeError:
+            kind, numbers = type(value).__name__, holds(value, int, float, complex)
+            raise CallError(
+                f"a {kind} {'of numbers ' if numbers else ''}stands in a container together with "
+                "tensors",
+                "make an array of it" if numbers else "pass it as an argument of its own",
+            ) from None
+    return type_
+
+
+def slot_of(given: Any) -> Type | Static:
+    """Return what ``abstract`` does; a string is the text of a type, and a ``Static`` stays."""
+    if isinstance(given, Static):
+        return given
+    if not isinstance(given, str):
+        return abstract(given)
+    try:
+        type_ = parse_type(given)
+    except ValueError as error:
+        cure = "a string that the function takes is bound before: functools.partial(f, name='…')"
+        raise ValueError(f"{error}; {cure}") from None
+    return Static(None) if type_ == NONE else type_
+
+
+def is_numpy_signature(fn: Any, given: Sequence[Any], slots: Sequence[Slot]) -> bool:
+    """Decide whether ``fn`` is a plain function of arrays and floats, as ``is_numpy_call`` does
+    for a call: types are those of arrays."""
+    if isinstance(fn, Cell) or holds([*given], Tensor):
+        return False
+    return any(
+        not isinstance(slot, Static) and (slot == FLOAT or holds_arrays(_type_of_slot(slot)))
+        for slot in slots
+    )
+
+
+def _type_of_slot(slot: Type | Hooked) -> Type:
+    return slot.type if isinstance(slot, Hooked) else slot
+
+
+__all__ = ["abstract", "is_numpy_signature", "slot_of"]

@@ -1,0 +1,248 @@
+"""Generated code as text: ``gradient_source`` and ``export_source``."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler import pipeline
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.context import opt_level as opt_level_now
+from autodiff_compiler.common.context import stabilises
+from autodiff_compiler.common.files import written_whole
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.ir.types import FLOAT, ArrayType, holds_arrays
+from autodiff_compiler.ops.gradient import ALL, GradientFunction, checked_position
+from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.plan import NeedValues, Request, Slot, Static
+from autodiff_compiler.runtime.known import with_known_numbers
+from autodiff_compiler.signatures import is_numpy_signature, slot_of
+
+MODES = ("reverse", "forward", "value")
+
+
+def gradient_source(
+    fn: Any,
+    *inputs: Any,
+    get_all: bool = False,
+    get_by_list: bool = False,
+    sens_param: bool = False,
+    weights: Any = None,
+    position: int | str | tuple[int | str, ...] | None = None,
+    value: bool = False,
+    has_aux: bool = False,
+    keywords: Mapping[str, Any] | None = None,
+    mode: str = "reverse",
+    stage: str = "source",
+    opt_level: int | None = None,
+    stabilise: bool | None = None,
+) -> str:
+    """Return the source of the compiled pair of ``fn``, as text.
+
+    inputs      tensors, arrays, numbers, or texts of types: ``"f32[2,3]"``, ``"f32[b,3]"``,
+                ``"any[...]"``, ``"int"``. Without any, each required one is ``any[...]``.
+                What is itself a string is bound before: ``functools.partial(f, mode="sum")``.
+    keywords    the same, for arguments that are given by keyword.
+    get_all, get_by_list, sens_param   as for ``GradOperation``.
+    position    what is differentiated, as for ``grad``: a position or the name of an argument, or
+                a tuple of these. Without it the first input, or what ``weights`` names.
+    weights     Parameters as for ``grad``, or their names; ``"trainable"`` or ``"all"`` of a Cell.
+    value       whether forward returns the value of ``fn``, too, as for ``value_and_grad``.
+    has_aux     whether only the first of several outputs is differentiated.
+    mode        ``reverse``: a forward and a backward half; ``forward``: one function, which takes
+                the tangents of what is differentiated and returns that of the value, too;
+                ``value``: ``fn`` itself. That is for what holds its derivatives: a
+                ``TrainOneStepCell``, ``grad(f)``, ``hessian(f)``, ``vmap(f)``.
+    opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
+    stage       ``ir``, ``typed``, ``adjoint``, ``optimized``, ``lowered`` or ``source``, or
+                ``memory`` for a table of what is kept; see ``pipeline.stage_text``.
+    stabilise   whether formulas that overflow or cancel are replaced by operators that do not
+                (None: as ``set_context`` says, which is yes if it says nothing).
+
+    Raises a CompileError with every problem of the text, in place and with a cure; a CallError,
+    which is one, where a setting is unknown; a ValueError where the text of a type is no type.
+    """
+    target = unwrapped(fn)
+    keywords = dict(keywords or {})
+    given = (*(inputs or _any(required(target))), *keywords.values())
+    for name in _missing(target, keywords):
+        keywords[name] = "any[...]"
+        given = (*given, "any[...]")
+    slots = tuple(map(slot_of, given))
+    names = [*argument_names(target, len(given) - len(keywords)), *keywords]
+    numpy = is_numpy_signature(target, given, slots)
+    if mode not in MODES:
+        raise CallError(f"there is no mode '{mode}'", f"use one of {', '.join(MODES)}")
+    if mode == "value":
+        asked = get_all or get_by_list or sens_param or value or has_aux
+        if asked or position is not None or weights is not None:
+            raise CallError(
+                "the function itself has no position, weight or sensitivity",
+                "leave these settings out, or leave out mode='value'",
+            )
+        request = Request(stabilise=stabilises(), opt_level=opt_level_now())
+        request = replace(request, double=isinstance(target, Transformed) and target.double)
+    else:
+        gradient = GradientFunction(
+            target, _weights(target, weights),
+            position=_position(position, names, get_all, get_by_list or weights is not None),
+            optional=True, by_list=get_by_list or weights is not None, sens_param=sens_param,
+            value=value, has_aux=has_aux,
+        )  # fmt: skip
+        request = gradient.request([_is_active(slot, numpy) for slot in slots])
+        _check_positions(gradient, request, names)
+    request = replace(request, numpy=numpy)
+    if opt_level is not None:
+        if opt_level not in pipeline.LEVELS:
+            raise CallError(f"there is no level {opt_level}", "use 0, 1 or 3")
+        request = replace(request, opt_level=opt_level)
+    if mode == "forward":
+        if sens_param:
+            raise CallError("a tangent takes no sensitivity", "leave out sens_param")
+        request = replace(request, sens="none", value=True, tangent=True)
+    if stabilise is not None:
+        request = replace(request, stabilise=stabilise)
+
+    def text(known: frozenset[int]) -> str:
+        row: list[Slot] = [Static(given[n]) if n in known else slot for n, slot in enumerate(slots)]
+        try:
+            return pipeline.stage_text(target, request, row, tuple(keywords), stage)
+        except NeedValues as need:
+            if not any(isinstance(given[n], str) for n in need.positions):
+                raise
+            raise CallError(str(need), "give the number itself in place of its type") from None
+
+    return with_known_numbers(text, given)[0]
+
+
+def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
+    """Write ``gradient_source(fn, *inputs, **flags)`` to a file, whole or not at all.
+
+    ``inputs`` and ``flags`` are those of ``gradient_source``, and so are the errors; besides, an
+    OSError where the file cannot be written. What was in it stays if there is an error.
+    """
+    text = gradient_source(fn, *inputs, **flags)
+    with written_whole(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+# ---- what is asked for
+
+
+def _is_active(slot: Slot, numpy: bool) -> bool:
+    """Decide whether there is a gradient in an argument."""
+    return isinstance(slot, ArrayType) or numpy and (slot == FLOAT or _holds_arrays(slot))
+
+
+def _holds_arrays(slot: Slot) -> bool:
+    return not isinstance(slot, Static) and holds_arrays(slot)  # type: ignore[arg-type]
+
+
+def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) -> Any:
+    """Return the positions that are meant by numbers and names."""
+    if asked is None:
+        return ALL if get_all else None if by_list else 0
+    if get_all:
+        raise CallError("both get_all and a position are given", "leave out one of them")
+    several = asked if isinstance(asked, tuple) else (asked,)
+    found = []
+    for each in several:
+        if isinstance(each, str):
+            if each not in names:
+                raise CallError(
+                    f"there is no argument '{each}'", f"the arguments are {', '.join(names)}"
+                )
+            each = names.index(each)
+        found.append(each)
+    return checked_position(tuple(found) if isinstance(asked, tuple) else found[0])
+
+
+def _check_positions(gradient: GradientFunction, request: Request, names: Sequence[str]) -> None:
+    """Refuse positions that were named and have no gradient."""
+    for place in gradient.wanted():
+        if place >= len(names) and place > 0:
+            raise CallError(
+                f"there is no argument {place}", f"positions count from 0 to {len(names) - 1}"
+            )
+
+
+def _weights(fn: Any, asked: Any) -> Any:
+    """Return the Parameters that are meant: by themselves, by their names, or of a kind."""
+    if asked is None:
+        return None
+    several = isinstance(asked, (tuple, list))
+    if not any(isinstance(each, str) for each in (asked if several else [asked])):
+        return asked
+    cell = fn
+    while isinstance(cell, Transformed):
+        cell = cell.fn
+    cell = getattr(cell, "__self__", cell)
+    if not isinstance(cell, Cell):
+        raise CallError("weights are named, but a plain function has none", "name them of a Cell")
+    if asked in ("all", "trainable"):
+        return tuple(cell.trainable_params() if asked == "trainable" else cell.get_parameters())
+    known = {path: each for path, each in cell.parameters_and_names()}
+    known.update({each.name: each for each in cell.get_parameters()})
+    for name in asked if several else [asked]:
+        if isinstance(name, str) and name not in known:
+            names = ", ".join(path for path, _ in cell.parameters_and_names())
+            raise CallError(f"there is no weight '{name}'", f"there are {names or 'none'}")
+    if not several:
+        return known[asked]
+    return tuple(known[each] if isinstance(each, str) else each for each in asked)
+
+
+# ---- the arguments of a function
+
+
+def _parameters(fn: Any) -> list[inspect.Parameter]:
+    method = unwrapped(fn.construct if isinstance(fn, Cell) else fn)
+    while isinstance(method, Transformed):
+        if not method.takes_its_arguments:
+            return []
+        method = unwrapped(method.fn.construct if isinstance(method.fn, Cell) else method.fn)
+    try:
+        return [*inspect.signature(method).parameters.values()]
+    except (TypeError, ValueError):
+        return []  # written in C
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def required(fn: Any) -> list[str]:
+    """Return the names of the arguments that ``fn`` must be given by position."""
+    return [p.name for p in _parameters(fn) if p.kind in _POSITIONAL and p.default is p.empty]
+
+
+def _missing(fn: Any, keywords: Mapping[str, Any]) -> list[str]:
+    """Return the names of the arguments that must be given by keyword, and are not."""
+    return [
+        p.name
+        for p in _parameters(fn)
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in keywords
+    ]
+
+
+def argument_names(fn: Any, count: int | None = None) -> list[str]:
+    """Return the names of the arguments that ``fn`` takes by position; of the first ``count`` of
+    them, where that is given: those that ``*args`` takes have numbers for names."""
+    names = [p.name for p in _parameters(fn) if p.kind in _POSITIONAL]
+    if count is None:
+        return names
+    return [*names, *(f"#{n}" for n in range(len(names), count))][:count]
+
+
+def keyword_names(fn: Any) -> list[str]:
+    """Return the names of the arguments that ``fn`` takes by keyword only."""
+    return [p.name for p in _parameters(fn) if p.kind is p.KEYWORD_ONLY]
+
+
+def _any(names: Sequence[str]) -> tuple[str, ...]:
+    return ("any[...]",) * len(names)
+
+
+__all__ = ["argument_names", "export_source", "gradient_source", "keyword_names", "required"]
