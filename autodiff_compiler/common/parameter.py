@@ -6,7 +6,9 @@ A Parameter without a name takes that of the attribute it is stored under.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,25 @@ from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.tensor import Tensor, wrap
 
 _numbers = itertools.count()
+
+
+class _Storing(threading.local):
+    """What is stored in a Parameter in the place of a value, by that value; None: the value."""
+
+    instead: Callable[[Any, np.ndarray], np.ndarray] | None = None
+
+
+_storing = _Storing()
+
+
+@contextmanager
+def stored_instead(rule: Callable[[Any, np.ndarray], np.ndarray]) -> Iterator[None]:
+    """Inside, ``set_data`` stores ``rule(parameter, value)`` where it would store ``value``."""
+    before, _storing.instead = _storing.instead, rule
+    try:
+        yield
+    finally:
+        _storing.instead = before
 
 
 class Parameter(Tensor):
@@ -101,7 +122,8 @@ class Parameter(Tensor):
                 f"(like `Tensor`). But with type {type(data)}."
             )
         # A new array: what was read from this Parameter before must not change.
-        self._data = cast(to_array(data), self._data.dtype.name)
+        value = cast(to_array(data), self._data.dtype.name)
+        self._data = value if _storing.instead is None else _storing.instead(self, value)
         return self
 
     def clone(self, init: Any = "same") -> Parameter:

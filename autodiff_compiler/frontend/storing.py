@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists, views
@@ -76,19 +75,24 @@ class Storing(Raising):
 
     def _store_in_tensor(self, owner: Value, key: Any, value: Any) -> None:
         """``owner[key] = value``, where the value is a tensor, a number or a list of these."""
-        self._refuse_write(owner)
+        parameter = self.parameter_behind(owner)
+        if parameter is None:
+            self._refuse_write(owner)
         rest, index = self.encode_index(key)
         if isinstance(value, (Ref, tuple, list)):
             value = self.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore
         new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
         if rest:
             lists.demanded_at(self, new)
-        self._replace(owner, new)
+        if parameter is None:
+            self._replace(owner, new)
+        else:
+            self.store_parameter(parameter, new)
 
     def changed(self, owner: Value, new: Value) -> Value:
-        parameter = self.original(owner)
+        parameter = self.parameter_behind(owner)
         new = as_before(owner, new)
-        if isinstance(parameter, Parameter):
+        if parameter is not None:
             stored: Value = self.store_parameter(parameter, new)
             return stored
         self._refuse_write(owner)

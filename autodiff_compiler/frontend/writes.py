@@ -17,15 +17,18 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
+from autodiff_compiler.frontend.fitting import has_cotangent
 from autodiff_compiler.frontend.memory import is_held, put
 from autodiff_compiler.frontend.recursion import Recursing
 from autodiff_compiler.frontend.resolve import MISSING
-from autodiff_compiler.frontend.rules import CONTEXT
+from autodiff_compiler.frontend.rules import CONTEXT, rule_op
 from autodiff_compiler.frontend.values import NUMBERS, Ref
-from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import fresh
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.plan import Write
+from autodiff_compiler.span import NOWHERE
 
 
 class Writes(Recursing):
@@ -157,8 +160,21 @@ class Writes(Recursing):
         if new is value and (self.builder.producer(value) is None or is_held(self, value)):
             new = structure.copy(value)  # of its own: the next write changes no other tensor
         self._name(cell, new)
+        new = self._kept(before, new)
         put(self, cell, new)
         return new
+
+    def _kept(self, before: Value, new: Value) -> Value:
+        """``new`` as a Parameter holds it from now on: no gradient passes through what is stored,
+        and each read counts for the Parameter itself, whose value was ``before``."""
+        if not self.world.differentiates or not has_cotangent(before):
+            return new
+        ct = Value(new.type, f"d_{new.name}", True)
+        body = Region((fresh(before), fresh(new), ct), (), (ct,))
+        rule = self.world.share(Function("kept", body, NOWHERE))
+        kept = Value(new.type, new.name, new.given)
+        self.builder.add(rule_op(rule, [before], (0,), [new], [kept], self.builder.span))
+        return kept
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         update = getattr(callee, "parameter_update", None)
@@ -174,10 +190,14 @@ class Writes(Recursing):
                 "name the Parameter itself, such as self.weight",
             )
         before = self.state.heap[self.cell_to_write(parameter)]
+        assert isinstance(before, Value)
         values = [self.lifted(value) for value in args[1:]]
-        self.store_parameter(parameter, update(before, *values))
-        # The value of now: what is written later does not change it.
-        return structure.copy(self.state.heap[self.cell_to_write(parameter)])
+        new = update(before, *values)
+        stored = self.store_parameter(parameter, new)
+        # The value of now: what is written later does not change it. A sum that was computed has
+        # its derivative; what was given is what the Parameter holds.
+        computed = isinstance(new, Value) and all(new is not value for value in values)
+        return structure.copy(structure.cast_like(new, before) if computed else stored)
 
     def parameter_behind(self, value: Any) -> Parameter | None:
         """The Parameter whose value, as it stands now, this is. No two have one and the same."""

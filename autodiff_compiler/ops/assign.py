@@ -27,19 +27,24 @@ def updated(variable: Parameter, new: Any) -> Tensor:
     return variable.value()
 
 
+def _changed(variable: Parameter, new: Tensor) -> Tensor:
+    updated(variable, new)
+    return new.astype(variable.dtype)
+
+
 def assign(variable: Parameter, value: Any) -> Tensor:
     """Gives a Parameter a new value of its shape, cast to its dtype; returns the value."""
     return updated(variable, value)
 
 
 def assign_add(variable: Parameter, value: Any) -> Tensor:
-    """Adds to a Parameter."""
-    return updated(variable, variable + value)
+    """Adds to a Parameter; returns the sum."""
+    return _changed(variable, variable + value)
 
 
 def assign_sub(variable: Parameter, value: Any) -> Tensor:
-    """Subtracts from a Parameter."""
-    return updated(variable, variable - value)
+    """Subtracts from a Parameter; returns the difference."""
+    return _changed(variable, variable - value)
 
 
 UPDATES: dict[Callable[..., Tensor], Callable[[Any, Any], Any]] = {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.parameter import Parameter, stored_instead
 from autodiff_compiler.common.seed import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.testing.reached import reached
@@ -58,6 +58,33 @@ class Subject:
         copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
         with self.kept(), replayed():
             return self.taken(method(*self.arguments(copies)))
+
+    def stored(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """What a run stores in Parameters, in order."""
+        found: list[np.ndarray] = []
+
+        def seen(parameter: Parameter, value: np.ndarray) -> np.ndarray:
+            found.append(value)
+            return value
+
+        with stored_instead(seen):
+            self.run(inputs)
+        return found
+
+    def run_storing(
+        self, stored: Sequence[np.ndarray], inputs: Sequence[Any],
+        shift: Callable[[Parameter], Any] = lambda parameter: 0.0,
+    ) -> Any:  # fmt: skip
+        """A run that stores these in Parameters, each shifted, in the place of what it computes:
+        for its gradient what a Parameter holds is a value of the Parameter's own."""
+        values = iter(stored)
+
+        def given(parameter: Parameter, value: np.ndarray) -> np.ndarray:
+            value = next(values, value)
+            return value if value.dtype.kind in "biu" else value + shift(parameter)
+
+        with stored_instead(given):
+            return self.run(inputs)
 
     def runs(self, inputs: Sequence[Any]) -> bool:
         """Whether the function takes inputs of this kind."""

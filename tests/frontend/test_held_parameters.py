@@ -7,6 +7,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
+from autodiff_compiler.common.parameter import stored_instead
 
 
 class Named(nn.Cell):
@@ -76,19 +77,31 @@ WAYS = [
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("x", [[0.3, 0.4], [-0.3, 0.2]], ids=["positive", "negative"])
 def test_a_variable_that_holds_a_parameter_sees_what_is_written(way, x):
-    def run(point):
-        plain = Named()
-        plain.way = way
-        return plain.construct(Tensor(np.array(point))), plain.w.asnumpy()
+    def run(point, stored=None, shift=0.0):
+        """One call, which stores what is given in the place of what it computes: no gradient passes
+        through that, and each read after it counts for the Parameter."""
+        plain, seen = Named(), []
+        plain.way, plain.w._data = way, plain.w._data + shift
+
+        def instead(parameter, value):
+            seen.append(value if stored is None else stored[len(seen)] + shift)
+            return seen[-1]
+
+        with stored_instead(instead):
+            return plain.construct(Tensor(np.array(point))), plain.w.asnumpy(), seen
 
     cell = Named()
     cell.way = way
-    expected, left = run(x)
-    value, slope = ops.value_and_grad(cell)(Tensor(np.array(x)))
+    expected, left, stored = run(x)
+    value, (slope, of_w) = ops.value_and_grad(cell, 0, cell.trainable_params())(Tensor(np.array(x)))
     np.testing.assert_allclose(value.asnumpy(), expected.asnumpy(), rtol=1e-12)
     np.testing.assert_allclose(cell.w.asnumpy(), left, rtol=1e-12)
-    moved = [[run(x + h * e)[0].asnumpy().sum() for h in (1e-5, -1e-5)] for e in np.eye(2)]
-    np.testing.assert_allclose(slope.asnumpy(), [(a - b) / 2e-5 for a, b in moved], rtol=1e-6)
+    steps = [h * e for e in np.eye(2) for h in (1e-5, -1e-5)]
+    in_x = [run(x + step, stored)[0].asnumpy().sum() for step in steps]
+    in_w = [run(x, stored, step)[0].asnumpy().sum() for step in steps]
+    for found, moved in (slope, in_x), (of_w[0], in_w):
+        wanted = np.subtract(moved[::2], moved[1::2]) / 2e-5
+        np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-6, atol=1e-9)
 
 
 def test_a_variable_that_may_hold_a_parameter_is_refused_after_a_write():
