@@ -25,7 +25,13 @@ from autodiff_compiler.errors import CompileError, by_code, page
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.gradient import grad
-from autodiff_compiler.sources import MODES, argument_names, gradient_source, required
+from autodiff_compiler.sources import (
+    MODES,
+    argument_names,
+    export_source,
+    gradient_source,
+    required,
+)
 from autodiff_compiler.targets import UsageError, by_position, drawn, load_target
 from autodiff_compiler.targets import arguments as told
 from autodiff_compiler.testing.numeric import check_grads
@@ -159,30 +165,32 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
             raise UsageError("--transform and --mode cannot both be given")
         fn, mode = _transformed(arguments, fn, position), "value"
         position = None
-    text = gradient_source(
-        fn,
-        *given,
-        keywords=keywords,
-        get_all=arguments.get_all,
-        get_by_list=arguments.get_by_list,
-        sens_param=arguments.sens_param,
-        position=position,
-        weights=_weights(arguments.weights),
-        value=arguments.value,
-        has_aux=arguments.has_aux,
-        mode=mode,
-        stage=arguments.stage,
-        opt_level=arguments.level,
-        stabilise=False if arguments.no_stabilise else None,
-    )
+    flags = {
+        "keywords": keywords,
+        "get_all": arguments.get_all,
+        "get_by_list": arguments.get_by_list,
+        "sens_param": arguments.sens_param,
+        "position": position,
+        "weights": _weights(arguments.weights),
+        "value": arguments.value,
+        "has_aux": arguments.has_aux,
+        "mode": mode,
+        "opt_level": arguments.level,
+        "stabilise": False if arguments.no_stabilise else None,
+    }
+    if arguments.out is None or arguments.stage != "source":
+        text = gradient_source(fn, *given, stage=arguments.stage, **flags)
     if arguments.out is None:
         sys.stdout.write(text)
-    else:
-        try:
+        return ExitCode.OK
+    try:
+        if arguments.stage == "source":
+            export_source(fn, arguments.out, *given, **flags)
+        else:
             with written_whole(arguments.out) as file:
                 file.write(text.encode("utf-8"))
-        except OSError as error:
-            raise UsageError(f"{arguments.out} cannot be written: {error.strerror}") from None
+    except OSError as error:
+        raise UsageError(f"{arguments.out} cannot be written: {error.strerror}") from None
     return ExitCode.OK
 
 

@@ -8,10 +8,12 @@ Each stage can be printed (``stage_text``), and with ``VERIFY`` set each is veri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from autodiff_compiler.adjoint.expand import expand_gradients
 from autodiff_compiler.adjoint.forward import tangent_function
@@ -56,7 +58,7 @@ from autodiff_compiler.passes.turned import turned
 from autodiff_compiler.plan import Compiled, Printed, Request, Slot
 from autodiff_compiler.runtime.disk import kept_on_disk, versions
 from autodiff_compiler.span import NOWHERE
-from autodiff_compiler.stages import Stages, header, written_name
+from autodiff_compiler.stages import Stages, all_constants, constant_texts, header, written_name
 
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
@@ -109,7 +111,8 @@ def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
     asked = {each.name: getattr(request, each.name) for each in fields(request)}
     asked["weights"] = lowered.weight_places
     written = [written_name(write) for write in lowered.writes]
-    return lowered.function, asked, lowered.places, written, lowered.silenced
+    texts = [each.text for each in lowered.hoisted]
+    return lowered.function, asked, lowered.places, written, lowered.silenced, texts
 
 
 def _printed(lowered: Lowered, request: Request) -> Printed:
@@ -320,8 +323,11 @@ def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
             value.name, value.given = f"d_{name}", True
 
 
-def emit(stages: Stages, request: Request) -> Emitted:
-    """The source of the finished functions, callees first."""
+def emit(stages: Stages, request: Request, constants: Mapping[Value, str] | None = None) -> Emitted:
+    """Return the source of the finished functions, callees first. ``constants`` are the texts of
+    what the parameters have for values; without them, of what the user's text makes."""
+    if constants is None:
+        constants = constant_texts(stages)
     functions: dict[str, Function] = {}
     for root in stages.emitted:
         for function in (*root.callees(), root):
@@ -329,8 +335,9 @@ def emit(stages: Stages, request: Request) -> Emitted:
     with numpy_promotion(request.numpy):
         return emit_module(
             list(functions.values()),
-            lambda printed: header(stages, request, printed),
+            lambda printed: header(stages, request, printed, constants),
             {root.name: stages.lowered.silenced for root in stages.emitted},
+            constants,
         )
 
 
@@ -358,6 +365,16 @@ def stage_text(
         "optimized": stages.finished, "lowered": stages.emitted,
     }[stage]  # fmt: skip
     return "\n".join(print_functions(function).rstrip("\n") + "\n" for function in chosen)
+
+
+def standalone_text(
+    fn: Callable[..., Any], request: Request, slots: Sequence[Slot], keywords: Sequence[str]
+) -> tuple[str, dict[str, np.ndarray]]:
+    """Return the source with the values of all outside arrays but Parameters, and the arrays that
+    are to be stored beside it."""
+    stages = build(fn, request, slots, keywords)
+    constants, stored = all_constants(stages)
+    return emit(stages, request, constants).source, stored
 
 
 def _verify(function: Function, stage: str, kept: Sequence[Place] = ()) -> None:

@@ -126,11 +126,17 @@ def frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Hoisted:
-    """A tensor, parameter or ndarray that the text reads and the generated function is given."""
+    """A tensor, parameter or ndarray that the text reads and the generated function is given.
+
+    text   how it is made, where the text makes it while it is compiled and that can be written.
+    path   where it is found in the user's program; None for what the text makes.
+    """
 
     name: str
     source: Any
     type: Type
+    text: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from autodiff_compiler.sources import export_source, gradient_source
+from autodiff_compiler.sources import beside_of, export_source, standalone_source, stored
 from autodiff_compiler.testing import numeric
 
 OPTION = "--write-gradients"
@@ -37,18 +37,22 @@ def check_grads() -> Callable[..., numeric.Report]:
 @pytest.fixture
 def gradient_file(request: pytest.FixtureRequest) -> Callable[..., None]:
     """``gradient_file(fn, *inputs, path=..., **flags)``: the file at ``path``, beside the test if
-    it is relative, holds ``gradient_source(fn, *inputs, **flags)``, or the test fails."""
+    it is relative, holds what ``export_source(fn, path, *inputs, **flags)`` writes, or the test
+    fails."""
 
     def held(fn: Any, *inputs: Any, path: str | os.PathLike, **flags: Any) -> None:
         file = request.path.parent / path
         if request.config.getoption(OPTION):
             export_source(fn, file, *inputs, **flags)
             return
-        wanted = gradient_source(fn, *inputs, **flags)
+        wanted, arrays = standalone_source(fn, *inputs, **flags)
         command = f"`pytest {OPTION} {Path(request.path).name}` writes it"
         if not file.exists():
             pytest.fail(f"there is no {path}; {command}", pytrace=False)
         have = file.read_text(encoding="utf-8")
+        beside = beside_of(file)
+        if arrays and (not beside.exists() or beside.read_bytes() != stored(arrays)):
+            pytest.fail(f"{beside.name} does not hold the arrays of today; {command}", False)
         if have != wanted:
             lines = difflib.unified_diff(
                 have.splitlines(), wanted.splitlines(), str(path), "the gradient now", lineterm=""

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import io
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+import zipfile
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
 
 from autodiff_compiler import pipeline
 from autodiff_compiler.common.cell import Cell
@@ -20,6 +25,8 @@ from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.plan import NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.signatures import is_numpy_signature, slot_of
+
+Made = TypeVar("Made")
 
 MODES = ("reverse", "forward", "value")
 
@@ -65,68 +72,133 @@ def gradient_source(
     Raises a CompileError with every problem of the text, in place and with a cure; a CallError,
     which is one, where a setting is unknown; a ValueError where the text of a type is no type.
     """
-    target = unwrapped(fn)
-    keywords = dict(keywords or {})
-    given = (*(inputs or _any(required(target))), *keywords.values())
-    for name in _missing(target, keywords):
-        keywords[name] = "any[...]"
-        given = (*given, "any[...]")
-    slots = tuple(map(slot_of, given))
-    names = [*argument_names(target, len(given) - len(keywords)), *keywords]
-    numpy = is_numpy_signature(target, given, slots)
-    if mode not in MODES:
-        raise CallError(f"there is no mode '{mode}'", f"use one of {', '.join(MODES)}")
-    if mode == "value":
-        asked = get_all or get_by_list or sens_param or value or has_aux
-        if asked or position is not None or weights is not None:
-            raise CallError(
-                "the function itself has no position, weight or sensitivity",
-                "leave these settings out, or leave out mode='value'",
-            )
-        request = Request(stabilise=stabilises(), opt_level=opt_level_now())
-        request = replace(request, double=isinstance(target, Transformed) and target.double)
-    else:
-        gradient = GradientFunction(
-            target, _weights(target, weights),
-            position=_position(position, names, get_all, get_by_list or weights is not None),
-            optional=True, by_list=get_by_list or weights is not None, sens_param=sens_param,
-            value=value, has_aux=has_aux,
-        )  # fmt: skip
-        request = gradient.request([_is_active(slot, numpy) for slot in slots])
-        _check_positions(gradient, request, names)
-    request = replace(request, numpy=numpy)
-    if opt_level is not None:
-        if opt_level not in pipeline.LEVELS:
-            raise CallError(f"there is no level {opt_level}", "use 0, 1 or 3")
-        request = replace(request, opt_level=opt_level)
-    if mode == "forward":
-        if sens_param:
-            raise CallError("a tangent takes no sensitivity", "leave out sens_param")
-        request = replace(request, sens="none", value=True, tangent=True)
-    if stabilise is not None:
-        request = replace(request, stabilise=stabilise)
+    asked = _Asked(
+        get_all, get_by_list, sens_param, weights, position, value, has_aux, keywords or {}, mode,
+        opt_level, stabilise,
+    )  # fmt: skip
 
-    def text(known: frozenset[int]) -> str:
-        row: list[Slot] = [Static(given[n]) if n in known else slot for n, slot in enumerate(slots)]
-        try:
-            return pipeline.stage_text(target, request, row, tuple(keywords), stage)
-        except NeedValues as need:
-            if not any(isinstance(given[n], str) for n in need.positions):
-                raise
-            raise CallError(str(need), "give the number itself in place of its type") from None
+    def text(target: Any, request: Request, slots: Sequence[Slot], names: Sequence[str]) -> str:
+        return pipeline.stage_text(target, request, slots, names, stage)
 
-    return with_known_numbers(text, given)[0]
+    return asked.compiled(fn, inputs, text)
+
+
+def standalone_source(fn: Any, *inputs: Any, **flags: Any) -> tuple[str, dict[str, np.ndarray]]:
+    """Return what ``export_source`` writes: the text, and the arrays to be stored beside it."""
+    return _Asked(**flags).compiled(fn, inputs, pipeline.standalone_text)
 
 
 def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
-    """Write ``gradient_source(fn, *inputs, **flags)`` to a file, whole or not at all.
+    """Write the source that ``gradient_source(fn, *inputs, **flags)`` gives to a file.
+
+    The file holds all that it needs besides NumPy. Arrays that ``fn`` reads from outside stand in
+    it with the values that they have now; those with many items in a file of the same name that
+    ends in ``.npz``. Parameters are not among them: they are arguments of the generated functions.
 
     ``inputs`` and ``flags`` are those of ``gradient_source``, and so are the errors; besides, an
     OSError where the file cannot be written. What was in it stays if there is an error.
     """
-    text = gradient_source(fn, *inputs, **flags)
+    text, arrays = standalone_source(fn, *inputs, **flags)
+    if arrays:
+        with written_whole(beside_of(path)) as file:
+            file.write(stored(arrays))
     with written_whole(path) as file:
         file.write(text.encode("utf-8"))
+
+
+def beside_of(path: str | os.PathLike) -> Path:
+    """Return the file of arrays that belongs to a module."""
+    return Path(path).with_suffix(".npz")
+
+
+def stored(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return the contents of an ``.npz`` file: the same bytes for the same arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as folder:
+        for name, array in arrays.items():
+            entry = io.BytesIO()
+            np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+            folder.writestr(zipfile.ZipInfo(f"{name}.npy"), entry.getvalue())
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The settings of ``gradient_source``."""
+
+    get_all: bool = False
+    get_by_list: bool = False
+    sens_param: bool = False
+    weights: Any = None
+    position: Any = None
+    value: bool = False
+    has_aux: bool = False
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    mode: str = "reverse"
+    opt_level: int | None = None
+    stabilise: bool | None = None
+
+    def compiled(self, fn: Any, inputs: Sequence[Any], make: Callable[..., Made]) -> Made:
+        """Return what ``make`` gives for the function, the request, and the slots."""
+        target = unwrapped(fn)
+        keywords = {**self.keywords, **dict.fromkeys(_missing(target, self.keywords), "any[...]")}
+        given = (*(inputs or _any(required(target, keywords))), *keywords.values())
+        slots = tuple(map(slot_of, given))
+        names = [*argument_names(target, len(given) - len(keywords)), *keywords]
+        request = self.request(target, given, slots, names)
+
+        def attempt(known: frozenset[int]) -> Made:
+            row = [Static(given[n]) if n in known else slot for n, slot in enumerate(slots)]
+            try:
+                return make(target, request, row, tuple(keywords))
+            except NeedValues as need:
+                if not any(isinstance(given[n], str) for n in need.positions):
+                    raise
+                cure = "give the number itself in place of its type"
+                raise CallError(str(need), cure) from None
+
+        return with_known_numbers(attempt, given)[0]
+
+    def request(
+        self, target: Any, given: Sequence[Any], slots: Sequence[Slot], names: Sequence[str]
+    ) -> Request:
+        """Return what is to be compiled."""
+        if self.mode not in MODES:
+            raise CallError(f"there is no mode '{self.mode}'", f"use one of {', '.join(MODES)}")
+        numpy = is_numpy_signature(target, given, slots)
+        if self.mode == "value":
+            request = self.of_the_function(target)
+        else:
+            by_list = self.get_by_list or self.weights is not None
+            gradient = GradientFunction(
+                target, _weights(target, self.weights),
+                position=_position(self.position, names, self.get_all, by_list), optional=True,
+                by_list=by_list, sens_param=self.sens_param, value=self.value,
+                has_aux=self.has_aux,
+            )  # fmt: skip
+            _check_positions(gradient, names)
+            request = gradient.request([_is_active(slot, numpy) for slot in slots])
+        request = replace(request, numpy=numpy)
+        if self.opt_level is not None:
+            if self.opt_level not in pipeline.LEVELS:
+                raise CallError(f"there is no level {self.opt_level}", "use 0, 1 or 3")
+            request = replace(request, opt_level=self.opt_level)
+        if self.mode == "forward":
+            if self.sens_param:
+                raise CallError("a tangent takes no sensitivity", "leave out sens_param")
+            request = replace(request, sens="none", value=True, tangent=True)
+        return request if self.stabilise is None else replace(request, stabilise=self.stabilise)
+
+    def of_the_function(self, target: Any) -> Request:
+        """Return the request for the function itself."""
+        asked = (self.get_all, self.get_by_list, self.sens_param, self.value, self.has_aux)
+        if any(asked) or self.position is not None or self.weights is not None:
+            raise CallError(
+                "the function itself has no position, weight or sensitivity",
+                "leave these settings out, or leave out mode='value'",
+            )
+        double = isinstance(target, Transformed) and target.double
+        return Request(stabilise=stabilises(), opt_level=opt_level_now(), double=double)
 
 
 # ---- what is asked for
@@ -160,7 +232,7 @@ def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) ->
     return checked_position(tuple(found) if isinstance(asked, tuple) else found[0])
 
 
-def _check_positions(gradient: GradientFunction, request: Request, names: Sequence[str]) -> None:
+def _check_positions(gradient: GradientFunction, names: Sequence[str]) -> None:
     """Refuse positions that were named and have no gradient."""
     for place in gradient.wanted():
         if place >= len(names) and place > 0:
@@ -213,9 +285,14 @@ def _parameters(fn: Any) -> list[inspect.Parameter]:
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def required(fn: Any) -> list[str]:
-    """Return the names of the arguments that ``fn`` must be given by position."""
-    return [p.name for p in _parameters(fn) if p.kind in _POSITIONAL and p.default is p.empty]
+def required(fn: Any, keywords: Container[str] = ()) -> list[str]:
+    """Return the names of the arguments that ``fn`` must be given by position, besides what
+    ``keywords`` gives."""
+    return [
+        p.name
+        for p in _parameters(fn)
+        if p.kind in _POSITIONAL and p.default is p.empty and p.name not in keywords
+    ]
 
 
 def _missing(fn: Any, keywords: Mapping[str, Any]) -> list[str]:
@@ -245,4 +322,7 @@ def _any(names: Sequence[str]) -> tuple[str, ...]:
     return ("any[...]",) * len(names)
 
 
-__all__ = ["argument_names", "export_source", "gradient_source", "keyword_names", "required"]
+__all__ = [
+    "argument_names", "beside_of", "export_source", "gradient_source", "keyword_names", "required",
+    "standalone_source", "stored",
+]  # fmt: skip

@@ -60,11 +60,13 @@ def emit_module(
     functions: Sequence[Function],
     header: Header = lambda printed: (),
     silenced: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    constants: Mapping[Value, str] = MappingProxyType({}),
 ) -> Emitted:
     '''The text of a module that defines ``functions`` (callees first) and needs NumPy alone.
 
     ``header`` gives the lines of its docstring from the printed names, ``silenced`` by a function's
-    name the kinds of NumPy's warnings that it does not give.
+    name the kinds of NumPy's warnings that it does not give, ``constants`` by a parameter the text
+    of its value: that stands above the functions, and is the parameter's default where it can be.
 
     >>> from autodiff_compiler.ir.build import Builder
     >>> from autodiff_compiler.ir.types import array
@@ -97,10 +99,13 @@ def emit_module(
     if "ml_dtypes" in used:
         document.add("import ml_dtypes")
     document.add("import numpy as np")
-    constants = definitions(used)
-    if constants:
+    above = definitions(used)
+    for function in functions:
+        names = printed[function.name]
+        above += [f"{names[p]} = {constants[p]}" for p in function.params if p in constants]
+    if above:
         document.blank()
-        for line in constants:
+        for line in above:
             document.add(line)
     if "unbroadcast" in used:
         document.blank(2)
@@ -116,7 +121,7 @@ def emit_module(
         if kinds := silenced.get(function.name):
             settings = ", ".join(f'{kind}="ignore"' for kind in kinds)
             document.text(f"@np.errstate({settings})")
-        _Writer(document, function, names).write(block)
+        _Writer(document, function, names, constants).write(block)
     return Emitted(document.render(), document.origins(), printed)
 
 
@@ -140,11 +145,34 @@ def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, st
     return block, {**also, **names}, words
 
 
+def is_lent(function: Function, param: Value) -> bool:
+    """Whether a parameter holds work arrays."""
+    return any(op.name == "lent" and op.operands[0] is param for op in function.body.ops)
+
+
+def optional(function: Function, constants: Mapping[Value, str]) -> set[Value]:
+    """The parameters with a known value that only such ones follow: they need not be given."""
+    found: set[Value] = set()
+    for param in reversed(function.params):
+        if param in constants:
+            found.add(param)
+        elif not is_lent(function, param):
+            break
+    return found
+
+
 class _Writer:
     """Writes the statements of one function into a document."""
 
-    def __init__(self, document: Document, function: Function, names: Mapping[Value, str]):
+    def __init__(
+        self,
+        document: Document,
+        function: Function,
+        names: Mapping[Value, str],
+        constants: Mapping[Value, str],
+    ):
         self.document, self.function, self.names = document, function, names
+        self.optional = optional(function, constants)
         self.told: tuple[str, int, bool] | None = None
 
     def write(self, block: Block) -> None:
@@ -155,10 +183,11 @@ class _Writer:
         self.block(self.tidy(block), 1)
 
     def parameter(self, param: Value) -> str:
-        """A parameter; work arrays need not be lent."""
-        lent = any(op.name == "lent" and op.operands[0] is param for op in self.function.body.ops)
-        none = f"=(None,) * {len(param.type.items)}" if lent else ""  # type: ignore[attr-defined]
-        return f"{self.names[param]}{none}"
+        """A parameter; work arrays need not be lent, and constants have a value."""
+        name = self.names[param]
+        if is_lent(self.function, param):
+            return f"{name}=(None,) * {len(param.type.items)}"  # type: ignore[attr-defined]
+        return f"{name}={name}" if param in self.optional else name
 
     # What is left when assignments of a variable to itself are gone
 

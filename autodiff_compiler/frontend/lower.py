@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.lowering import Lowering
@@ -169,7 +171,7 @@ def _lower(
     things = {id(value): thing for thing, value in root.hoisted.values()}
     hoisted, arguments = [], len(made.places)
     for param, operand in zip(made.function.params[arguments:], made.operands[arguments:]):
-        hoisted.append(Hoisted(param.name, things[id(operand)], param.type))
+        hoisted.append(_hoisted(world, param, things[id(operand)]))
     for n, slot in enumerate(slots):
         if isinstance(slot, Static) and isinstance(slot.value, PLAIN):
             world.assume(f"slots[{n}]", slot.value)
@@ -179,6 +181,14 @@ def _lower(
         _structure(made.outcome, made.heap), tuple(world.assumptions.values()), made.writes,
         tuple(sorted(world.silenced)),
     )  # fmt: skip
+
+
+def _hoisted(world: World, param: Any, thing: Any) -> Hoisted:
+    """What stands behind a parameter that is no argument; with its text, where it is made here."""
+    path = world.path(thing)
+    made = path is None and isinstance(thing, (np.ndarray, np.generic))
+    text = world.recipes.text(thing) if made else None
+    return Hoisted(param.name, thing, param.type, text, path)
 
 
 def _not_returnable(made: Outlined) -> DTypeError:

@@ -192,6 +192,12 @@ class Lowering(Statements):
         same = owner is not None and owner is self.owner  # a method calls one of its own Cell
         return Lowering(self.world, self, "" if same else label_of(self.world.path(owner)), owner)
 
+    def _is_made(self, thing: Any) -> bool:
+        """Whether this array is made by the text while it is compiled: such ones come last, for
+        the generated source has values for them."""
+        is_array = isinstance(thing, (np.ndarray, np.generic))
+        return is_array and self.world.path(thing) is None
+
     def finish(
         self,
         returned: Any,
@@ -215,6 +221,7 @@ class Lowering(Statements):
             (thing, value) for thing, value in self.hoisted.values()
             if value in used or any(thing is kept for kept in keep)
         ]  # fmt: skip
+        outside.sort(key=lambda pair: self._is_made(pair[0]))
         params = (*self.parameters, *captured, *(value for _, value in outside))
         span = self.started or NOWHERE
         function = Function(name, Region(params, body.ops, yields), span, title)

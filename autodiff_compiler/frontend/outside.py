@@ -175,6 +175,11 @@ class Outside(Keeping):
         result = self.macro(callee, [_copied(arg) for arg in args], kwargs)
         if isinstance(result, Iterator):
             return iterators.made(self, result)
+        if is_numpy(callee):
+            given = {key: self.original(arg) for key, arg in kwargs.items()}
+            self.world.recipes.remember(
+                callee, [*map(self.original, args)], given, self.original(result)
+            )
         made = self.original(result) if isinstance(result, Value) and is_numpy(callee) else None
         if isinstance(made, np.ndarray) and made.flags.writeable:
             self.world.made[id(made)] = made

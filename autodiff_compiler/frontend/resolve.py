@@ -34,6 +34,7 @@ from autodiff_compiler.errors import (
     calling,
 )
 from autodiff_compiler.frontend.memory import Memory
+from autodiff_compiler.frontend.recipes import Recipes
 from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.text import print_function
@@ -89,6 +90,7 @@ class World:
     memory: Memory = field(default_factory=Memory)
     #: The arrays that the text makes while it is compiled, as with ``np.zeros(3)``, by identity.
     made: dict[int, Any] = field(default_factory=dict)
+    recipes: Recipes = field(default_factory=Recipes)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     _paths: dict[int, str] = field(default_factory=dict)
