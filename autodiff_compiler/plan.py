@@ -107,12 +107,23 @@ class Assumption:
 
     path   a Python expression over ``fn`` (the function or Cell) and ``slots``.
     test   'is' (same object), 'equal' (same type and equal), 'type' (same type), 'length',
-           'absent' (a KeyError or AttributeError is still raised).
+           'absent' (a KeyError or AttributeError is still raised), 'without' (a dict that has not
+           this key), 'without attribute' (an object that has none of this name), 'the same' (the
+           object at another path), 'special' (a class, and a pair: the name of a method, and what
+           ``special`` found for it), 'like' (an array of this dtype and shape).
     """
 
     path: str
     test: str
     value: Any
+
+
+def special(kind: type, name: str) -> Any:
+    """What a class has for a method that Python looks for in the class alone; None for none."""
+    for each in kind.__mro__:
+        if name in each.__dict__:
+            return each.__dict__[name]
+    return None
 
 
 def frozen(value: Any) -> Any:
@@ -229,5 +240,5 @@ class Compiled(Printed):
 __all__ = [
     "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "Hooked",
     "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType", "Slot",
-    "Static", "TupleType", "Type", "Write", "parse_type",
+    "Static", "TupleType", "Type", "Write", "parse_type", "special",
 ]  # fmt: skip

@@ -142,6 +142,7 @@ def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
                 "compiled text makes no difference between a set and a frozenset",
                 "ask for both: isinstance(…, (set, frozenset))",
             )
+    low.world.assume_type(value)
     return isinstance(value, classes)
 
 
@@ -285,6 +286,7 @@ def _type(low: Access, value: Any) -> Any:
         return kinds.get(value.kind, type(iter(())))
     if isinstance(value, View):
         return type(getattr({}, value.kind)())
+    low.world.assume_type(value)
     return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
 
 

@@ -32,7 +32,8 @@ from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.objects import is_users, is_written
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.quieting import Quiet
-from autodiff_compiler.frontend.resolve import MISSING, PACKAGE, PLAIN, is_theirs
+from autodiff_compiler.frontend.recording import PACKAGE, PLAIN, is_theirs
+from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import (
     Above,
@@ -147,8 +148,12 @@ class Calls(Outside):
             )
         if isinstance(callee, (functools.partial, Partial)):
             if callee.func is super:
-                made_here = isinstance(callee.args[1], Ref)
-                return (Above if made_here else super)(*callee.args)
+                owner, first = callee.args
+                if isinstance(first, Ref):
+                    return Above(owner, first)
+                above = super(owner, first)
+                self.world.know(above, f"super({self.world.path(owner)}, {self.world.path(first)})")
+                return above
             return self.call(callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
         if isinstance(callee, Transformed):
             return self.call_transformed(callee, args, kwargs)
@@ -264,7 +269,8 @@ class Calls(Outside):
         if made.returned is MISSING or inside or made.hooks_argument:
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
-        known = not isinstance(made.returned, Value)
+        handed = self.world.path(made.outcome) is not None  # it is an outside container itself
+        known = handed or not isinstance(made.returned, Value)
         if known and (Effects().inside(made.function.body) or made.thrown):
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)  # nobody would read a result of the call

@@ -12,7 +12,7 @@ import gast
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
-from autodiff_compiler.frontend.resolve import PLAIN, is_generated
+from autodiff_compiler.frontend.recording import PLAIN, is_generated
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Iteration,

@@ -11,7 +11,7 @@ from typing import Any
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
-from autodiff_compiler.frontend.resolve import PLAIN
+from autodiff_compiler.frontend.recording import PLAIN
 from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ScalarType

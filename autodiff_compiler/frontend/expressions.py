@@ -21,7 +21,8 @@ from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import NAMELESS, variables
 from autodiff_compiler.frontend.packing import pack
-from autodiff_compiler.frontend.resolve import World, is_array
+from autodiff_compiler.frontend.recording import is_array
+from autodiff_compiler.frontend.resolve import World
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.stepping import Stepping
 from autodiff_compiler.frontend.values import (
@@ -320,6 +321,7 @@ class Expressions(Stepping):
 
     def packed(self, value: Any) -> Any:
         """One operand that holds ``value``."""
+        self.world.assume_held(value)
         return pack(value, self.state.heap)
 
     def poison(self, problem_of: CompileError) -> None:

@@ -17,7 +17,8 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.lowering import Lowering
 from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.packing import pack
-from autodiff_compiler.frontend.resolve import MISSING, PLAIN, World
+from autodiff_compiler.frontend.recording import PLAIN
+from autodiff_compiler.frontend.resolve import MISSING, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import (
     NeedStatic,
@@ -128,6 +129,8 @@ def _lower(
 ) -> Lowered:
     world.know(fn, "fn")
     for n, slot in enumerate(slots):
+        if isinstance(slot, Static):
+            world.know(slot.value, f"slots[{n}]")
         for number, hook in enumerate(slot.hooks if isinstance(slot, Hooked) else ()):
             world.know(hook.function, f"slots[{n}]._hooks[{number}].function")
     world.hooks = {n: slot.hooks for n, slot in enumerate(slots) if isinstance(slot, Hooked)}
@@ -175,6 +178,7 @@ def _lower(
     for n, slot in enumerate(slots):
         if isinstance(slot, Static) and isinstance(slot.value, PLAIN):
             world.assume(f"slots[{n}]", slot.value)
+    world.assume_likes([item.source for item in hoisted])
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
     return Lowered(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),

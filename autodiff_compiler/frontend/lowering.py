@@ -70,31 +70,30 @@ class Lowering(Statements):
 
     def parameter_of(self, name: str, value: Any) -> Any:
         """``value`` of the caller as this function sees it: a parameter, where it is not known."""
-        contents = self.state.heap[value] if isinstance(value, Ref) else value
-        if not any(isinstance(leaf, Value) for leaf in leaves(contents)):
+        before = frozen(value, self.state)
+        if not any(isinstance(leaf, Value) for leaf in leaves(before)):
             return value
         with self.parent.builder if self.parent else self.builder:
             type_ = type_of((self.parent or self).packed(value))
         param = Value(type_, name, True)
         self.parameters.append(param)
         self.arguments[param] = value
-        seen = self.projected(param, contents, name)
-        pairs = zip(leaves(seen), leaves(frozen(contents, self.state)))
+        seen = self.projected(param, value, name)
+        pairs = zip(leaves(frozen(seen, self.state)), leaves(before))
         self.taken.update((leaf, its) for leaf, its in pairs if isinstance(leaf, Value))
-        if isinstance(value, Ref):
-            self.state.heap[value] = seen
-            return value
         return seen
 
     def projected(self, param: Value, like: Any, name: str) -> Any:
-        """The parts of a container parameter, in the structure of ``like``."""
+        """The parts of a container parameter, in the structure of ``like``; what lists and dicts
+        hold is so from here on."""
         if isinstance(like, Ref):
-            like = self.state.heap[like]
+            self.state.heap[like] = self.projected(param, self.state.heap[like], name)
+            return like
         if isinstance(like, (dict, tuple)):
             parts = like.items() if isinstance(like, dict) else enumerate(like)
             made = {}
             for key, part in parts:
-                if isinstance(part, Value) or any(True for _ in leaves(self.contents(part))):
+                if isinstance(part, Value) or any(True for _ in leaves(frozen(part, self.state))):
                     item = containers.item(param, key=key)
                     item.name, item.given = f"{name}_{key}", True
                     made[key] = self.projected(item, part, f"{name}_{key}")
@@ -115,6 +114,7 @@ class Lowering(Statements):
             name = name or self._name_of(thing)
             value = Value(type_, name or NAMELESS, bool(name))
             self.hoisted[id(thing)] = (thing, value)
+            self.world.lifted[id(thing)] = thing
         return self.hoisted[id(thing)][1]
 
     def known(self, value: Value) -> Any:

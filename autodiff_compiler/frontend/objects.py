@@ -17,7 +17,8 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
 from autodiff_compiler.frontend.outlines import Outlines
-from autodiff_compiler.frontend.resolve import MISSING, is_generated, is_theirs, suggested
+from autodiff_compiler.frontend.recording import is_generated, is_theirs
+from autodiff_compiler.frontend.resolve import MISSING, suggested
 from autodiff_compiler.frontend.values import Above, Ref
 from autodiff_compiler.ir.nodes import Value
 
@@ -33,6 +34,7 @@ class Objects(Outlines):
         """``cls(*args, **kwargs)``."""
         ref = self.allocate(KIND, {"__class__": cls})
         init = inspect.getattr_static(cls, "__init__")
+        self.world.assume_of_class(cls, "__init__")
         if dataclasses.is_dataclass(cls) and is_generated(init):
             self._fill(ref, cls, args, kwargs)
         elif init is not object.__init__:
@@ -45,8 +47,12 @@ class Objects(Outlines):
 
     def _fill(self, ref: Ref, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """What the ``__init__`` does that ``dataclass`` writes."""
+        signature = inspect.signature(cls)
+        if (path := self.world.path(cls)) is not None:
+            self.world.assume(f"{path}.__init__.__defaults__", cls.__init__.__defaults__)  # type: ignore[misc]
+            self.world.assume(f"{path}.__init__.__kwdefaults__", cls.__init__.__kwdefaults__)  # type: ignore[misc]
         try:
-            bound = inspect.signature(cls).bind(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             raise self.fail(
                 CallError, f"{cls.__name__}(): {error}", "give the fields that the class names"
@@ -56,12 +62,15 @@ class Objects(Outlines):
                 value = bound.arguments[field.name]
             elif field.default_factory is not dataclasses.MISSING:
                 value = self.call(field.default_factory, (), {})
+            elif field.init and field.default is not dataclasses.MISSING:
+                value = self.lifted(signature.parameters[field.name].default)
             elif field.default is not dataclasses.MISSING:
                 value = self.lifted(field.default)
             else:
                 continue
             self._set(ref, field.name, value)
-        if hasattr(cls, "__post_init__"):
+        if "__post_init__" in cls.__init__.__code__.co_names:  # type: ignore[misc]
+            self.world.assume_of_class(cls, "__post_init__")
             self.call(types.MethodType(self._from_class(cls, "__post_init__"), ref), (), {})
 
     def _from_class(self, cls: type, name: str) -> Any:
@@ -85,6 +94,10 @@ class Objects(Outlines):
         found = inspect.getattr_static(cls, name, MISSING)
         if isinstance(found, (property, functools.cached_property)):
             getter = found.fget if isinstance(found, property) else found.func
+            self.world.assume_of_class(cls, name)
+            if (path := self.world.path(found)) is not None:
+                place = "fget" if isinstance(found, property) else "func"
+                self.world.know(getter, f"{path}.{place}")
             return self.call(types.MethodType(getter, ref), (), {})  # type: ignore[arg-type]
         if isinstance(found, types.FunctionType):
             return types.MethodType(self._from_class(cls, name), ref)
@@ -99,7 +112,7 @@ class Objects(Outlines):
     def store_in_object(self, ref: Ref, name: str, value: Any) -> None:
         """``ref.name = value``."""
         cls = self.state.heap[ref]["__class__"]
-        found = inspect.getattr_static(cls, name, None)
+        found = self.world.assume_of_class(cls, name)
         if isinstance(found, property) and found.fset is not None:
             self.call(types.MethodType(found.fset, ref), (value,), {})
             return
@@ -121,13 +134,16 @@ class Objects(Outlines):
         if isinstance(thing, Ref):
             if thing.kind != KIND:
                 return None
-            found = inspect.getattr_static(self.state.heap[thing]["__class__"], name, None)
+            found = self.world.assume_of_class(self.state.heap[thing]["__class__"], name)
             written = isinstance(found, types.FunctionType) and not is_generated(found)
             return types.MethodType(found, thing) if written else None
         if type(thing) in PLAINEST:
             return None
         found = inspect.getattr_static(type(thing), name, None)
-        return self._of_outside(thing, found, name)
+        method = self._of_outside(thing, found, name)
+        if method is None:
+            self.world.assume_special(thing, name)
+        return method
 
     def getter(self, owner: Any, name: str) -> Callable[..., Any] | None:
         """The text of the property that an object from outside has under a name: it may compute

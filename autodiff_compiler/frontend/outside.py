@@ -170,7 +170,7 @@ class Outside(Keeping):
             return self._filled(callee, args, kwargs)
         if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
             self._refuse_texts(name, (*args, *kwargs.values()))
-        for arg in args:
+        for arg in (*args, *kwargs.values()):
             self.world.assume_held(arg)
         result = self.macro(callee, [_copied(arg) for arg in args], kwargs)
         if isinstance(result, Iterator):

@@ -15,7 +15,8 @@ from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised
 from autodiff_compiler.frontend.contexts import Edge
 from autodiff_compiler.frontend.loops import Loops
-from autodiff_compiler.frontend.resolve import MISSING, PLAIN
+from autodiff_compiler.frontend.recording import PLAIN
+from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.stepping import Handler, Thrown
 from autodiff_compiler.frontend.trying import Again, Caught, Tried, Way
 from autodiff_compiler.frontend.values import PoisonTouched, Unset

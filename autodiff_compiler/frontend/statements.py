@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -138,8 +139,9 @@ class Statements(Storing):
     def exec_Import(self, node: Any) -> None:
         for alias in node.names:
             module = self._module(alias.name)
-            top = importlib.import_module(alias.name.partition(".")[0])
-            self.state.names[alias.asname or top.__name__] = module if alias.asname else top
+            first = alias.name.partition(".")[0]
+            top = self._module(first)
+            self.state.names[alias.asname or first] = module if alias.asname else top
 
     def exec_ImportFrom(self, node: Any) -> None:
         package = self.frame.function.__globals__.get("__package__")
@@ -150,7 +152,9 @@ class Statements(Storing):
 
     def _module(self, name: str, package: str | None = None) -> Any:
         try:
-            return importlib.import_module(name, package)
+            module = importlib.import_module(name, package)
+            self.world.assume_module(module, importlib.util.resolve_name(name, package))
+            return module
         except ImportError as error:
             raise self.fail(
                 UnknownName, f"importing '{name}' fails: {error}", "install it, or mend the name"

@@ -18,6 +18,7 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend.complaints import usage_of
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.naming import bind_tree
+from autodiff_compiler.frontend.recording import is_theirs
 from autodiff_compiler.frontend.source import read_source, span_of_class
 from autodiff_compiler.frontend.subset import check
 from autodiff_compiler.frontend.values import (
@@ -53,11 +54,7 @@ class Texts(Wording):
                     f"define 'def construct(self, ...)' in the class {name}",
                     self.place or span_of_class(kind),
                 )
-            path = self.world.path(callee)
-            if path is not None:
-                self.world.assume(f"type({path})", type(callee))
-                self.world.assume(f"type({path}).construct", type(callee).construct)
-            method = callee.construct
+            method = self._construct_of(callee)
             callee = unwrapped(method)
             wrapped = callee is not method
         if not isinstance(callee, (types.FunctionType, types.MethodType)):
@@ -72,8 +69,21 @@ class Texts(Wording):
             source = read_source(function)
         except SourceNotFound as error:
             raise self.builder.placed(error) from None
+        self.world.assume_text(function)
         bound = self._bind(callee, args, kwargs)
         return self.inline(Frame(source, function), bound)
+
+    def _construct_of(self, cell: Cell) -> Any:
+        """The ``construct`` of a Cell: that of its class, or one of its own."""
+        method: Any = cell.construct
+        own = getattr(method, "__self__", None) is cell
+        if own and is_theirs(method):
+            self.world.assume_method(cell, "construct", method.__func__, known=True)
+        elif own:
+            self.world.assume_method(cell, "construct", method.__func__)
+        elif (path := self.world.path(cell)) is not None:
+            self.world.assume(f"{path}.construct", method)
+        return method
 
     def _bind(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The callee's variables by name; a wrong call is refused in Python's words."""
@@ -104,14 +114,14 @@ class Texts(Wording):
         """Records the defaults that arguments which were not given take."""
         path = self.world.path(getattr(callee, "__func__", callee))
         having = [p for p in signature.parameters.values() if p.default is not p.empty]
-        positional = [p for p in having if p.kind is not p.KEYWORD_ONLY]
+        positional = [p for p in having if p.kind is not p.KEYWORD_ONLY][::-1]
         for parameter in having if path is not None else ():
             if parameter.name in given:
                 continue
             if parameter.kind is parameter.KEYWORD_ONLY:
                 place = f"__kwdefaults__[{parameter.name!r}]"
             else:
-                place = f"__defaults__[{positional.index(parameter)}]"
+                place = f"__defaults__[{-1 - positional.index(parameter)}]"
             self.world.assume(f"{path}.{place}", parameter.default)
 
     def inline_closure(

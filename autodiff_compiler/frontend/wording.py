@@ -9,7 +9,7 @@ import gast
 
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.comparisons import is_text
-from autodiff_compiler.frontend.resolve import PLAIN
+from autodiff_compiler.frontend.recording import PLAIN
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators.effects import text
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen
+from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen, special
 from autodiff_compiler.trees import children
 
 Guard = Callable[[Any, Sequence[Any]], bool]
@@ -52,6 +52,7 @@ def guard_lines(
     writer = _Writer()
     assumptions = tuple(assumptions)
     writer.count(a.path for a in assumptions if a.test != "absent")
+    writer.count(a.value for a in assumptions if a.test == "the same")
     for assumption in assumptions:
         writer.assume(assumption)
     for number, item in enumerate(hoisted):
@@ -119,6 +120,19 @@ class _Writer:
         path = self.evaluate(assumption.path)
         if test == "is":
             self.refuse_if(f"{path} is not {self.constant(value)}")
+        elif test == "the same":
+            self.refuse_if(f"{path} is not {self.evaluate(value)}")
+        elif test == "without":
+            self.refuse_if(f"{self.constant(value)} in {path}")
+        elif test == "like":
+            dtype, shape = map(self.constant, value)
+            self.lines.append(f"v = {path}")
+            self.refuse_if(f"v.dtype != {dtype} or v.shape != {shape}")
+        elif test == "without attribute":
+            self.refuse_if(f"hasattr({path}, {self.constant(value)})")
+        elif test == "special":
+            name, found = map(self.constant, value)
+            self.refuse_if(f"{self.constant(special)}({path}, {name}) is not {found}")
         elif test == "type":
             self.refuse_if(f"type({path}) is not {self.constant(value)}")
         elif test == "length":

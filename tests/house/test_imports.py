@@ -35,11 +35,11 @@ FLOORS = (
     (
         "frontend: source make recipes looking matching testing contexts enclosing trying exits "
         "subset desugar numpy_calls complaints values packing nothing meeting heap memory views "
-        "naming quieting resolve lists iterators deciding copying asking stepping expressions "
-        "arithmetic comparisons subscripts access wording texts outlines objects fitting rules "
-        "hooks precision batches derivatives keeping builtin_calls heap_methods outside calls "
-        "recursion writes branches carried sameness rolling loops raising storing statements "
-        "lowering lower",
+        "naming quieting recording resolve lists iterators deciding copying asking stepping "
+        "expressions arithmetic comparisons subscripts access wording texts outlines objects "
+        "fitting rules hooks precision batches derivatives keeping builtin_calls heap_methods "
+        "outside calls recursion writes branches carried sameness rolling loops raising storing "
+        "statements lowering lower",
         "analysis:",
     ),
     (

@@ -1,0 +1,311 @@
+"""What is read of the outside world while compiling, and what that assumes.
+
+Whatever the text reads from outside (an attribute of ``self``, a global, a closure's variable, an
+item of a configuration, something inside an argument) has a *path*, a Python expression over
+``fn``, the function or Cell being compiled, and ``slots``, the arguments. Reading it records an
+assumption on that path; the compiled pair is used only while all its assumptions hold.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.seed import Generator
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.plan import CONTAINERS, Assumption, AttributeInput, frozen, special
+from autodiff_compiler.span import Span
+
+PACKAGE = "autodiff_compiler"
+#: Where what is not the user's comes from.
+NOT_THEIRS = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
+ARRAYS = (Tensor, np.ndarray)
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+@dataclass
+class Recorder:
+    """The assumptions of one compilation, and where it has found what it has read."""
+
+    assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
+    _paths: dict[int, str] = field(default_factory=dict)
+    _alive: list[Any] = field(default_factory=list)
+    _held: set[int] = field(default_factory=set)
+    #: The arrays that became values, by identity.
+    lifted: dict[int, Any] = field(default_factory=dict)
+
+    def know(self, thing: Any, path: str) -> None:
+        """From now on ``thing`` is known to be found at ``path``."""
+        if not isinstance(thing, PLAIN) and id(thing) not in self._paths:
+            self._paths[id(thing)] = path
+            self._alive.append(thing)
+
+    def know_parts(self, callee: Any) -> None:
+        """What a callable from outside is made of is found through it: the owner of a method, the
+        function and the arguments of a partial, the function that was transformed."""
+        path = self.path(callee)
+        if path is None:
+            return
+        if isinstance(callee, types.MethodType):
+            self.know(callee.__self__, f"{path}.__self__")
+            self.know(callee.__func__, f"{path}.__func__")
+        elif isinstance(callee, Transformed):
+            self.know(callee.fn, f"{path}.fn")
+        elif isinstance(callee, functools.partial):
+            self.know(callee.func, f"{path}.func")
+            self.know(callee.keywords, f"{path}.keywords")
+            self.assume_keys(callee.keywords)
+            for place, arg in enumerate(callee.args):
+                self.assume(f"{path}.args[{place}]", arg)
+            for name, arg in callee.keywords.items():
+                self.assume(f"{path}.keywords[{name!r}]", arg)
+
+    def path(self, thing: Any) -> str | None:
+        """Where ``thing`` was found, or None for what the compilation made itself."""
+        return self._paths.get(id(thing))
+
+    def assume(self, path: str, value: Any) -> None:
+        """Records that ``path`` gave ``value``."""
+        items = value if isinstance(value, tuple) else (value,)
+        test = "equal" if all(isinstance(item, PLAIN) for item in items) else "is"
+        self.assumptions.setdefault((path, test), Assumption(path, test, value))
+        self.know(value, path)
+
+    def assume_method(self, owner: Any, name: str, function: Any, known: bool = False) -> None:
+        """Records that ``owner.name`` is its own method with this function, or if that is to be
+        ``known`` by its text, with one of that text. (A bound method is a new object at every look;
+        its function is not.)"""
+        path = self.path(owner)
+        if path is not None:
+            if known:
+                self.know(function, f"{path}.{name}.__func__")
+            else:
+                self.assume(f"{path}.{name}.__func__", function)
+            self._add(f"{path}.{name}.__self__", "the same", path)
+
+    def assume_text(self, function: Any) -> None:
+        """Records that a function of the user's still has its text: its code may be replaced."""
+        path = self.path(function)
+        if path is not None and is_theirs(function):
+            self._add(f"{path}.__code__", "is", function.__code__)
+
+    def assume_type(self, thing: Any) -> None:
+        """Records of which class an outside object is, which may be asked from here on."""
+        path = self.path(thing)
+        if path is not None and not isinstance(thing, (type, types.FunctionType)):
+            self.assume(f"type({path})", type(thing))
+
+    def assume_special(self, thing: Any, name: str) -> None:
+        """Records what the class of an outside object of the user's has, or has not, for a method
+        such as ``__len__`` that Python looks for there alone."""
+        path = self.path(thing)
+        if path is not None and is_of_theirs(thing):
+            self.know(type(thing), f"type({path})")
+            self.assume_of_class(type(thing), name)
+
+    def assume_of_class(self, kind: type, name: str) -> Any:
+        """Records what an outside class has under a name, or that it has nothing; gives that."""
+        path, found = self.path(kind), special(kind, name)
+        if path is not None and found is None and not hasattr(kind, name):
+            self._add(path, "without attribute", name, name)
+        elif path is not None:
+            self._add(path, "special", (name, found), name)
+            self.know(found, f"{path}.{name}")
+        return found
+
+    def assume_module(self, module: types.ModuleType, name: str) -> None:
+        """Records that a module which the text imports by its full name is still the one that was
+        imported."""
+        if not is_fixed(module):
+            self.assume(f"__import__('sys').modules[{name!r}]", module)
+
+    def assume_without(self, path: str, key: str) -> None:
+        """Records that there is no such key in the dict at ``path``."""
+        self._add(path, "without", key, key)
+
+    def _add(self, path: str, test: str, value: Any, *more: Any) -> None:
+        key = (path, " ".join((test, *more)))
+        if key not in self.assumptions:
+            self.assumptions[key] = Assumption(path, test, value)
+
+    def assume_likes(self, inputs: Collection[Any]) -> None:
+        """Records the dtypes and shapes of arrays that were looked at and are no ``inputs``."""
+        given = set(map(id, inputs))
+        for thing in self.lifted.values():
+            path = self.path(thing)
+            if path is not None and id(thing) not in given and isinstance(thing, ARRAYS):
+                array: Any = thing
+                if isinstance(thing, Tensor):
+                    array, path = thing._data, f"{path}._data"
+                self._add(path, "like", (array.dtype, array.shape))
+
+    def assume_same(self, path: str, value: Any) -> None:
+        """Records that ``path`` gave this very object, whatever it holds."""
+        self.assumptions.setdefault((path, "is"), Assumption(path, "is", value))
+
+    def assume_length(self, thing: Any) -> None:
+        """Records how many items an outside container has."""
+        path = self.path(thing)
+        if path is not None and not isinstance(thing, tuple):
+            self.assumptions[path, "length"] = Assumption(path, "length", len(thing))
+
+    def assume_truth(self, thing: Any) -> None:
+        """Records whether an outside object that may change is true."""
+        path, kind = self.path(thing), type(thing)
+        if path is not None and (hasattr(kind, "__len__") or hasattr(kind, "__bool__")):
+            self.assume(f"bool({path})", bool(thing))
+
+    def assume_keys(self, thing: Mapping[Any, Any]) -> None:
+        """Records which keys an outside dict has, in order."""
+        path = self.path(thing)
+        if path is not None:
+            self.assumptions[path, "keys"] = Assumption(f"list({path})", "equal", list(thing))
+
+    def assume_held(self, thing: Any) -> None:
+        """Records what an outside container holds, at any depth: it was read as a whole."""
+        if isinstance(thing, (*PLAIN, range)) or is_array(thing) or id(thing) in self._held:
+            return
+        path = self.path(thing)
+        if path is None:
+            for item in thing if type(thing) is tuple else ():
+                self.assume_held(item)
+            return
+        self._held.add(id(thing))  # it may hold itself
+        if _has_state(thing):
+            self._assume_state(thing, path)
+        if isinstance(thing, CONTAINERS) and is_plain(thing):
+            self.assumptions[path, "equal"] = Assumption(path, "equal", frozen(thing))
+        elif isinstance(thing, Mapping):
+            self.assume_keys(thing)
+            for key in thing:
+                self.assume_held(self.item(thing, key))
+        elif isinstance(thing, (Sequence, deque)):
+            self.assume_length(thing)
+            for place in range(len(thing)):
+                self.assume_held(self.item(thing, place))
+        elif isinstance(thing, Collection) and not isinstance(thing, Cell):
+            self._add(path, "length", len(thing))
+            for place, item in enumerate(thing):  # such as a set, or the values of a dict
+                self.assume(f"list({path})[{place}]", item)
+                self.assume_held(item)
+
+    def _assume_state(self, thing: Any, path: str | None) -> None:
+        """Records what is in an outside object of the user's: Python runs its methods."""
+        if path is None or (path, "state") in self.assumptions:
+            return
+        self.assumptions[path, "state"] = Assumption(path, "is", thing)
+        for slot in _slots(type(thing)):
+            if hasattr(thing, slot):
+                self.assume(f"{path}.{slot}", getattr(thing, slot))
+                self.assume_held(getattr(thing, slot))
+            else:
+                self.assume_absent(thing, slot)
+        if hasattr(thing, "__dict__"):
+            self.know(thing.__dict__, f"{path}.__dict__")
+            self.assume_held(thing.__dict__)
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]`` for an outside container; the key is plain."""
+        try:
+            value = owner[key]
+        except LookupError:
+            self.assume_keys(owner) if isinstance(owner, Mapping) else self.assume_length(owner)
+            raise
+        refuse_fresh(value, lambda: owner[key], f"the item {key!r}")
+        path = self.path(owner)
+        if path is not None and isinstance(owner, dict) and not is_plain((key,)):
+            self.assume_keys(owner)  # by its place, for its text need not be an expression
+            self.assume(f"list({path}.values())[{list(owner).index(key)}]", value)
+        elif path is not None and not isinstance(key, slice):
+            if isinstance(owner, tuple) and (path, "is") in self.assumptions:
+                self.know(value, f"{path}[{key!r}]")  # it is always the same
+            else:
+                self.assume(f"{path}[{key!r}]", value)
+        elif path is not None:
+            self.assume_length(owner)
+            for place in range(*key.indices(len(owner))):
+                self.assume(f"{path}[{place}]", owner[place])
+        return value
+
+    def assume_absent(self, owner: Any, name: str) -> None:
+        """Records that an outside object has no attribute ``name``."""
+        path = self.path(owner)
+        if path is not None and not is_fixed(owner):
+            key = f"{path}.{name}"
+            self.assumptions[key, "absent"] = Assumption(key, "absent", None)
+
+
+def is_array(thing: Any) -> bool:
+    """Whether ``thing`` holds what may change without its identity changing: numbers, or the state
+    of a random generator."""
+    return isinstance(thing, (Tensor, np.ndarray, AttributeInput, Generator))
+
+
+def is_theirs(thing: Any) -> bool:
+    """Whether a class or function is neither of this package nor of NumPy or Python's library."""
+    return (thing.__module__ or "").partition(".")[0] not in NOT_THEIRS
+
+
+def is_of_theirs(thing: Any) -> bool:
+    """Whether ``thing`` is an object of a class of the user's, which may change: no Cell, and no
+    member of an enumeration."""
+    kind = type(thing)
+    fixed = isinstance(thing, (Cell, Tensor, type, enum.Enum))
+    return not fixed and (is_theirs(kind) or kind is types.SimpleNamespace)
+
+
+def _has_state(thing: Any) -> bool:
+    """Whether an object has attributes that may change: also one of Python's library."""
+    kind = type(thing)
+    library = kind.__module__ != "builtins" and not is_theirs(kind) and not callable(thing)
+    named = library and kind.__module__.partition(".")[0] in sys.stdlib_module_names
+    return is_of_theirs(thing) or named and not isinstance(thing, enum.Enum)
+
+
+def _slots(kind: type) -> Iterator[str]:
+    """The names of what objects of this class hold outside of a ``__dict__``."""
+    for each in kind.__mro__:
+        for name, member in vars(each).items():
+            if isinstance(member, types.MemberDescriptorType) and name != "__dict__":
+                yield name
+
+
+def is_plain(thing: Any) -> bool:
+    """Whether a container holds nothing but plain things, at any depth."""
+    if isinstance(thing, dict):
+        return all(map(is_plain, (*thing, *thing.values())))
+    return all(map(is_plain, thing)) if isinstance(thing, (list, tuple)) else isinstance(
+        thing, PLAIN)  # fmt: skip
+
+
+def is_fixed(owner: Any) -> bool:
+    """Whether what ``owner`` holds is taken for granted: this package, NumPy, the library."""
+    name = owner.__name__ if isinstance(owner, types.ModuleType) else ""
+    return name.partition(".")[0] in ("autodiff_compiler", "numpy", "math")
+
+
+def is_generated(function: Any) -> bool:
+    """Whether a method has no text of its own, as those that ``dataclass`` writes."""
+    return getattr(getattr(function, "__code__", None), "co_filename", "") == "<string>"
+
+
+def refuse_fresh(value: Any, again: Callable[[], Any], name: str, span: Span | None = None) -> None:
+    """Refuses a tensor that is another one at each look: what it is computed from is not seen, and
+    as a constant it would have no gradient."""
+    if isinstance(value, Tensor) and again() is not value:
+        raise UnsupportedSyntax(
+            f"{name} is computed anew at each look, by text that the compiler does not see",
+            "give it by a method, or by a property",
+            span,
+        )
