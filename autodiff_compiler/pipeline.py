@@ -31,7 +31,7 @@ from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.text import print_functions
-from autodiff_compiler.ir.types import carries_cotangent, holds_number
+from autodiff_compiler.ir.types import holds_number, takes_sensitivity
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.ir.writes import Place
 from autodiff_compiler.operators.declare import numpy_promotion
@@ -229,7 +229,7 @@ def _refuse(lowered: Lowered, primal: Function, request: Request) -> None:
     out = type_of(primal.returns[int(request.aux)])
     if not request.differentiates or request.tangent:
         return
-    if request.sens == "given" and not carries_cotangent(out):
+    if request.sens == "given" and not takes_sensitivity(out):
         raise CallError(
             "the output takes no sensitivity: it holds no tensor",
             "leave out sens_param, or return a tensor",

@@ -16,12 +16,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from autodiff_compiler.ir.types import (
+    FLOAT,
     ArrayType,
     DictType,
     ListType,
     ScalarType,
     TupleType,
     Type,
+    holds_arrays,
     parse_type,
 )
 
@@ -239,6 +241,6 @@ class Compiled(Printed):
 
 __all__ = [
     "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "Hooked",
-    "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType", "Slot",
-    "Static", "TupleType", "Type", "Write", "parse_type", "special",
+    "FLOAT", "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType",
+    "Slot", "Static", "TupleType", "Type", "Write", "holds_arrays", "parse_type", "special",
 ]  # fmt: skip

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
@@ -20,12 +18,11 @@ from autodiff_compiler.ir.types import (
     DictType,
     TupleType,
     Type,
-    holds_arrays,
     parse_type,
     type_of_array,
     type_of_literal,
 )
-from autodiff_compiler.plan import Hooked, Slot, Static
+from autodiff_compiler.plan import Static
 from autodiff_compiler.runtime.slots import holds
 
 _NUMBERS = {int: INT, float: FLOAT, complex: COMPLEX}
@@ -87,19 +84,4 @@ def slot_of(given: Any) -> Type | Static:
     return Static(None) if type_ == NONE else type_
 
 
-def is_numpy_signature(fn: Any, given: Sequence[Any], slots: Sequence[Slot]) -> bool:
-    """Decide whether ``fn`` is a plain function of arrays and floats, as ``is_numpy_call`` does
-    for a call: types are those of arrays."""
-    if isinstance(fn, Cell) or holds([*given], Tensor):
-        return False
-    return any(
-        not isinstance(slot, Static) and (slot == FLOAT or holds_arrays(_type_of_slot(slot)))
-        for slot in slots
-    )
-
-
-def _type_of_slot(slot: Type | Hooked) -> Type:
-    return slot.type if isinstance(slot, Hooked) else slot
-
-
-__all__ = ["abstract", "is_numpy_signature", "slot_of"]
+__all__ = ["abstract", "slot_of"]

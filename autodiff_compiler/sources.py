@@ -19,12 +19,13 @@ from autodiff_compiler.common.context import opt_level as opt_level_now
 from autodiff_compiler.common.context import stabilises
 from autodiff_compiler.common.files import written_whole
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.ir.types import FLOAT, ArrayType, holds_arrays
+from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.gradient import ALL, GradientFunction, checked_position
-from autodiff_compiler.ops.transform import Transformed, unwrapped
-from autodiff_compiler.plan import NeedValues, Request, Slot, Static
+from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped
+from autodiff_compiler.plan import Hooked, NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.known import with_known_numbers
-from autodiff_compiler.signatures import is_numpy_signature, slot_of
+from autodiff_compiler.runtime.slots import check_asked, is_numpy_call
+from autodiff_compiler.signatures import slot_of
 
 Made = TypeVar("Made")
 
@@ -165,7 +166,8 @@ class _Asked:
         """Return what is to be compiled."""
         if self.mode not in MODES:
             raise CallError(f"there is no mode '{self.mode}'", f"use one of {', '.join(MODES)}")
-        numpy = is_numpy_signature(target, given, slots)
+        told = [slot if isinstance(each, str) else each for each, slot in zip(given, slots)]
+        numpy = is_numpy_call(target, told)
         if self.mode == "value":
             request = self.of_the_function(target)
         else:
@@ -177,6 +179,7 @@ class _Asked:
                 has_aux=self.has_aux,
             )  # fmt: skip
             _check_positions(gradient, names)
+            check_asked(target, told, gradient.wanted())
             request = gradient.request([_is_active(slot, numpy) for slot in slots])
         request = replace(request, numpy=numpy)
         if self.opt_level is not None:
@@ -205,12 +208,11 @@ class _Asked:
 
 
 def _is_active(slot: Slot, numpy: bool) -> bool:
-    """Decide whether there is a gradient in an argument."""
-    return isinstance(slot, ArrayType) or numpy and (slot == FLOAT or _holds_arrays(slot))
-
-
-def _holds_arrays(slot: Slot) -> bool:
-    return not isinstance(slot, Static) and holds_arrays(slot)  # type: ignore[arg-type]
+    """Decide whether there is a gradient in an argument: in a tensor; in a plain function of arrays
+    in whatever holds real numbers."""
+    if numpy and not isinstance(slot, (Static, Hooked)):
+        return not is_whole(slot)
+    return isinstance(slot, ArrayType)
 
 
 def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) -> Any:

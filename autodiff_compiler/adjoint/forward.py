@@ -51,7 +51,7 @@ from autodiff_compiler.adjoint.shares import push, push_rule
 from autodiff_compiler.errors import calling, raise_all
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import UNDEFINED, Type
+from autodiff_compiler.ir.types import UNDEFINED, Type, carries_cotangent
 from autodiff_compiler.operators.containers import item
 from autodiff_compiler.span import Caller
 
@@ -199,7 +199,7 @@ def push_plain(sweep: TangentSweep, op: Op) -> None:
     """An operation that its record knows the derivative of."""
     sweep.builder.add(op)
     dots = {k: sweep.whole(x) for k, x in enumerate(op.operands) if sweep.has(x)}
-    if op.opdef.kind != "zero" and op.results and dots:
+    if op.opdef.kind != "zero" and dots and any(carries_cotangent(r.type) for r in op.results):
         found = push(op, dots, sweep.whole, sweep.tangents.adjoint)
         for result, dot in zip(op.results, found):
             sweep.set(result, dot)

@@ -26,7 +26,7 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_rule, facts_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
-from autodiff_compiler.ir.types import Type, as_cotangent, carries_cotangent, is_complex
+from autodiff_compiler.ir.types import Type, as_cotangent, is_complex, takes_sensitivity
 from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
 from autodiff_compiler.operators.containers import item, list_item, make_tuple
 from autodiff_compiler.span import Caller
@@ -223,7 +223,7 @@ class Adjoint:
 def _seeds(function: Function, outputs: Sequence[int] | None) -> Seeds:
     types = [type_of(value) for value in function.returns]
     positions = range(len(types)) if outputs is None else outputs
-    return tuple((k, types[k]) for k in positions if carries_cotangent(types[k]))
+    return tuple((k, types[k]) for k in positions if takes_sensitivity(types[k]))
 
 
 def typed_gradients(made: Function, primal: Function, wrt: Sequence[int]) -> Function:

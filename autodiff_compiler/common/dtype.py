@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.ir.types import PROMOTION
+
 
 class Type:
     """What ``tensor.dtype`` is: one object per dtype, compared by identity.
@@ -79,7 +81,8 @@ def of_name(name: str) -> Type:
 
 
 def to_numpy_name(anything: Any) -> str:
-    """NumPy's name of whatever stands for a dtype: ours, NumPy's, a string, a Python type.
+    """NumPy's name of whatever stands for a dtype: ours, NumPy's, a string, a Python type (a float
+    is float32 to MindSpore, and float64 in plain functions of NumPy).
 
     >>> [to_numpy_name(x) for x in (float32, np.float64, "int8", bool, "Float16")]
     ['float32', 'float64', 'int8', 'bool', 'float16']
@@ -88,7 +91,7 @@ def to_numpy_name(anything: Any) -> str:
         return _with_bfloat16()
     if isinstance(anything, Type):
         return anything.name
-    if isinstance(anything, type) and anything in _OF_PYTHON:
+    if isinstance(anything, type) and anything in _OF_PYTHON and not PROMOTION.numpy:
         return _OF_PYTHON[anything].name
     if isinstance(anything, str):
         anything = anything.lower()

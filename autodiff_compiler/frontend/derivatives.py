@@ -38,7 +38,7 @@ from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.pullback import Pullback, Pulled
 from autodiff_compiler.ops.tangent import TangentFunction
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transform import Transformed, is_whole, whole_numbers
 from autodiff_compiler.plan import Request
 
 
@@ -150,6 +150,8 @@ class Derivatives(Precision):
                     "gradient here",
                     "pass an array, as np.array(2.0), or what the function is given",
                 )
+            if place < len(slots) and is_whole(slots[place]):
+                raise self.builder.placed(whole_numbers(place))
         made = self._outlined(gradient.fn, given, named, request.aux, request.weights)
         if not Effects().inside(made.function.body):
             return Called(request, made)

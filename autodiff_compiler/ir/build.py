@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.errors import CompileError, DTypeError
 from autodiff_compiler.ir.nodes import (
     AnyOperand,
@@ -20,13 +22,15 @@ from autodiff_compiler.ir.nodes import (
     Value,
     type_of,
 )
-from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
+from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef, value_type
 from autodiff_compiler.ir.types import (
     INT,
+    PROMOTION,
     UNDEFINED,
     ArrayType,
     ListType,
     Type,
+    common_dtype,
     join,
     rounds_to_bfloat16,
 )
@@ -121,11 +125,32 @@ class Builder:
 
         An operator on literals alone is computed now (a container of literals stays a value).
         """
+        if PROMOTION.numpy and any(isinstance(operand, np.generic) for operand in operands):
+            operands = self._weighed(opdef, operands, attrs)
         given = tuple(self.operand(operand) for operand in operands)
         known = not any(isinstance(operand, Value) for operand in given)
         if given and known and opdef.kind != "container":
             return opdef.evaluate(*given, **attrs)
         return self.make(opdef, given, attrs)
+
+    def _weighed(self, opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> list:
+        """NumPy's scalars as plain numbers where these promote alike, else as constants that keep
+        their dtype: a Python number adapts to arrays, and ``np.float64(2)`` does not."""
+        scalars = [isinstance(operand, np.generic) for operand in operands]
+        given: list[Any] = [
+            o if scalar else self.operand(o) for o, scalar in zip(operands, scalars)
+        ]
+        if not any(isinstance(operand, Value) for operand in given):
+            return given
+        plain = [o.item() if scalar else o for o, scalar in zip(given, scalars)]
+        strong = tuple(value_type(o) if s else type_of(o) for o, s in zip(given, scalars))
+        weak = tuple(map(type_of, plain))
+        if _promote_alike(weak, strong) and opdef.alike(weak, strong, attrs):
+            return plain
+        return [
+            OPERATORS["full"](shape=(), dtype=o.dtype.name, value=o.item()) if scalar else o
+            for o, scalar in zip(given, scalars)
+        ]
 
     def make(self, opdef: OpDef, given: Sequence[AnyOperand], attrs: Mapping[str, Any]) -> Any:
         """As ``apply``, for operands that are values or literals, and with no computing now."""
@@ -269,6 +294,14 @@ class _At:
 
     def __exit__(self, *exc: object) -> None:
         self.builder.span, self.builder.about = self.before
+
+
+def _promote_alike(left: Sequence[Type], right: Sequence[Type]) -> bool:
+    """Whether NumPy computes with operands of these types in one dtype."""
+    known = [t for t in (*left, *right) if not isinstance(t, ArrayType) or t.dtype]
+    if len(known) < len(left) + len(right):
+        return False
+    return common_dtype(left) == common_dtype(right)
 
 
 def current() -> Builder:

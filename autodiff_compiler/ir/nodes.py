@@ -67,6 +67,8 @@ class Value(Operand):
 
     __slots__ = ("name", "type", "given")
     apply_rank = 2
+    #: Arrays and NumPy's scalars leave arithmetic with a value to it.
+    __array_ufunc__ = None
 
     def __init__(self, type_: Type, name: str = "", given: bool = False):
         self.type, self.name, self.given = type_, name, given

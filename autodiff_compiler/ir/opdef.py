@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.errors import CompileError, DTypeError
 from autodiff_compiler.ir.types import (
     GENERATOR,
     ArrayType,
@@ -193,6 +193,15 @@ class OpDef:
         slots = tuple(sorted(attrs))
         function = _compiled(self.template(types, attrs), names, slots)
         return function(*arrays, *(attrs[slot] for slot in slots))
+
+    def alike(
+        self, left: tuple[Type, ...], right: tuple[Type, ...], attrs: Mapping[str, Any]
+    ) -> bool:
+        """Whether operands of these types give results of one type."""
+        try:
+            return bool(self.result_type(left, attrs) == self.result_type(right, attrs))
+        except CompileError:
+            return True  # it is refused either way, in the words for the plain one
 
     def rule(
         self, rules: Mapping[str, Callable[..., Any]], operand: str

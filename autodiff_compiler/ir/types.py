@@ -8,6 +8,7 @@ as a whole, and so may a dtype; that is how source is made without a signature.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -25,6 +26,15 @@ SHORT = {
     "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
 LONG = {short: long for long, short in SHORT.items()}
+
+
+class _Promotion(threading.local):
+    """Whose rules hold for dtypes in this thread: MindSpore's, or NumPy's for plain functions."""
+
+    numpy = False
+
+
+PROMOTION = _Promotion()
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,8 @@ class UndefinedType(Type):
 
 
 INT, FLOAT, BOOL, COMPLEX = (ScalarType(kind) for kind in ("int", "float", "bool", "complex"))
+#: A Python number of each kind, to ask NumPy how weak scalars promote.
+SAMPLE: dict[Type, Any] = {INT: 1, FLOAT: 1.0, BOOL: True, COMPLEX: 1j}
 NONE, STR, GENERATOR, FUNCTION = map(ConstantType, ("none", "str", "generator", "function"))
 SHAPE = ShapeTupleType()
 UNDEFINED = UndefinedType()
@@ -183,6 +195,16 @@ def is_floating(type_: Type) -> bool:
     return type_ in (FLOAT, COMPLEX)
 
 
+def common_dtype(types: Iterable[Type]) -> str:
+    """The dtype in which NumPy computes with arrays of known dtypes and Python numbers.
+
+    >>> common_dtype([array("float32"), FLOAT]), common_dtype([array("float32"), array("float64")])
+    ('float32', 'float64')
+    """
+    known = [np.dtype(t.dtype) if isinstance(t, ArrayType) else SAMPLE.get(t) for t in types]
+    return np.result_type(*(each for each in known if each is not None)).name
+
+
 def is_complex(type_: Any) -> bool:
     """Whether this certainly holds complex numbers."""
     return type_ == COMPLEX or isinstance(type_, ArrayType) and "complex" in (type_.dtype or "")
@@ -213,14 +235,26 @@ def rounds_to_bfloat16(types: Iterable[Type]) -> bool:
 def carries_cotangent(type_: Type) -> bool:
     """Whether a value of this type gets a cotangent.
 
-    Arrays of every dtype do: the gradient of an integer input is the truncated float gradient.
-    Python ints and bools, shapes, strings and None do not.
+    In MindSpore's programs arrays of every dtype do: the gradient of an integer input is the
+    truncated float gradient. In plain functions integers and bools do not: they are constant but
+    for jumps. Nor do Python ints and bools, shapes, strings and None.
     """
+    return _carries(type_, integers=not PROMOTION.numpy)
+
+
+def takes_sensitivity(type_: Type) -> bool:
+    """Whether a result of this type is given a sensitivity, be it without effect."""
+    return _carries(type_, integers=True)
+
+
+def _carries(type_: Type, integers: bool) -> bool:
     if isinstance(type_, (TupleType, DictType)):
-        return any(carries_cotangent(item) for item in type_.items)
+        return any(_carries(item, integers) for item in type_.items)
     if isinstance(type_, ListType):
-        return carries_cotangent(type_.item)
-    return isinstance(type_, ArrayType) or type_ in (FLOAT, COMPLEX)
+        return _carries(type_.item, integers)
+    if isinstance(type_, ArrayType):
+        return integers or is_floating(type_)
+    return type_ in (FLOAT, COMPLEX)
 
 
 def holds_number(type_: Type) -> bool:

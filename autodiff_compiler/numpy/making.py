@@ -10,9 +10,8 @@ from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import int32, of_name, to_numpy_name
 from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import INT, ScalarType
+from autodiff_compiler.ir.types import INT, PROMOTION, ScalarType
 from autodiff_compiler.operators import structure
-from autodiff_compiler.operators.declare import PROMOTION
 from autodiff_compiler.ops._shapes import known_sizes
 
 ones = ops.ones

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,20 +11,19 @@ import numpy as np
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import (
-    BOOL,
     COMPLEX,
     FLOAT,
     INT,
+    PROMOTION,
+    SAMPLE,
     SHAPE,
     ArrayType,
     Dim,
     ScalarType,
     Shape,
     Type,
+    common_dtype,
 )
-
-#: A Python number of each kind, to ask NumPy how weak scalars promote.
-_SAMPLE: dict[Type, Any] = {INT: 1, FLOAT: 1.0, BOOL: True, COMPLEX: 1j}
 
 
 def linear(
@@ -61,15 +59,6 @@ def zero_gradient(
 def same_type(types: Sequence[Type], **attrs: Any) -> Type:
     """The result has the first operand's type."""
     return types[0]
-
-
-class _Promotion(threading.local):
-    """Whose rules promote dtypes in this thread: MindSpore's, or NumPy's for plain functions."""
-
-    numpy = False
-
-
-PROMOTION = _Promotion()
 
 
 @contextmanager
@@ -121,8 +110,7 @@ def promote_scalar(dtype: str | None, kind: ScalarType) -> str | None:
 def arithmetic_dtype(types: Sequence[Type]) -> str | None:
     """The promoted dtype of operands of which at least one is an array."""
     if PROMOTION.numpy and all(not isinstance(t, ArrayType) or t.dtype for t in types):
-        known = [np.dtype(t.dtype) if isinstance(t, ArrayType) else _SAMPLE[t] for t in types]
-        return np.result_type(*known).name
+        return common_dtype(types)
     arrays = [t.dtype for t in types if isinstance(t, ArrayType)]
     dtype = arrays[0]
     for other in arrays[1:]:
@@ -137,7 +125,7 @@ def casts_for(types: Sequence[Type], dtype: str | None) -> list[str | None]:
     """What to cast each operand to, so that NumPy's own promotion ends in ``dtype``."""
     if dtype is None or any(isinstance(t, ArrayType) and t.dtype is None for t in types):
         return [None] * len(types)
-    samples = [np.dtype(t.dtype) if isinstance(t, ArrayType) else _SAMPLE.get(t) for t in types]
+    samples = [np.dtype(t.dtype) if isinstance(t, ArrayType) else SAMPLE.get(t) for t in types]
     if None not in samples and np.result_type(*samples) == np.dtype(dtype):
         return [None] * len(types)
     return [dtype if isinstance(t, ArrayType) and t.dtype != dtype else None for t in types]

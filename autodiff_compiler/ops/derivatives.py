@@ -29,8 +29,10 @@ from autodiff_compiler.ops.transform import (
     apply,
     caller,
     check_callable,
+    is_whole,
     takes_functions,
     unwrapped,
+    whole_numbers,
 )
 
 
@@ -85,7 +87,7 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
 
     def pull(*v: Any) -> Any:
         given = v[0] if len(v) == 1 else v
-        _check_tensors((*inputs, *_row(given)))
+        _check_tensors((*inputs, *_row(given)), len(inputs))
         return back(given)
 
     return (value[0], pull, tuple(value[1:])) if has_aux else (value, pull)
@@ -131,7 +133,7 @@ def jet(fn: Any, primals: Any, series: Any) -> tuple:
     if isinstance(primals, (tuple, list)) != isinstance(series, (tuple, list)):
         raise TypeError("For 'F.jet', the 'primals' and `series` must be both Tensor or tuple.")
     inputs, curves = _row(primals), _row(series)
-    _check_tensors((*inputs, *curves))
+    _check_tensors((*inputs, *curves), len(inputs))
     if len(inputs) != len(curves):
         raise ValueError("In series, there must be one element for each of the primals.")
     if any(tuple(c.shape[1:]) != tuple(x.shape) or c.ndim == 0 for x, c in zip(inputs, curves)):
@@ -195,6 +197,9 @@ class HessianProduct(Transformed):
         names = inner[: self.inputs]
         return [*names, *(f"dot_{name}" for name in names)]
 
+    def asked(self, count: int) -> Sequence[int]:
+        return range(self.inputs)
+
     def build(self, *args: Any) -> Any:
         gradient = GradientFunction(self.fn, position=ALL if self.several else 0, numpy=True)
         return Push(gradient, self.inputs, range(self.inputs))(*args)
@@ -216,6 +221,9 @@ class Taylor(Transformed):
     def key(self) -> Hashable:  # type: ignore[override]
         """What, besides ``fn`` and the arguments, decides the code."""
         return self.inputs, self.order, self.double
+
+    def asked(self, count: int) -> Sequence[int]:
+        return range(self.inputs)
 
     def build(self, *args: Any) -> Any:
         primals, curves = [*map(_floating, args[: self.inputs])], args[self.inputs :]
@@ -272,7 +280,7 @@ def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
     found = again(function, (*primals, *dots)) if caller() is None else False
     if found is not False:
         return found
-    _check_tensors((*primals, *dots))
+    _check_tensors((*primals, *dots), len(primals))
     if len(dots) != len(primals):
         raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")
     return function(*primals, *dots)
@@ -283,12 +291,16 @@ def _kept(primals: Sequence) -> tuple:
     return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
 
 
-def _check_tensors(things: Sequence) -> None:
-    """Refuses what is no tensor; of plain arrays and floats, what is neither."""
+def _check_tensors(things: Sequence, inputs: int | None = None) -> None:
+    """Refuses what is no tensor; of plain arrays and floats, what is neither. The first ``inputs``
+    (None: all) are what is differentiated in."""
     if {*map(type, things)} == {Tensor}:  # nearly always, and each call asks
         return
     numbers = () if any(isinstance(x, Tensor) for x in things) else (float, np.ndarray, np.floating)
     if not all(isinstance(x, (Tensor, Value, *numbers)) for x in things):
+        if numbers and caller() is None:
+            for place in (place for place, x in enumerate(things[:inputs]) if is_whole(x)):
+                raise whole_numbers(place)
         raise TypeError("The inputs type must be Tensor.")
 
 

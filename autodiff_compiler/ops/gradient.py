@@ -154,6 +154,9 @@ class GradientFunction(Transformed):
             return ()
         return self.position if isinstance(self.position, tuple) else (self.position,)
 
+    def asked(self, count: int) -> Sequence[int]:
+        return range(count) if self.position == ALL else self.wanted()
+
     def weight_list(self) -> tuple[Any, ...] | None:
         """The weights to differentiate, each once; None for every trainable that takes part."""
         if not self.by_list:

@@ -9,7 +9,7 @@ from typing import Any
 from autodiff_compiler.errors import CallError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import BOOL, INT, ArrayType
 from autodiff_compiler.operators.creation import basis
 from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import full, ones_like, reshape, transpose, zeros_like
@@ -38,12 +38,16 @@ class Jacobian(Transformed):
         """What, besides ``fn`` and the arguments, decides the code."""
         return self.position, self.mode, self.has_aux, self.double
 
+    def asked(self, count: int) -> Sequence[int]:
+        return self.position if isinstance(self.position, tuple) else (self.position,)  # type: ignore[return-value]
+
     def build(self, *args: Any) -> Any:
-        places = self.position if isinstance(self.position, tuple) else (self.position,)
+        places = self.asked(len(args))
         if any(place >= len(args) for place in places):  # type: ignore[operator]
             raise ValueError("The element in grad_position must belong to [0, args_num).")
         for place in places:
-            if not isinstance(args[place], Value):  # type: ignore[index]
+            x = args[place]
+            if not isinstance(x, Value) or x.type in (INT, BOOL):
                 raise CallError(f"argument {place} holds no tensor", "pass a tensor")
         value = apply(self.fn, args, {})
         if self.has_aux and not (isinstance(value, tuple) and len(value) > 1):

@@ -12,8 +12,13 @@ import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from autodiff_compiler.common.engine import engine
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
+from autodiff_compiler.ir.types import ArrayType, ScalarType, is_floating
 
 Maker = TypeVar("Maker")
 
@@ -57,6 +62,10 @@ class Transformed:
         """What its arguments are called, where those of ``fn`` are called ``inner``."""
         return [*inner]
 
+    def asked(self, count: int) -> Sequence[int]:
+        """Which of ``count`` arguments it is a derivative in."""
+        return ()
+
     def kept(self) -> Sequence[Any]:
         """The objects, besides ``fn``, whose ids stand in ``key``."""
         return ()
@@ -89,6 +98,24 @@ def check_callable(fn: Any) -> None:
         raise TypeError(f"The fn should be callable, but got {type(fn).__name__}")
 
 
+def is_whole(value: Any) -> bool:
+    """Whether this is an integer or a bool, an array of them, or the type of these."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind in "biu"
+    type_ = value.type if isinstance(value, Value) else value
+    if isinstance(type_, (ScalarType, ArrayType)):
+        return not is_floating(type_)
+    return isinstance(value, int)
+
+
+def whole_numbers(place: int) -> CallError:
+    """The refusal of a derivative in integers or bools, which would be cut off to integers."""
+    return CallError(
+        f"argument {place} holds whole numbers, and a gradient needs real ones",
+        "pass a float, such as 3.0, or array.astype(float)",
+    )
+
+
 def takes_functions(maker: Maker) -> Maker:
     """Marks what the front end runs at once, on what its arguments are rather than on values."""
     maker.takes_functions = True  # type: ignore[attr-defined]
@@ -108,5 +135,6 @@ def unwrapped(fn: Any) -> Any:
 
 
 __all__ = [
-    "Transformed", "again", "apply", "caller", "check_callable", "takes_functions", "unwrapped",
+    "Transformed", "again", "apply", "caller", "check_callable", "is_whole", "takes_functions",
+    "unwrapped", "whole_numbers",
 ]  # fmt: skip

@@ -23,8 +23,9 @@ from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.quick import compile_quick
 from autodiff_compiler.runtime.slots import (
     check_arity,
+    check_arrays,
+    check_asked,
     check_bare_numbers,
-    check_numpy_positions,
     is_numpy_call,
     is_tensor,
     signature,
@@ -55,6 +56,8 @@ class Runtime:
         unit = self.cache.find(cell, key, slots)
         if unit is None:
             check_arity(cell, args, kwargs, False)
+            if isinstance(cell, Transformed):
+                check_asked(cell.fn, slots, cell.asked(len(slots)))
             request = replace(
                 FORWARD, numpy=is_numpy_call(cell, slots), stabilise=stable,
                 opt_level=level, double=isinstance(cell, Transformed) and cell.double,
@@ -119,12 +122,15 @@ class Runtime:
         if unit is None:
             check_arity(gradient.fn, args, kwargs, gradient.sens_param)
             numpy = gradient.numpy and is_numpy_call(gradient.fn, slots)
+            if gradient.numpy:
+                check_asked(gradient.fn, slots, gradient.asked(len(slots)))
+            if gradient.numpy and not numpy:
+                check_arrays(gradient.fn, slots, gradient.wanted())
             request = gradient.request([numpy or is_tensor(slot) for slot in slots])
             asked = gradient.numpy and gradient.position is not None
             if asked and not request.positions and request.weights == ():
                 check_bare_numbers(slots)
             if numpy:
-                check_numpy_positions(slots, request.positions)
                 request = replace(request, numpy=True)
             unit = self._compiled(gradient.fn, key, slots, request, tuple(kwargs))
         unit.calls += 1
@@ -138,6 +144,7 @@ class Runtime:
         unit = self.cache.find(fn, key, slots)
         if unit is None:
             check_arity(fn, slots, {}, False)
+            check_asked(fn, slots, tangent.positions)
             request = replace(tangent.request(), numpy=is_numpy_call(fn, slots))
             unit = self._compiled(fn, key, slots, request, ())
         unit.calls += 1

@@ -19,10 +19,11 @@ from autodiff_compiler.common.mutable import Mutable, MutableFloat, plain_kind
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.ops.transform import Transformed, unwrapped
-from autodiff_compiler.plan import AttributeInput, PythonFunction
+from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped, whole_numbers
+from autodiff_compiler.plan import FLOAT, AttributeInput, PythonFunction, Type, holds_arrays
 
 _NUMBERS = (int, float, complex)
+_NUMPY = (np.ndarray, np.generic)
 _CONSTANTS = (bool, str, bytes, type(None))
 
 
@@ -43,7 +44,7 @@ def signature(value: Any) -> Any:
     if isinstance(value, Tensor):
         kept = (value._hooks,) if value._hooks else ()
         return value._data.dtype, value._data.shape, *kept
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, _NUMPY):
         return kind, value.dtype, value.shape
     if kind in _CONSTANTS:
         return kind, value
@@ -76,25 +77,37 @@ def is_tensor(value: Any) -> bool:
 
 
 def is_numpy_call(fn: Any, slots: Sequence[Any]) -> bool:
-    """Whether this is a plain function of arrays and floats, with no tensor among its arguments."""
-    return (
-        not isinstance(fn, Cell)
-        and any(type(s) is float or holds(s, np.ndarray, np.floating) for s in slots)
-        and not holds([*slots], Tensor)
-    )
+    """Whether this is a plain function of arrays and floats, with no tensor among its arguments.
+
+    A slot is a value, or the type that stands for one.
+    """
+    return not isinstance(fn, Cell) and any(map(_is_numpy, slots)) and not holds([*slots], Tensor)
 
 
-def check_numpy_positions(slots: Sequence[Any], positions: Sequence[int]) -> None:
-    """Refuses a gradient with respect to whole numbers: it would be cut off to whole numbers."""
-    for place in positions:
-        slot = slots[place]
-        whole = isinstance(slot, (int, np.integer)) or (
-            isinstance(slot, np.ndarray) and slot.dtype.kind in "biu"
-        )
-        if whole:
+def _is_numpy(slot: Any) -> bool:
+    if isinstance(slot, Type):
+        return slot == FLOAT or holds_arrays(slot)
+    return type(slot) is float or holds(slot, *_NUMPY)
+
+
+def check_asked(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
+    """Refuses a derivative of a plain function in integers or bools. MindSpore's integer tensors
+    have one, and other arguments of its programs drop out."""
+    if isinstance(fn, Cell) or holds([*slots], Tensor):
+        return
+    for place in asked:
+        if place < len(slots) and is_whole(slots[place]):
+            raise whole_numbers(place)
+
+
+def check_arrays(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
+    """Refuses a gradient in an array where tensors alone have one."""
+    for place in asked:
+        if place < len(slots) and isinstance(slots[place], _NUMPY):
+            where = "in a Cell" if isinstance(fn, Cell) else "beside a Tensor"
             raise CallError(
-                f"argument {place} holds whole numbers, and a gradient needs real ones",
-                "pass a float, or array.astype(float)",
+                f"argument {place} is a NumPy array, which has no gradient {where}",
+                "pass a Tensor: Tensor(x)",
             )
 
 
