@@ -15,7 +15,7 @@ from autodiff_compiler.frontend.numpy_arguments import signature_of
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, NUMPY
 from tests.numpy_arguments.table import CALLS, case
 
-COUNT = int(os.environ.get("NUMPY_CALLS", "8"))
+COUNT = int(os.environ.get("NUMPY_CALLS", "6"))
 SEED = int(os.environ.get("NUMPY_SEED", "15"))
 #: Refusals of calls that NumPy takes: of complex numbers, of sizes that only the run knows, and of
 #: what no array of run-time numbers can be asked.
