@@ -14,9 +14,10 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend import make
+from autodiff_compiler.frontend import make, sharing
 from autodiff_compiler.frontend.iterators import begun, gone_through, named
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
+from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS
 from autodiff_compiler.frontend.resolve import MISSING, suggested
 from autodiff_compiler.frontend.subscripts import Subscripts
 from autodiff_compiler.frontend.values import (
@@ -300,16 +301,19 @@ class Access(Subscripts):
     def _array_attribute(self, owner: Value, name: str) -> Any:
         """An attribute of an array in plain NumPy code."""
         if name in ARRAY_PROPERTIES:
-            return ARRAY_PROPERTIES[name](owner)
+            made = ARRAY_PROPERTIES[name](owner)
+            return sharing.settled(self, sharing.ATTRIBUTES[name], name, [owner], {}, made)
         if name in ARRAY_METHODS:
-            return BoundToValue(owner, ARRAY_METHODS[name])
+            return BoundToValue(owner, ARRAY_METHODS[name], name)
+        if name in WRITING_METHODS:
+            return BoundToValue(owner, WRITING_METHODS[name], name)
         exists = hasattr(np.ndarray, name)
         raise self.fail(
             UnknownAttribute,
             f"the array attribute '{name}' cannot be compiled"
             if exists else f"an array has no attribute '{name}'",
             INSTEAD.get(name)
-            or suggested(name, [*ARRAY_METHODS, *ARRAY_PROPERTIES, "shape"])
+            or suggested(name, [*ARRAY_METHODS, *WRITING_METHODS, *ARRAY_PROPERTIES, "shape"])
             or "use a function of NumPy that returns a new array",
         )  # fmt: skip
 

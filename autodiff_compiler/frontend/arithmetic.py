@@ -14,7 +14,7 @@ from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.values import NUMBERS, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType
-from autodiff_compiler.operators import compare, numbers
+from autodiff_compiler.operators import compare, numbers, structure
 
 
 def _shift(sign: Callable[[Any, Any], Any], change: Callable[[Any, Any], Any]) -> Any:
@@ -211,7 +211,10 @@ class Arithmetic(Expressions):
             if whole or isinstance(value.type, ScalarType):
                 return self.binary("Sub", -1, value)  # the operator is a tensor's logical not
         try:
-            return UNARY[sign](value)
+            found = UNARY[sign](value)
+            if found is value and self.world.numpy and getattr(value, "ndim", 0) != 0:
+                return structure.copy(value)  # +x is a new array
+            return found
         except CompileError:
             raise
         except TypeError as error:

@@ -29,6 +29,9 @@ from autodiff_compiler.frontend.hooks import TextHandle
 from autodiff_compiler.frontend.iterators import ITERATORS, named
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import hides_values
+from autodiff_compiler.frontend.numpy_arguments import call_method, call_numpy
+from autodiff_compiler.frontend.numpy_calls import NUMPY
+from autodiff_compiler.frontend.numpy_writes import WRITERS, write_by
 from autodiff_compiler.frontend.objects import is_users, is_written
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.quieting import Quiet
@@ -49,7 +52,7 @@ from autodiff_compiler.frontend.values import (
     leaves,
 )
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import effects, structure
@@ -140,6 +143,8 @@ class Calls(Outside):
             value = args[0] if len(args) == 1 else tuple(args)
             hook = self.attribute(callee, "function")
             return self.hooked(hook, value, in_tuple=callee.in_tuple)
+        if isinstance(callee, BoundToValue) and callee.name:
+            return call_method(self, callee, args, kwargs)
         if isinstance(callee, BoundToValue):
             return self.macro(callee.function, [callee.value, *args], kwargs)
         if isinstance(callee, InPlace):
@@ -190,8 +195,12 @@ class Calls(Outside):
         if self._is_librarys(callee, (*args, *kwargs.values())):
             return self.call_now(callee, args, kwargs)
         counterpart = self.counterpart(callee, args, kwargs)
+        if counterpart is not None and self.world.numpy and callee in NUMPY:
+            return call_numpy(self, callee, counterpart, args, kwargs)
         if counterpart is not None:
             return self.macro(counterpart, args, kwargs)
+        if is_hashable(callee) and callee in WRITERS and self.world.numpy:
+            return write_by(self, callee.__name__, WRITERS[callee], args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not is_numpy(callee):
             return self.call_text(callee, args, kwargs)
         method = inspect.getattr_static(type(callee), "__call__", None)
@@ -265,7 +274,8 @@ class Calls(Outside):
         if key in self.world.written_out:
             return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs, effects=True, throws=True)
-        inside = made.wrote or self._hands_on((*args, *kwargs.values()), made)
+        shown = self.world.numpy and _only_views(made.function)
+        inside = made.wrote or shown or self._hands_on((*args, *kwargs.values()), made)
         if made.returned is MISSING or inside or made.hooks_argument:
             self.world.written_out.add(key)
             return self.enter(callee, args, kwargs)
@@ -293,6 +303,13 @@ class Calls(Outside):
             memory(leaves(frozen(things, state))) & memory(state.heap[cell] for cell in cells)
             for things, state in sides
         )
+
+
+def _only_views(function: Function) -> bool:
+    """Decide whether a text does nothing but show its arguments otherwise: written out where it is
+    called, what it gives is known to be a view."""
+    ops = function.body.ops
+    return bool(ops) and all(op.opdef.views for op in ops)
 
 
 def _is_macro(callee: Any) -> bool:

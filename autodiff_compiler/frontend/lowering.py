@@ -20,7 +20,7 @@ from autodiff_compiler.frontend.values import (
     State,
     leaves,
 )
-from autodiff_compiler.frontend.views import may_share
+from autodiff_compiler.frontend.views import note
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
@@ -63,8 +63,8 @@ class Lowering(Statements):
     def added(self, op: Op) -> None:
         """An operation is added to this function."""
         self.refuse_raising(op)
-        if self.world.numpy and may_share(op):
-            self.world.memory.may_be(op.results[0], self.world.memory.of(op.operands[0]))
+        if self.world.numpy:
+            note(self, op)
 
     # ---- parameters
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.frontend.layouts import Layout, laid_out_as
 from autodiff_compiler.frontend.values import (
     Heap,
     Listed,
@@ -36,6 +37,23 @@ class Memory:
         self.writes: list[frozenset[Hashable]] = []
         #: Pairs of values that are certainly different tensors, though their memories meet.
         self.apart: set[frozenset[Any]] = set()
+        #: The layouts of arrays of plain NumPy code, where they are known.
+        self.layouts: dict[Value, Layout] = {}
+        #: Reshaped arrays that are certainly views, and arrays that NumPy lets nobody write to.
+        self.reshaped: set[Value] = set()
+        self.read_only: set[Value] = set()
+
+    def like(self, before: Value, after: Value) -> None:
+        """``after`` lies where ``before`` lay."""
+        if before in self.layouts:
+            self.layouts[after] = self.layouts[before]
+        for kind in (self.reshaped, self.read_only):
+            if before in kind:
+                kind.add(after)
+
+    def holds(self, value: Value, array: Layout) -> None:
+        """``value`` is an array that was made while compiling."""
+        self.layouts[value] = laid_out_as(array)
 
     def of(self, value: Any) -> frozenset[Hashable]:
         """What ``value`` may be; for a list or tuple, what its items may be."""

@@ -183,6 +183,7 @@ class Outside(Keeping):
         made = self.original(result) if isinstance(result, Value) and is_numpy(callee) else None
         if isinstance(made, np.ndarray) and made.flags.writeable:
             self.world.made[id(made)] = made
+            self.world.memory.holds(result, made)
         return result
 
     def _refuse_texts(self, name: str, given: Sequence[Any]) -> None:

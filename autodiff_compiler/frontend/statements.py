@@ -11,7 +11,7 @@ import gast
 import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
-from autodiff_compiler.frontend import iterators, lists, make
+from autodiff_compiler.frontend import iterators, lists, make, views
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.exits import exits_of
 from autodiff_compiler.frontend.exits import leaves as ends
@@ -196,8 +196,7 @@ class Statements(Storing):
             with self.builder.at(self.source.span(node)):
                 value = self._augmented(old, value)
         value = iterators.named(self, value)
-        for target in node.targets:
-            self.assign(target, value)
+        self._assign_all(node.targets, (value,) * len(node.targets))
 
     def exec_AugAssign(self, node: Any) -> None:
         if isinstance(node.target, gast.Attribute):
@@ -230,8 +229,10 @@ class Statements(Storing):
         if not self.world.numpy or not isinstance(old, Value) or not isinstance(new, Value):
             return False
         before, after = old.type, new.type
-        if not isinstance(before, ArrayType) or not isinstance(after, ArrayType) or not before.ndim:
+        if not isinstance(before, ArrayType) or not isinstance(after, ArrayType):
             return False
+        if not before.ndim and not views.shares(self, self.builder.producer(old)):
+            return False  # a number
         if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
             said = f"{after.dtype} does not go into an array of {before.dtype}"
             raise self.fail(DTypeError, said, cure)
@@ -263,8 +264,7 @@ class Statements(Storing):
             items = lists.unpacked_to(self, contents, want)
         elif lists.is_long(contents):
             items = lists.unpacked_around(self, contents, stars[0], want - stars[0] - 1)
-            for part, item in zip(target.elts, items):
-                self.assign(part, item)
+            self._assign_all(target.elts, items)
             return
         else:
             items = self.sequence(value)
@@ -278,8 +278,21 @@ class Statements(Storing):
             tail = want - stars[0] - 1
             middle = self.new_list(items[stars[0] : len(items) - tail])
             items = [*items[: stars[0]], middle, *items[len(items) - tail :]]
-        for part, item in zip(target.elts, items):
-            self.assign(part, item)
+        self._assign_all(target.elts, items)
+
+    def _assign_all(self, targets: Sequence[Any], values: Sequence[Any]) -> None:
+        """Assign one after the other. What a target writes to shows in the values that wait."""
+        writing = any(isinstance(part, gast.Subscript) for part in targets[:-1])
+        if not (self.world.numpy and writing):
+            for target, value in zip(targets, values):
+                self.assign(target, value)
+            return
+        waiting = f"<waiting {len(self.state.names)}>"
+        self.state.names[waiting] = tuple(values)
+        for place, target in enumerate(targets):
+            held = self.certainly(self.state.names[waiting])
+            self.assign(target, held[place])
+        del self.state.names[waiting]
 
 
 def _with_rest(statement: Any, rest: Sequence[Any]) -> tuple[Any, Sequence[Any]]:

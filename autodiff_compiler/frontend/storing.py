@@ -130,6 +130,12 @@ class Storing(Raising):
                 "a Tensor from outside cannot be written to inside compiled text",
                 "make a copy first: x = x * 1",
             )
+        if owner in self.world.memory.read_only:
+            raise self.fail(
+                UnsupportedSyntax,
+                "NumPy lets nobody write to this array: it shows another one's memory",
+                "write to a copy: x.copy()",
+            )
         if not self.world.numpy:
             self._refuse_views(owner)
         self._refuse_outer(memory)

@@ -134,10 +134,12 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class BoundToValue:
-    """A method of a tensor: ``x.sum`` for a run-time ``x``."""
+    """A method of a tensor: ``x.sum`` for a run-time ``x``; of an array of plain NumPy code with
+    its name."""
 
     value: Value
     function: Callable[..., Any]
+    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)

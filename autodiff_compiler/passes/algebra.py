@@ -313,6 +313,7 @@ ROWS = (
     Row("x - 0", "sub", _minus_zero),
     Row("x - -y", "sub", _minus_negative),
     Row("--x", "neg", _twice("neg")),
+    Row("copy", "copy", lambda view: view.operands[0]),
     Row("cast to its own dtype", "cast", lambda view: view.operands[0]),
     Row("reshape to its own shape", "reshape", _unchanged),
     Row("reshape of reshape", "reshape", _reshape_of_reshape),

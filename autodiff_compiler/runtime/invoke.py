@@ -64,8 +64,6 @@ class Runtime:
             )  # fmt: skip
             unit = self._compiled(cell, key, slots, request, tuple(kwargs))
         unit.calls += 1
-        if isinstance(cell, Transformed):
-            unit.answers(cell)
         found = unit.run_forward(slots)
         if not kwargs:
             self._quicken(cell, cell, None, unit, slots)
@@ -83,7 +81,6 @@ class Runtime:
         if gradient.sens_param:
             args, kwargs, sens = gradient.split_sens(args, kwargs)
         unit, slots = self._pair(gradient, args, kwargs)
-        unit.answers(gradient)
         if gradient.unconnected == "error" and unit.unconnected:
             raise _unconnected(unit)
         value, inputs, weights = unit.run_pair(slots, sens)
@@ -102,7 +99,6 @@ class Runtime:
         if found is not False:
             return found
         unit, slots = self._pair(gradient, args, {})
-        unit.answers(gradient)
         value, back = unit.run_pullback(slots)
         if plain and unit.calls > 1 and unit.quick_pullback is None:
             made = compile_quick(unit, slots, own_apart, gradient, unit.pulled)
@@ -152,7 +148,6 @@ class Runtime:
             request = replace(tangent.request(), numpy=is_numpy_call(fn, slots))
             unit = self._compiled(fn, key, slots, request, ())
         unit.calls += 1
-        unit.answers(tangent)
         found = unit.run_tangent(slots, dots)
         self._quicken(tangent, fn, asked, unit, slots)
         return found
@@ -160,14 +155,6 @@ class Runtime:
     def again(self, function: Transformed, args: tuple) -> Any:
         """The answer of a call that is like an earlier one, or False."""
         return self._again(*function.entry, args)
-
-    def compiled(self, function: Transformed) -> list[str]:
-        """The titles of the units that answer ``function``, the least lately used first."""
-        fn, asked = function.entry
-        table = self.cache.tables.get(identity(fn))
-        rows = () if table is None else table.all()
-        found = [unit for key, unit in rows if asked is None or asked in (key[0], key[0][0])]  # type: ignore[index]
-        return [unit.title for unit in sorted(found, key=lambda unit: unit.used)]
 
     def _again(
         self, fn: Any, asked: Hashable, args: tuple, caller: Transformed | None = None

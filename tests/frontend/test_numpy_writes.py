@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler.errors import DTypeError, UnknownName, UnsupportedSyntax
+from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 
 X = np.array([0.5, -1.25, 2.0])
 TABLE = np.array([1.0, 2.0, 3.0])
@@ -131,20 +131,20 @@ def through_swapped_axes(x):
     return (y * np.outer(x, x)).sum()
 
 
-def beside_an_empty_array(x):
-    return (x * np.zeros(0).size + x * x).sum()
-
-
-@pytest.mark.parametrize("program", [through_swapped_axes, beside_an_empty_array])
-def test_views_of_other_axes_and_of_nothing(program):
-    test_value_and_gradient(program)
-
-
 def through_a_flip(x):
     y = x * 1
     turned = np.flip(y, 0)
     turned[0] = x[1]
     return (y * x).sum()
+
+
+def beside_an_empty_array(x):
+    return (x * np.zeros(0).size + x * x).sum()
+
+
+@pytest.mark.parametrize("program", [through_swapped_axes, through_a_flip, beside_an_empty_array])
+def test_views_of_other_axes_and_of_nothing(program):
+    test_value_and_gradient(program)
 
 
 def outside(x):
@@ -178,7 +178,6 @@ def into_picked_integers(x):
         (into_integers, DTypeError),
         (into_some_integers, DTypeError),
         (into_picked_integers, DTypeError),
-        (through_a_flip, UnknownName),
     ],
 )
 def test_what_cannot_be_written_to_is_refused(program, kind):

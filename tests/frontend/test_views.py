@@ -137,8 +137,8 @@ def view_of_either(x):
 
 
 def reshaped(x):
-    m = np.outer(x, x)
-    t = m.reshape(-1)  # a view, if NumPy can
+    m = np.outer(x, x).T * 1.0
+    t = m.reshape(-1)  # a view, if NumPy can: the product may be in any order
     m[0] = x * 2
     return (t * t).sum()
 

@@ -1,0 +1,134 @@
+"""How NumPy lays out the arrays of a plain function: that decides whether ``reshape`` and ``ravel``
+give a view or a copy.
+
+The layout of a value is an array without elements of its own that has the value's shape and the
+strides that NumPy would give it. What is not known for certain has no layout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from autodiff_compiler.ir.nodes import Op, Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators import indexing, joining, moving, placing, structure
+
+Layout = np.ndarray[Any, Any]
+Layouts = MutableMapping[Value, Layout]
+
+
+def static_shape(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array all of whose sizes are known."""
+    type_ = getattr(value, "type", None)
+    if not isinstance(type_, ArrayType) or type_.shape is None or not type_.has_static_shape:
+        return None
+    return tuple(type_.shape)  # type: ignore[arg-type]
+
+
+def row_major(shape: tuple[int, ...]) -> Layout:
+    """Return the layout of a new array in C order.
+
+    >>> row_major((2, 3)).strides
+    (3, 1)
+    """
+    strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    return as_strided(np.empty(1, np.int8), shape, strides, writeable=False)
+
+
+def laid_out_as(array: Layout) -> Layout:
+    """Return the layout of an array that is known, measured in elements."""
+    strides = tuple(stride // max(array.itemsize, 1) for stride in array.strides)
+    return as_strided(np.empty(1, np.int8), array.shape, strides, writeable=False)
+
+
+def reshaped(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
+    """Return the layout of a reshaped view; None where NumPy has to take a copy.
+
+    >>> reshaped(row_major((2, 3)), (6,)).strides, reshaped(row_major((2, 3)).T, (6,))
+    ((1,), None)
+    """
+    if layout.size == 0:
+        return row_major(shape)
+    found = layout.view()
+    try:
+        return found.reshape(shape, copy=False)  # type: ignore[call-overload,no-any-return]
+    except TypeError:  # NumPy 2.0 knows no ``copy``
+        pass
+    except ValueError:
+        return None
+    try:
+        found.shape = shape
+    except AttributeError:
+        return None
+    return found
+
+
+def _indexed(layout: Layout, op: Op) -> Layout:
+    def end(part: Any) -> Any:
+        if isinstance(part, tuple) and part[0] == "slice":
+            return slice(*map(end, part[1:]))
+        if isinstance(part, tuple):
+            return 0  # one item of the axis, whichever it is
+        return ... if part == "..." else part
+
+    return layout[tuple(map(end, op.attrs["index"]))]
+
+
+#: What each operator that gives a view makes of the layout of its operand.
+VIEWING: dict[OpDef, Callable[[Layout, Op], Layout]] = {
+    indexing.index: _indexed,
+    joining.flip: lambda x, op: np.flip(x, op.attrs["axes"]),
+    joining.squeeze: lambda x, op: np.squeeze(x, op.attrs["axes"]),
+    moving.diagonal: lambda x, op: np.diagonal(x, op.attrs["offset"], -2, -1),
+    structure.broadcast_to: lambda x, op: np.broadcast_to(x, static_shape(op.results[0]) or ()),
+    structure.expand_dims: lambda x, op: np.expand_dims(x, op.attrs["axes"]),
+    structure.swap_last_axes: lambda x, op: x.swapaxes(-1, -2),
+    structure.transpose: lambda x, op: x.transpose(op.attrs["perm"]),
+}
+#: Operators that write into their first operand.
+WRITING = frozenset(
+    (indexing.set_item, indexing.add_at, indexing.raise_at, placing.multiply_at,
+     placing.maximum_at, placing.minimum_at)
+)  # fmt: skip
+#: Operators besides the elementwise ones whose result has the order of its operands.
+_IN_ORDER = frozenset(("cast", "copy", "full_like", "conj"))
+_ELEMENTWISE = ("elementwise", "zero")
+
+
+def layout_of(op: Op, layouts: Layouts) -> Layout | None:
+    """Return the layout of the result of ``op``; None where it is not known."""
+    shape = static_shape(op.results[0]) if len(op.results) == 1 else None
+    if shape is None:
+        return None
+    first = layouts.get(op.operands[0]) if op.operands else None  # type: ignore[arg-type]
+    if op.opdef in WRITING:
+        return first
+    try:
+        if op.opdef in VIEWING:
+            found = None if first is None else VIEWING[op.opdef](first, op)
+            return found if found is not None and found.shape == shape else None
+    except (IndexError, ValueError):
+        return None
+    if op.opdef is structure.reshape:
+        return None if first is None else reshaped(first, shape)
+    if op.opdef is structure.full:
+        return row_major(shape)
+    if op.name not in _IN_ORDER and op.opdef.kind not in _ELEMENTWISE and op.name != "matmul":
+        return None
+    if len(shape) < 2:
+        return row_major(shape)  # new memory has no gaps
+    if op.name == "matmul":
+        return row_major(shape) if len(shape) == 2 else None
+    for operand in op.operands:
+        if getattr(getattr(operand, "type", None), "ndim", 0) != len(shape):
+            continue
+        layout = layouts.get(operand)  # type: ignore[arg-type]
+        if layout is None or not layout.flags.c_contiguous:
+            return None
+    return row_major(shape)

@@ -1,0 +1,163 @@
+"""Whether what a function of NumPy gives is a copy or a view: one table for all that is compiled.
+
+``COPY``     new memory.
+``VIEW``     the memory of the first argument, or that argument itself.
+``PERHAPS``  a view if it can be one: the layout, the dtype or another argument decides. Where they
+             are not known while compiling, a write to either makes the other unreadable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.frontend.layouts import row_major, static_shape
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators import structure
+
+COPY, VIEW, PERHAPS = "copy", "view", "view if it can"
+
+_FUNCTIONS = {
+    COPY: """all allclose amax amin angle any append argmax argmin argsort around average clip
+        column_stack concatenate convolve copy count_nonzero cross cumprod cumsum dot dstack empty
+        empty_like fix full_like gradient hstack inner interp isclose kron linspace max mean median
+        min nanmean nansum ndim ones ones_like outer pad polyval prod ptp repeat roll round
+        row_stack select shape sinc size sort stack std sum take take_along_axis tensordot tile
+        trace trapezoid tril triu vander var vdot vstack where zeros zeros_like
+        linalg.cholesky linalg.det linalg.inv linalg.multi_dot linalg.norm linalg.pinv
+        linalg.slogdet linalg.solve linalg.svd""",
+    VIEW: """array_split atleast_1d atleast_2d atleast_3d broadcast_to diagonal dsplit expand_dims
+        flip fliplr flipud hsplit moveaxis real rollaxis rot90 split
+        squeeze swapaxes transpose vsplit""",
+    PERHAPS: """array asanyarray asarray ascontiguousarray diag diff einsum imag
+        linalg.matrix_power meshgrid nan_to_num ravel reshape""",
+}
+_METHODS = {
+    COPY: """all any argmax argmin argsort clip copy cumprod cumsum dot flatten item max mean min
+        prod ptp repeat round std sum take trace var""",
+    VIEW: "diagonal squeeze swapaxes transpose view",
+    PERHAPS: "astype conj conjugate ravel reshape",
+}
+_ATTRIBUTES = {COPY: "dtype ndim size", VIEW: "T mT real", PERHAPS: "imag"}
+
+
+def _rows(named: Mapping[str, str]) -> dict[str, str]:
+    return {name: kind for kind, names in named.items() for name in names.split()}
+
+
+def _found(name: str) -> Any:
+    home, _, last = name.rpartition(".")
+    return getattr(np.linalg if home else np, last, None)
+
+
+FUNCTIONS: dict[Any, str] = {
+    _found(name): kind for name, kind in _rows(_FUNCTIONS).items() if _found(name) is not None
+}
+METHODS, ATTRIBUTES = _rows(_METHODS), _rows(_ATTRIBUTES)
+#: Views that NumPy lets nobody write to.
+READ_ONLY = frozenset(("broadcast_to", "diag", "diagonal", "imag"))
+#: Functions whose result is in C order, whatever the order of their arguments.
+ROW_MAJOR = frozenset(("dot", "empty", "ones", "outer", "zeros"))
+#: Functions that give their argument itself, if its dtype is the one asked for.
+_AS_IT_IS = frozenset(("array", "asanyarray", "asarray", "ascontiguousarray", "astype"))
+
+
+def kind_of(callee: Any) -> str:
+    """Return the row of a function; a ufunc makes a new array."""
+    return COPY if isinstance(callee, np.ufunc) else FUNCTIONS[callee]
+
+
+def settled(
+    low: Any, kind: str, name: str, args: Sequence[Any], told: Mapping[str, Any], result: Any
+) -> Any:
+    """Return the result of a NumPy function in the memory where NumPy would put it. ``told`` are
+    the arguments that say something of that: ``copy``, ``order``."""
+    memory = low.world.memory
+    source = args[0] if args and _is_array(args[0]) else None
+    if kind == PERHAPS:
+        kind, result = _decided(low, name, source, told, result)
+    given = memory.of_all(_leaves(args))
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            items = map(placed, value)
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if not _is_array(value):
+            return value
+        shared = bool(memory.of(value) & given)
+        if kind == COPY and shared and value.type.ndim != 0:
+            value = structure.copy(value)
+        shape, order = static_shape(value), told.get("order")
+        if shape is not None and (name in ROW_MAJOR or kind == COPY and order == "C"):
+            memory.layouts[value] = row_major(shape)
+        if kind == COPY and order == "F":
+            memory.layouts.pop(value, None)
+        if name in READ_ONLY and (shared or name == "imag"):
+            memory.read_only.add(value)
+        return value
+
+    return placed(result)
+
+
+def _leaves(things: Any) -> Iterator[Any]:
+    for thing in things:
+        if isinstance(thing, (list, tuple)):
+            yield from _leaves(thing)
+        else:
+            yield thing
+
+
+def _decided(
+    low: Any, name: str, source: Any, told: Mapping[str, Any], result: Any
+) -> tuple[str, Any]:
+    """Return whether this call gives a copy or a view, and the result."""
+    copy = told.get("copy", name in ("array", "astype", "meshgrid", "nan_to_num"))
+    if copy is True:
+        return COPY, result
+    memory = low.world.memory
+    if name in _AS_IT_IS:
+        return _as_it_is(low, name, source, told, result)
+    if name in ("reshape", "ravel") and isinstance(result, Value):
+        maker = low.builder.producer(result)
+        while maker is not None and maker.opdef is structure.transpose:
+            maker = low.builder.producer(maker.operands[0])
+        if maker is None or maker.opdef is not structure.reshape:
+            return VIEW, result
+        made, layout = maker.results[0], memory.layouts.get(maker.operands[0])
+        if layout is None:
+            if name == "ravel":
+                memory.reshaped.discard(made)
+            return VIEW, result
+        if made in memory.reshaped and (name == "reshape" or layout.flags.c_contiguous):
+            return VIEW, result
+        return COPY, result
+    return VIEW, result
+
+
+def _as_it_is(
+    low: Any, name: str, source: Any, told: Mapping[str, Any], result: Any
+) -> tuple[str, Any]:
+    """Return ``source`` itself where its dtype and order are those that are asked for."""
+    if source is None or not isinstance(result, Value):
+        return COPY, result
+    have, want = source.type.dtype, result.type.dtype  # type: ignore[attr-defined]
+    if have is not None and have != want:
+        return COPY, result
+    layout, order = low.world.memory.layouts.get(source), told.get("order")
+    if name == "ascontiguousarray":
+        order = "C"
+    if have is None or order in ("C", "F") and layout is None:
+        low.world.memory.may_be(result, low.world.memory.of(source))
+        return VIEW, result
+    if order in ("C", "F") and not (
+        layout.flags.c_contiguous if order == "C" else layout.flags.f_contiguous
+    ):
+        return COPY, result
+    return VIEW, source
+
+
+def _is_array(thing: Any) -> bool:
+    return isinstance(thing, Value) and isinstance(thing.type, ArrayType)
