@@ -48,6 +48,7 @@ from autodiff_compiler.passes.late import late
 from autodiff_compiler.passes.once import once
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.passes.own import own_results, owns
+from autodiff_compiler.passes.parted import parted
 from autodiff_compiler.passes.parts import parts, parts_of
 from autodiff_compiler.passes.reuse import Reused, reuse
 from autodiff_compiler.passes.runner import run
@@ -170,7 +171,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         typed = run(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
     if request.opt_level:
-        typed = everywhere(run(typed, ("algebra",)), parts_of("first"))
+        typed = parted(everywhere(run(typed, ("algebra",)), parts_of("first")))
 
     def whole(function: Function) -> Function:
         return clean(once(function, _may_go)) if request.opt_level else function

@@ -14,9 +14,10 @@ from autodiff_compiler.adjoint.cotangents import Cotangents, Key, common_type, f
 from autodiff_compiler.adjoint.residuals import Cut, cut
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import fresh, substitute
+from autodiff_compiler.ir.rewrite import free_values, fresh, substitute
 from autodiff_compiler.ir.types import Type
 from autodiff_compiler.operators.control import undefined
+from autodiff_compiler.operators.structure import copy
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Sweeping(Protocol):
     varied: frozenset[Value]
     unset: set[Value]
     producers: dict[Value, Op]
+    changing: frozenset[Value]
 
     def region(self, region: Region, scope: Cotangents) -> list[Op]:
         """Sweeps a region; gives its forward operations, and builds the adjoint ones."""
@@ -78,7 +80,7 @@ class _Side:
 
     def __init__(self, sweep: Sweeping, op: Op, region: Region, scope: Cotangents):
         self.builder, self.region, self.unset = sweep.builder, region, sweep.unset
-        self.scope = scope.inside(region)
+        self.scope, self.changing = scope.inside(region), sweep.changing
         self.yields: list[AnyOperand] = []
         with self.builder.block() as self.ops:
             for result, yielded in zip(op.results, region.yields):
@@ -99,7 +101,19 @@ class _Side:
 
     def cut(self) -> Cut:
         region = Region((), tuple(self.ops), tuple(self.yields))
-        return cut((), self.forward, region, self.unset)
+        parts = cut((), self.forward, region, self.unset, changing=self.changing)
+        return self.with_copies(parts)
+
+    def with_copies(self, parts: Cut) -> Cut:
+        """``parts`` that keep a copy of what changes from iteration to iteration around the branch,
+        where backward reads all of it: so it is copied where this branch runs, and else not."""
+        inside = set(parts.kept)
+        whole = [v for v in free_values(parts.backward) if v in self.changing and v not in inside]
+        with self.builder.block() as ops:
+            copies: dict[Value, AnyOperand] = {value: copy(value) for value in whole}
+        forward = (*parts.forward, *(replace(op, about="primal") for op in ops))
+        kept = (*parts.kept, *(op.result for op in ops))
+        return Cut(forward, substitute(parts.backward, copies), kept) if whole else parts
 
 
 def _deliver(sweep: Sweeping, op: Op, cuts: Sequence[Cut]) -> tuple[Op, list[Region]]:

@@ -182,6 +182,7 @@ class Mirror:
             self.loop.body.params, trial.forward, trial.backward, self.sweep.unset,
             taped=(*self.loop.carry_yields, *self.loop.stack_yields),
             counts=(self.loop.position, self.loop.index), turns=trips(self.loop),
+            changing=self.sweep.changing,
         )  # fmt: skip
         self._join_tapes(parts)
         body = self._body(parts)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.ir.effects import Effects
@@ -26,6 +27,7 @@ from autodiff_compiler.ir.rewrite import (
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating, size_of
 from autodiff_compiler.operators.structure import reshape
 
+Operands = AbstractSet[AnyOperand]
 #: What takes no longer than to read and write memory.
 CHEAP = ("add", "sub", "mul", "div", "neg", "pow")
 #: From how many bytes on that is worth a line.
@@ -58,6 +60,7 @@ def cut(
     together: Callable[[Region], Region] | None = None,
     counts: Container[AnyOperand] = (),
     turns: int | None = None,
+    changing: Operands = frozenset(),
 ) -> Cut:
     """Divides; ``params`` and the results of ``forward`` are what ``backward`` may read.
 
@@ -65,6 +68,7 @@ def cut(
     ``recompute`` backward computes again all that has no effect, and keeps the rest. In the body of
     a loop a value is kept once an iteration; ``taped`` are those that other iterations keep, and
     ``counts`` the numbers of an iteration, which backward has as well; ``turns`` of them, if known.
+    Of arrays whose items are written in a loop (``changing``) it keeps the parts that are read.
     ``together`` is asked first to make both as one region shorter, as long as it is one.
     """
     backward = prune(backward)
@@ -75,8 +79,8 @@ def cut(
     if together and not recompute:
         backward = _seen_together(params, forward, backward, together)
     backward = _kept_anyway(forward, backward)
-    again = _rows(defined(params, forward), forward, counts, turns) if counts else frozenset()
-    backward = _computed_again(forward, backward, recompute, again)
+    again = _rows(params, forward, counts, turns, changing) if counts else frozenset()
+    backward = _computed_again(forward, backward, recompute, again, changing)
     backward = _computed_late(params, forward, backward, taped)
     free = free_values(backward)
     kept = [value for value in defined(params, forward) if value in free]
@@ -131,8 +135,7 @@ def _compared_forward(
     """Moves comparisons to the end of forward where backward does nothing else with a value that
     forward makes, and they are smaller than it."""
     made = {result for op in forward for result in op.results}
-    known = made.union(params)
-    here = {value for value in known if value not in unset}
+    here = {value for value in made.union(params) if value not in unset}
     moves = {op for op in backward.ops if _is_comparison(op) and here.issuperset(uses_of(op))}
     read = {value for value in backward.yields if isinstance(value, Value)}
     for op in backward.ops:
@@ -211,7 +214,7 @@ def _seen_together(
     found = together(both)
     if found is both:
         return backward
-    known = {result for op in forward for result in op.results}
+    known = set(defined((), forward))
     ops = [op for op in found.ops if op.about != "primal" and known.isdisjoint(op.results)]
     better = prune(Region(backward.params, tuple(ops), found.yields))
     return better if known.union(both.params).issuperset(free_values(better)) else backward
@@ -253,21 +256,23 @@ def _is_reduced(op: Op) -> bool:
 
 
 def _rows(
-    known: Sequence[Value],
+    params: Sequence[Value],
     forward: Sequence[Op],
     counts: Container[AnyOperand],
     turns: int | None,
+    changing: Operands,
 ) -> frozenset[Op]:
     """What takes a part, at a place that the iteration tells, of an array around the loop: it lies
-    there still. Also what counts such places. Not where the array is much more than its parts."""
-    inside, found = set(known), set[Op]()
-    places: set[AnyOperand] = set()
+    there still, if not ``changing``. Also what counts such places. Not where the array is much more
+    than its parts."""
+    inside, places, found = set(defined(params, forward)), set[AnyOperand](), set[Op]()
+    elsewhere = inside | changing
 
     def is_place(operand: AnyOperand) -> bool:
         return operand not in inside or operand in counts or operand in places
 
     for op in forward:
-        takes = op.name == "index" and op.operands[0] not in inside
+        takes = op.name == "index" and op.operands[0] not in elsewhere
         if takes and turns is not None:
             takes = size_of(op.types[0]) <= SMALL * turns * size_of(op.result.type)
         sums = op.name in ("add", "sub", "mul") and op.result.type == INT
@@ -278,7 +283,7 @@ def _rows(
 
 
 def _computed_again(
-    forward: Sequence[Op], backward: Region, every: bool, cheap: Container[Op] = ()
+    forward: Sequence[Op], backward: Region, every: bool, cheap: Container[Op], changing: Operands
 ) -> Region:
     """Copies what costs nothing to its beginning: constants, and views of one value, of which that
     value is kept instead (so that a transpose of a transpose meets the first one). With ``every``
@@ -288,7 +293,8 @@ def _computed_again(
     for op in reversed(forward):
         if not any(result in needed for result in op.results):
             continue
-        if _costs_nothing(op) or op in cheap:
+        part = op.name == "index" and op.operands[0] in changing and op.operands[0] not in needed
+        if not part and _costs_nothing(op) or op in cheap:
             again.append(replace(op, about="adjoint"))
             needed |= uses_of(op)
         elif every and not effects.has(quiet := map_regions(op, silent)):
@@ -312,10 +318,8 @@ def _computed_late(
     are kept anyway, or views of what is. Of what a loop keeps, everything is large. Arguments are
     there without being kept: where several large values wait for backward, few steps away from an
     argument are worth the memory. (One alone costs none: what backward makes takes its place.)"""
-    needed, made = (
-        set(free_values(backward)),
-        {result: op for op in forward for result in op.results},
-    )
+    needed = set(free_values(backward))
+    made = {result: op for op in forward for result in op.results}
     #: What goes before each operation of backward, and where each value is read first.
     before: defaultdict[int, list[Op]] = defaultdict(list)
     first: dict[Value, int] = {}

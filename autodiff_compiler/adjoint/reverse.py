@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from autodiff_compiler.adjoint.checkpoints import reverse_for
@@ -21,6 +20,7 @@ from autodiff_compiler.adjoint.residuals import cut, prune
 from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
 from autodiff_compiler.analysis.activity import Activity
 from autodiff_compiler.analysis.moderate import moderate_values
+from autodiff_compiler.analysis.versions import changing
 from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
@@ -32,6 +32,8 @@ from autodiff_compiler.operators.containers import item, list_item, make_tuple
 from autodiff_compiler.span import Caller
 
 Clean = Callable[[Function], Function]
+#: What goes to the item is read before its place is given up.
+PUTTING = ("list_append", "list_set", "set_item")
 #: The cotangents that a function starts from: positions of its returns, with their types.
 Seeds = tuple[tuple[int, Type], ...]
 
@@ -265,7 +267,7 @@ class Sweep:
         self.adjoint, self.function = adjoint, function
         self.builder = Builder()
         self.varied = adjoint.activity.varied(function, tuple(wrt))
-        self.producers = producers(function.body)
+        self.producers, self.changing = producers(function.body), changing(function.body)
         names = Names(self.builder, function)
         #: What may be unset: of the function, and what is handed from its branches to backward.
         self.unset = set(adjoint.activity.unset(function))
@@ -322,7 +324,7 @@ def _sens(names: Names, function: Function, position: int, type_: Type) -> Value
     return names.fresh(type_, Value(type_, "out"))
 
 
-def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents, last_first: bool = False) -> Op:
+def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
     """An operation that its record knows the derivative of."""
     wanted = [k for k, x in enumerate(op.operands) if isinstance(x, Value) and x in sweep.varied]
     if op.opdef.kind == "zero" or not wanted or not any(map(scope.has, op.results)):
@@ -338,7 +340,7 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents, last_first: bool = Fa
     facts = facts_of(op.opdef, operands, op.attrs, results if several else results[0])
     cotangents = tuple(scope.whole(result) for result in op.results)
     facts["ct"] = cotangents if several else cotangents[0]
-    for position in reversed(wanted) if last_first else wanted:
+    for position in reversed(wanted) if op.name in PUTTING else wanted:
         name = op.opdef.operand_name(position)
         rule = op.opdef.rule(op.opdef.adjoint, name)
         if rule is None:
@@ -395,6 +397,4 @@ RULES: dict[str, Rule | Callable[..., Op]] = {
     "item": reverse_item,
     "make_list": reverse_list,
     "list_item": reverse_list_item,
-    # What goes to the item is read before its place is given up.
-    **dict.fromkeys(("list_append", "list_set"), partial(reverse_plain, last_first=True)),
 }

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.types import ArrayType, ScalarType
+from autodiff_compiler.ir.types import SHAPE, ArrayType, ScalarType, TupleType, Type
 
 Cells: TypeAlias = frozenset[Value]
 NONE: Cells = frozenset()
@@ -106,15 +106,24 @@ class _Cells:
 
 
 def _shares(op: Op, target: Value | None) -> list[AnyOperand]:
-    """The operands of a plain operation in whose memory a result may lie."""
+    """The operands of a plain operation in whose memory a result may lie. What computes arrays
+    or numbers of arrays, numbers and shapes has no result in their memory but where its record
+    says so (``views``): a shape holds no array."""
     if target is not None:
         return [target]
     if viewed := op.viewed:
         return viewed
-    known = all(isinstance(type_of(value), (ArrayType, ScalarType))
-                for value in (*op.operands, *op.results))  # fmt: skip
+    types = [type_of(value) for value in (*op.operands, *op.results)]
+    known = all(isinstance(type_, ArrayType) or _holds_no_array(type_) for type_ in types)
     computes = known and op.opdef.kind not in ("container", "control")
     return [] if computes or op.name == "lent" else list(op.operands)
+
+
+def _holds_no_array(type_: Type) -> bool:
+    """Whether it is that of a number, or of a shape or another tuple of numbers."""
+    if isinstance(type_, TupleType):
+        return all(map(_holds_no_array, type_.items))
+    return isinstance(type_, ScalarType) or type_ == SHAPE
 
 
 def is_row(op: Op) -> bool:

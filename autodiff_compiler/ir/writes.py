@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from autodiff_compiler.ir.conflicts import Conflict, entries_of, in_step
 from autodiff_compiler.ir.lanes import Lane, Lanes
 from autodiff_compiler.ir.memory import changes_array, is_row, step_of, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
@@ -45,28 +46,29 @@ def check_writes(
     """Says why to ``refuse`` where a write into memory finds it not owned, still read, or returned
     to a user. ``kept`` are the places of what the residuals of a backward half hold."""
     if any(writes_to(op) is not None for op in function.body.walk()):
-        _Writes(function, refuse, kept).check()
+        _Writes(function, lambda conflict: refuse(conflict.why), kept).check()
+
+
+def conflicts(function: Function) -> list[Conflict]:
+    """All that hinders the writes of ``function``, found in one run: a write into what is not its
+    own is taken for one into a copy, and so are two writes that one value is kept from."""
+    found: dict[Conflict, None] = {}
+    _Writes(function, lambda conflict: found.setdefault(conflict)).check()
+    return list(found)
 
 
 #: What ``rows_of`` says of functions that were found sound.
 _ROWS: WeakKeyDictionary[Function, Mapping[Value, Type]] = WeakKeyDictionary()
 
 
-class _Unsound(Exception):
-    pass
-
-
 def is_sound(function: Function, whole: Iterable[Value] = ()) -> bool:
     """Whether nothing is read in ``function`` after it was overwritten, and all of ``whole`` are
     arrays as an operation made them, and no views."""
 
-    def refuse(_: str) -> None:
-        raise _Unsound
-
-    found = _Writes(function, refuse)
-    try:
-        found.check()
-    except _Unsound:
+    against: list[Conflict] = []
+    found = _Writes(function, against.append)
+    found.check()
+    if against:
         return False
     _ROWS[function] = found.rows
     return all(found.rows.get(value) == value.type for value in whole)
@@ -92,7 +94,7 @@ def rows_of(function: Function, kept: Sequence[Place] = ()) -> Mapping[Value, Ty
     return found.rows
 
 
-def _tolerate(_: str) -> None:
+def _tolerate(_: Conflict) -> None:
     """Refuses nothing."""
 
 
@@ -104,11 +106,16 @@ class _Writes:
     def __init__(
         self,
         function: Function,
-        refuse: Callable[[str], None] = _tolerate,
+        refuse: Callable[[Conflict], None] = _tolerate,
         kept: Sequence[Place] = (),
     ):
         self.function, self.refuse, self.kept = function, refuse, kept
-        self.pieces = itertools.count()
+        #: The operation that runs, and the loops around it with the pieces that they began with.
+        self.now: Op | None = None
+        self.around: tuple[tuple[Loop, tuple[frozenset[int], ...]], ...] = ()
+        #: What overwrote each value first, in which pieces, and the loops around that.
+        self.spoilt: dict[Value, tuple[Op, frozenset[int], tuple]] = {}
+        self.pieces, self.lanes = itertools.count(), Lanes()
         self.where: dict[Value, frozenset[int]] = {}
         #: The values that ever lay in each piece: who to ask when it is written to.
         self.tenants: defaultdict[int, set[Value]] = defaultdict(set)
@@ -117,7 +124,6 @@ class _Writes:
         self.sections: set[Value] = set()
         #: What ``rows_of`` tells: a view, which has none, may be stretched, and read-only.
         self.rows: dict[Value, Type] = {}
-        self.lanes = Lanes()
         #: The piece of each block that is lent: arrays of one block are in one another's way.
         self.lent: dict[int, frozenset[int]] = {}
         self.blocks: defaultdict[int, set[int]] = defaultdict(set)  # by piece
@@ -148,7 +154,7 @@ class _Writes:
         for value in body.yields:
             returned = isinstance(value, Value) and value is not self.function.residuals
             if returned and self.where[value] & lent:  # type: ignore[index]
-                self.refuse(f"{value} is returned in memory that is only lent")
+                self.refuse(Conflict(f"{value} is returned in memory that is only lent"))
 
     def place(self, residual: AnyOperand) -> Place:
         blocks = frozenset(self.blocks_of(self.all([residual])))
@@ -181,6 +187,7 @@ class _Writes:
             self.tenants[piece].add(value)
         self.stale.discard(value)
         self.partly.pop(value, None)
+        self.spoilt.pop(value, None)
         self.tile_of.pop(value, None)
         self.spent.discard(value)
         self.lanes.forget(value)
@@ -195,11 +202,12 @@ class _Writes:
 
     def shared_rows(self, operands: Iterable[AnyOperand]) -> Type | None:
         """The rows of all ``operands``, if they are the same."""
-        first, *others = [self.rows.get(operand) for operand in operands]  # type: ignore[arg-type]
+        first, *others = map(self.rows.get, operands)  # type: ignore[arg-type]
         return first if all(rows == first for rows in others) else None
 
     def region(self, region: Region) -> None:
         for op in region.ops:
+            self.now = op
             if op.name == "if":
                 self.read(op.operands)
                 self.branches(op)
@@ -208,6 +216,7 @@ class _Writes:
                 self.loop(Loop(op))
             else:
                 self.plain(op)
+        self.now = None
         self.read(region.yields)
 
     def plain(self, op: Op) -> None:
@@ -222,9 +231,10 @@ class _Writes:
             self.read(step.reads)
         pieces = self.all(step.shares)
         if op.name == "filled" and not self.all(op.operands[:1]) <= pieces:
-            self.refuse(f"{op.operands[0]} does not lie in {op.operands[1]}, which it is to fill")
-        if target is not None and step.writes:
-            self.write(op, target)
+            why = f"{op.operands[0]} does not lie in {op.operands[1]}, which it is to fill"
+            self.refuse(Conflict(why))
+        if target is not None and step.writes and not self.write(op, target):
+            return self.define(op.result, self.new(), op.result.type)
         rows: Type | None = None
         if target is not None or op.name == "filled":
             rows = self.shared_rows([op.operands[-1] if target is None else target])
@@ -271,13 +281,17 @@ class _Writes:
         self.define(op.result, lies, self.rows.get(array))
 
     def branches(self, op: Op) -> None:
-        """One of them runs, after which what any of them spoils is spoilt."""
-        before, spoilt = self.stale, set(self.stale)
+        """One of them runs, after which what any of them spoils is spoilt, and what they spoil in
+        different steps altogether."""
+        before = self.stale, self.partly, self.spent
+        stale, partly, spent = set(self.stale), dict(self.partly), set(self.spent)
         for inner in op.regions:
-            self.stale = set(before)
+            self.stale, self.partly, self.spent = set(before[0]), dict(before[1]), set(before[2])
             self.region(inner)
-            spoilt |= self.stale
-        self.stale = spoilt
+            stale |= self.stale
+            stale.update(v for v, at in self.partly.items() if partly.setdefault(v, at) is not at)
+            spent |= self.spent
+        self.stale, self.partly, self.spent = stale, partly, spent
         for result, *yields in zip(op.results, *(inner.yields for inner in op.regions)):
             self.define(result, self.all(yields), self.shared_rows(yields))
 
@@ -287,7 +301,8 @@ class _Writes:
         rows = [self.shared_rows([init]) for init in loop.inits]
         for stacked in loop.stacked:
             self.define(stacked, frozenset())
-        done, moved = 0, set[int]()
+        done, moved, around = 0, set[int](), self.around
+        self.around = (*around, (loop, tuple(now)))
         while done < ITERATIONS + len(moved):
             done += 1
             for region in loop.op.regions:
@@ -306,6 +321,7 @@ class _Writes:
             rows = [a if a == b else None for a, b in zip(rows, after)]
             for stacked, item in zip(loop.stacked, loop.stack_yields):
                 self.lies_too(stacked, self.all([item]))
+        self.around = around
         for result, pieces, of in zip(loop.carried, ever, rows):
             self.define(result, pieces, of)
         self.define(loop.count, frozenset())
@@ -313,9 +329,9 @@ class _Writes:
         self.stale.update(value for value, at in self.partly.items() if at in counts)
 
     def enter(self, loop: Loop) -> None:
-        for lead in (loop.position, loop.index):
-            if lead is not None:
-                self.define(lead, frozenset())
+        leads = loop.body.params[: 1 + loop.is_for]
+        for lead in leads:
+            self.define(lead, NONE)
         self.steps[loop.position] = 1
         if loop.index is not None:
             self.steps[loop.index] = loop.stride
@@ -335,42 +351,50 @@ class _Writes:
     def read(self, operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
             if isinstance(operand, Value) and (operand in self.stale or operand in self.partly):
-                self.refuse(f"{operand} is read after it was overwritten")
+                self.misread(operand, f"{operand} is read after it was overwritten")
 
     def read_tile(self, array: Value, start: Value) -> None:
-        fresh = self.partly.get(array, start) is start
-        if not fresh or array in self.stale or array in self.spent:
-            self.refuse(f"a tile of {array} is read after it was overwritten")
+        late = self.partly.get(array, start) is not start
+        if late or array in self.stale or array in self.spent:
+            self.misread(array, f"a tile of {array} is read after it was overwritten")
 
-    def write(self, op: Op, target: Value) -> None:
+    def misread(self, victim: Value, why: str) -> None:
+        """Refuses that ``victim`` is read, and takes it for saved where that is written to."""
+        known = self.spoilt.get(victim)
+        if known is None:
+            return self.refuse(Conflict(why, None, victim, self.now))
+        writer, pieces, around = known
+        self.refuse(Conflict(why, writer, victim, self.now, entries_of(around, pieces)))
+        if self.now is not None and writes_to(self.now) is victim:
+            self.stale.discard(victim)
+            self.partly.pop(victim, None)
+            self.spoilt.pop(victim, None)
+
+    def write(self, op: Op, target: Value) -> bool:
+        """Spoils what lies where ``op`` writes; False where it may not write there."""
         pieces = self.where[target]
+        why = ""
         if pieces & self.foreign:
-            self.refuse(f"{op.result} is written over {target}, which is the caller's")
-        if target not in self.rows and (changes_array(op) or target not in self.sections):
-            self.refuse(f"{target}, which is written to, may be a view")
-        if target.type != op.result.type:
-            self.refuse(f"{op.result} does not fit over {target}")
+            why = f"{op.result} is written over {target}, which is the caller's"
+        elif target not in self.rows and (changes_array(op) or target not in self.sections):
+            why = f"{target}, which is written to, may be a view"
+        elif target.type != op.result.type:
+            why = f"{op.result} does not fit over {target}"
+        if why:
+            self.refuse(Conflict(why, op, entries=entries_of(self.around, pieces)))
+            return False
         tile = (op.operands[-1], target) if is_row(op) else self.tile_of.get(target)
         start, array = tile if tile and self.steps.get(tile[0]) else (None, target)  # type: ignore[arg-type]
         pieces = pieces.union(*(self.held.get(block, NONE) for block in self.blocks_of(pieces)))
         rows = self.shared_rows([array])
         met: set[Value] = set().union(*(self.tenants[piece] for piece in pieces))
         for value in met:
-            if self.where[value] & pieces:
+            if common := self.where[value] & pieces:
+                self.spoilt.setdefault(value, (op, common, self.around))
                 # Arrays of one size that begin at one place: their tiles do so, too.
-                fits = _in_step(rows, self.rows.get(value))
-                if (
-                    isinstance(start, Value)
-                    and fits
-                    and self.partly.setdefault(value, start) is start
-                ):
+                fits = isinstance(start, Value) and in_step(rows, self.rows.get(value))
+                if fits and self.partly.setdefault(value, start) is start:  # type: ignore[arg-type]
                     self.spent.add(value)
                 else:
                     self.stale.add(value)
-
-
-def _in_step(a: Type | None, b: Type | None) -> bool:
-    """Whether the rows of two arrays that begin at one place lie at the same places."""
-    if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
-        return False
-    return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore
+        return True

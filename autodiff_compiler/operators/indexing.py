@@ -69,6 +69,12 @@ def _index_numpy(types: Sequence[Type], *, index: Index) -> str:
     return f"{{x}}[{subscript(index, 1)}]"
 
 
+def _index_copies(types: Sequence[Type], *, index: Index) -> bool:
+    """Whether ``x[index]`` is new memory: what arrays of places name, and one single number."""
+    number = "..." not in index and shape_of_type(_index_type(types, index=index)) == ()
+    return number or gathers(types[1:], index)
+
+
 #: The dtypes of positions that ``take`` has.
 _TAKEN = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
@@ -76,7 +82,7 @@ index: OpDef = linear(
     "index", "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
     operands=("x", "*rest"), numpy=_index_numpy,
     result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None},
-    label="{x}_item", views=("x",), copies=lambda types, *, index: gathers(types[1:], index),
+    label="{x}_item", views=("x",), copies=_index_copies,
     batch=lambda x, rest, index, mapped: _index(x, *rest, index=(FULL, *index))
     if mapped[0] and not any(mapped[1:]) and stands_together(index) else None,
 )  # fmt: skip

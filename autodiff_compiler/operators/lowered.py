@@ -37,6 +37,15 @@ lent = OpDef(
     label="buffer",
 )
 
+copy_if_set = OpDef(
+    "copy_if_set",
+    "x in memory of its own, or nothing where x is not set.",
+    ("x",),
+    "None if {x} is None else {x}.copy()",
+    lambda types: types[0],
+    kind="lowered",
+    label="{x}",
+)
 
 #: Integers as wide as a float.
 BITS = {"float16": "int16", "float32": "int32", "float64": "int64"}

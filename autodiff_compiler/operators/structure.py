@@ -338,9 +338,10 @@ full_like = zero_gradient(
 
 unbroadcast_to = linear(
     "unbroadcast_to",
-    "Sums x over the axes along which a value of the given run-time shape was stretched.",
+    "Sums x over the axes along which a value of the given run-time shape was stretched; ``known`` "
+    "is what is known of that shape.",
     operands=("x", "shape"), numpy="unbroadcast({x}, {shape})",
-    result=lambda types: ArrayType(types[0].dtype, None),
+    result=lambda types, *, known=None: ArrayType(types[0].dtype, known),
     adjoint={"x": lambda ct, x: broadcast_like(ct, x)}, label="{x}_summed",
 )  # fmt: skip
 
@@ -359,7 +360,7 @@ def unbroadcast(ct: Any, x: Value) -> Any:
         with current().saying(_stretched(x, ct)):
             return cast_like(sum_(ct, axes=None, keepdims=False), x)
     if have is None or want is None or _undecided(have, want):
-        return cast_like(unbroadcast_to(ct, shape_of(x)), x)
+        return cast_like(unbroadcast_to(ct, shape_of(x), known=want), x)
     lead = len(have) - len(want)
     stretched = [i + lead for i, dim in enumerate(want) if dim == 1 and have[i + lead] != 1]
     if not lead and not stretched:

@@ -23,7 +23,8 @@ FLOORS = (
     ("span", "errors", "trees"),
     (
         "vocabulary: tiers others missing",
-        "ir: types opdef nodes effects digest build read text rewrite memory lanes writes verify",
+        "ir: types opdef nodes effects digest build read text rewrite memory lanes conflicts "
+        "writes verify",
         "plan",
     ),
     ("operators: declare structure families control containers",),

@@ -1,0 +1,42 @@
+"""What the proof of writes (``writes.py``) says against a write, and what may be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autodiff_compiler.ir.nodes import Loop, Op, Value
+from autodiff_compiler.ir.types import ArrayType, Type
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Why a write may not be where it is: that of ``writer``, in place. Where something is read
+    after it was overwritten, that is the ``victim``, and ``reader`` the operation that reads it
+    (None: a region yields it). ``entries`` are the loops around the writer, outermost first, that
+    brought the memory in, by position, with the numbers of the carries that did."""
+
+    why: str
+    writer: Op | None = None
+    victim: Value | None = None
+    reader: Op | None = None
+    entries: tuple[tuple[Value, tuple[int, ...]], ...] = ()
+
+
+def entries_of(
+    around: Iterable[tuple[Loop, Sequence[frozenset[int]]]], pieces: frozenset[int]
+) -> tuple[tuple[Value, tuple[int, ...]], ...]:
+    """The loops that brought ``pieces`` in, with the numbers of the carries that did."""
+    found = []
+    for loop, begun in around:
+        numbers = tuple(number for number, lies in enumerate(begun) if lies & pieces)
+        if numbers:
+            found.append((loop.position, numbers))
+    return tuple(found)
+
+
+def in_step(a: Type | None, b: Type | None) -> bool:
+    """Whether the rows of two arrays that begin at one place lie at the same places."""
+    if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
+        return False
+    return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore
