@@ -17,6 +17,8 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.engine import install
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import raise_all
+from autodiff_compiler.faults import compiling
+from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.subset import check
 from autodiff_compiler.ir.types import (
@@ -73,7 +75,7 @@ def _short(value: Any) -> str:
     )
 
 
-RUNTIME = Runtime(_compile)
+RUNTIME = Runtime(_compile, place_of)
 install(RUNTIME)
 
 
@@ -126,7 +128,7 @@ def differentiable(target: Any) -> Any:
     if isinstance(target, type):
         if not issubclass(target, Cell):
             raise TypeError(f"differentiable is for Cells and functions, not for {target.__name__}")
-        raise_all(check(read_source(unwrapped(target.construct))))
+        _check_text(unwrapped(target.construct))
         target._compiled_forward = True
         target.gradient_source = _source_method  # type: ignore[attr-defined]
         target.check_grads = _check_method  # type: ignore[attr-defined]
@@ -134,11 +136,16 @@ def differentiable(target: Any) -> Any:
     if not callable(target):
         raise TypeError(f"differentiable is for Cells and functions, not for {target!r}")
     target = unwrapped(target)
-    raise_all(check(read_source(target)))
+    _check_text(target)
     compiled = _running_compiled(target)
     compiled.gradient_source = functools.partial(gradient_source, target)
     compiled.check_grads = functools.partial(_check_method, target)
     return compiled
+
+
+def _check_text(fn: Any) -> None:
+    """Refuse Python that cannot be compiled."""
+    compiling(lambda: raise_all(check(read_source(fn))), lambda: place_of(fn))
 
 
 def _source_method(self: Any, *inputs: Any, **flags: Any) -> str:

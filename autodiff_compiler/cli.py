@@ -21,7 +21,7 @@ import numpy as np
 from autodiff_compiler import pipeline
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.files import written_whole
-from autodiff_compiler.errors import CompileError, by_code, page
+from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.gradient import grad
@@ -54,6 +54,7 @@ class ExitCode(IntEnum):
     OK = 0
     REFUSED = 1
     USAGE = 2
+    FAULT = 3
 
 
 EPILOG = """\
@@ -61,6 +62,7 @@ exit codes:
   0  done
   1  the compiler refused the source, or a gradient is wrong
   2  the command, the file or a type could not be understood
+  3  the compiler itself failed: please report it
 
 types:
   f32[2,3] f64[] i32[b,4] any[...]   tensors; a name is a size known at run time only
@@ -86,6 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (CompileError, AssertionError) as error:
         print(error, file=sys.stderr)
         return ExitCode.REFUSED
+    except InternalError as error:
+        print(error, file=sys.stderr)
+        return ExitCode.FAULT
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from autodiff_compiler.span import Caller, Span, told_chain
 
@@ -289,8 +290,27 @@ class PositionError(CallError, IndexError, RuntimeError):
     code = "AD403"
 
 
-class CompilerBug(Exception):
-    """Our own fault: the IR broke an invariant. Names the stage."""
+class InternalError(Exception):
+    """A fault of the compiler itself: no program should lead to it.
+
+    ``span`` is the line of the user's that was being compiled, where it is known.
+    """
+
+    code = "AD900"
+    CURE = (
+        "this is a fault of autodiff_compiler, not of your program; please report it, with this "
+        "message and the text of the function"
+    )
+
+    def __init__(self, cause: str, span: Span | None = None):
+        self.cause, self.span = cause, span
+        if span is not None:
+            place = f"{span.where}: InternalError: {cause}\n{span.caret()}"
+            cause = f"{place}\n  cure: {self.CURE} [{self.code}]"
+        super().__init__(cause)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.cause, self.span)
 
 
 @contextmanager

@@ -19,12 +19,14 @@ from autodiff_compiler.common.context import opt_level as opt_level_now
 from autodiff_compiler.common.context import stabilises
 from autodiff_compiler.common.files import written_whole
 from autodiff_compiler.errors import CallError
+from autodiff_compiler.faults import compiling
+from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.gradient import ALL, GradientFunction, checked_position
 from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped
 from autodiff_compiler.plan import Hooked, NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.known import with_known_numbers
-from autodiff_compiler.runtime.slots import check_asked, is_numpy_call
+from autodiff_compiler.runtime.slots import check_asked, is_numpy_call, signatures
 from autodiff_compiler.signatures import slot_of
 
 Made = TypeVar("Made")
@@ -144,6 +146,7 @@ class _Asked:
         target = unwrapped(fn)
         keywords = {**self.keywords, **dict.fromkeys(_missing(target, self.keywords), "any[...]")}
         given = (*(inputs or _any(required(target, keywords))), *keywords.values())
+        signatures(given)  # which refuses what holds itself
         slots = tuple(map(slot_of, given))
         names = [*argument_names(target, len(given) - len(keywords)), *keywords]
         request = self.request(target, given, slots, names)
@@ -158,7 +161,7 @@ class _Asked:
                 cure = "give the number itself in place of its type"
                 raise CallError(str(need), cure) from None
 
-        return with_known_numbers(attempt, given)[0]
+        return compiling(lambda: with_known_numbers(attempt, given)[0], lambda: place_of(target))
 
     def request(
         self, target: Any, given: Sequence[Any], slots: Sequence[Slot], names: Sequence[str]

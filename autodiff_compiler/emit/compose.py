@@ -34,7 +34,7 @@ from autodiff_compiler.emit.tapes import find_tapes
 from autodiff_compiler.emit.templates import fill, fill_statements, with_constants
 from autodiff_compiler.emit.unparse import print_expression
 from autodiff_compiler.emit.uses import count_uses
-from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.effects import end_of
 from autodiff_compiler.ir.memory import writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
@@ -130,7 +130,7 @@ class Composer:
         elif op.name == "call":
             self.call(op)
         elif op.opdef.kind == "control":
-            raise CompilerBug(f"emit: the operation {op.name} has no text")
+            raise InternalError(f"emit: the operation {op.name} has no text")
         else:
             self.compute(op, region)
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,8 +41,8 @@ from autodiff_compiler.plan import (
 )
 from autodiff_compiler.span import Span
 
-#: How deep calls of this package may go while it lowers.
-DEEP = 4000
+#: From how many nested calls on they are what a full stack is full of.
+MANY = 50
 
 
 @dataclass(frozen=True)
@@ -76,18 +75,6 @@ def lower(
     Raises a CompileError that tells every problem, or ``plan.NeedValues`` where a number must be
     known that ``slots`` gives as a type.
     """
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, DEEP))  # texts call each other, and each call takes many here
-    try:
-        return _lower_to_the_end(fn, request, slots, keywords)
-    finally:
-        sys.setrecursionlimit(before)
-
-
-def _lower_to_the_end(
-    fn: Callable[..., Any], request: Request, slots: Sequence[Slot], keywords: Sequence[str]
-) -> Lowered:
-    """Lowers ``fn`` again and again, until all that it writes is known."""
     written: dict[Any, Write] = {}
     unrolled: frozenset[Any] = frozenset()
     refusal: CompileError | None = None
@@ -161,11 +148,13 @@ def _lower(
         except PoisonTouched:
             pass
         except RecursionError:
+            if world.deepest < MANY:
+                raise  # not calls, but the text itself is nested deeply
             raise UnsupportedSyntax(
-                "its calls go too deep: one of them calls itself without an end that is known "
-                "while compiling",
+                "the calls of this function nest too deeply: one of them calls itself, and when "
+                "that ends is not known while compiling",
                 "write the recursion as a loop",
-                _span_of(fn),
+                place_of(fn),
             ) from None
         raise_all(world.problems)
     if made.returned is MISSING:
@@ -209,7 +198,7 @@ def _not_returnable(made: Outlined) -> DTypeError:
     )
 
 
-def _span_of(fn: Any) -> Span:
+def place_of(fn: Any) -> Span:
     """Where the text of ``fn`` begins."""
     while isinstance(fn, Transformed):
         fn = fn.fn

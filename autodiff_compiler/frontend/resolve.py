@@ -31,6 +31,10 @@ from autodiff_compiler.vocabulary.missing import nearest
 MISSING = object()
 
 
+#: How many calls of texts may nest: about as many as the stack of a thread has room for.
+DEEPEST = 400
+
+
 @dataclass
 class World(Recorder):
     """What one compilation knows; shared by the function compiled and all that it calls."""
@@ -56,6 +60,9 @@ class World(Recorder):
     discovered: dict[Any, Write] = field(default_factory=dict)
     #: The calls of texts that are being lowered, the outermost first.
     calls: list[Any] = field(default_factory=list)
+    #: How many texts are being lowered in each other now, and at most so far.
+    depth: int = 0
+    deepest: int = 0
     #: Texts that cannot be functions of their own, known from the first try.
     written_out: set[Any] = field(default_factory=set)
     #: The loops in which lists grow and that could be written out, and those that must be.
@@ -82,12 +89,18 @@ class World(Recorder):
     @contextmanager
     def calling(self, caller: Caller | None) -> Iterator[None]:
         """What is refused or reported inside is in a text that was called there."""
+        self.depth += 1
+        self.deepest = max(self.depth, self.deepest)
         try:
+            if self.depth > DEEPEST:
+                raise RecursionError
             with calling(caller, self.problems) if caller else nullcontext():
                 yield
         except NeedStatic as need:
             need.callers += (caller,) if caller else ()
             raise
+        finally:
+            self.depth -= 1
 
     def attribute(self, owner: Any, name: str, span: Span) -> Any:
         """``owner.name`` for an outside object."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError
+from autodiff_compiler.faults import note_place
 from autodiff_compiler.ir.nodes import (
     AnyOperand,
     Function,
@@ -292,7 +293,9 @@ class _At:
         self.before = self.builder.span, self.builder.about
         self.builder.span, self.builder.about = self.there
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            note_place(error, self.builder.span)
         self.builder.span, self.builder.about = self.before
 
 

@@ -1,4 +1,4 @@
-"""What a legal function is. A function that is none is our own fault: ``CompilerBug``.
+"""What a legal function is. A function that is none is our own fault: ``InternalError``.
 
 The law is one for every stage; a stage only says which operators may stand in it (``STAGES``).
 Checked: each value is defined once, before its uses and where they can see it; every operation is
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autodiff_compiler.errors import CompilerBug, DTypeError
+from autodiff_compiler.errors import DTypeError, InternalError
 from autodiff_compiler.ir.build import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, batched, join
@@ -38,7 +38,7 @@ STAGES = {
 
 
 def verify(function: Function, stage: str, kept: Sequence[Place] = ()) -> None:
-    """Raises CompilerBug where ``function``, or one that it calls, breaks a law.
+    """Raises InternalError where ``function``, or one that it calls, breaks a law.
 
     ``stage`` is a name in ``STAGES``; what follows a colon (``"typed: dce"``) is only told.
     ``kept`` are the places in lent memory of what the residuals of a backward half hold.
@@ -63,7 +63,7 @@ class _Verifier:
     def demand(self, holds: bool, law: str) -> None:
         if not holds:
             place = "" if self.op is None else f", line {self.op.span.line}, {self.op.name}"
-            raise CompilerBug(f"{self.stage}: @{self.function.name}{place}: {law}")
+            raise InternalError(f"{self.stage}: @{self.function.name}{place}: {law}")
 
     # -- definitions and uses --------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class _Verifier:
         try:
             found = op.opdef.result_type(op.types, op.attrs)
         except Exception as error:
-            raise CompilerBug(
+            raise InternalError(
                 f"{self.stage}: @{self.function.name}, line {op.span.line}, {op.name}: "
                 f"its record refuses {self.list(op.types)}: {error}"
             ) from error

@@ -79,6 +79,11 @@ class Group:
         return made
 
 
+#: How many operations of a product are looked through for its factors. (A product that is longer
+#: is looked at from each of its operations.)
+MOST = 64
+
+
 class Factors:
     """The factors of an array: the large ones, in their order, and groups of small ones."""
 
@@ -91,9 +96,11 @@ class Factors:
         self.negative = False
         #: The operations on the whole array that a product of the factors would make unnecessary.
         self.before = 0
+        self.taken = 0
 
     def of(self, op: Op, below: bool = False, uses: int = 1) -> None:
         """Takes in the factors of what ``op`` makes, of which there are so many ``uses`` here."""
+        self.taken += 1
         self.before += shape_of(op.result) == self.whole.shape and (
             op is self.view.op or self.view.uses.get(op.result) == uses
         )
@@ -109,7 +116,8 @@ class Factors:
         maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
         alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)  # type: ignore
         large, sure = shape_of(operand) == self.whole.shape, self.view.is_moderate(operand)
-        if large and alone and maker is not None and is_product(maker):
+        far = self.taken >= MOST
+        if large and alone and not far and maker is not None and is_product(maker):
             self.of(maker, below, uses)
         elif large or not _is_small(operand, self.whole):
             self.large.append((operand, below))

@@ -13,6 +13,7 @@ from typing import Any
 from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
+from autodiff_compiler.faults import compiling
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed, unwrapped
@@ -28,9 +29,10 @@ from autodiff_compiler.runtime.slots import (
     check_bare_numbers,
     is_numpy_call,
     is_tensor,
-    signature,
+    signatures,
 )
 from autodiff_compiler.runtime.unit import Unit, own_apart
+from autodiff_compiler.span import Span
 
 #: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
 Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
@@ -38,11 +40,15 @@ Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compi
 FORWARD = Request()
 
 
+def _nowhere(fn: Any) -> None:
+    """The place of a function, where there is nobody to ask for it."""
+
+
 class Runtime:
     """Runs Cells, functions and gradient functions, and compiles what is not compiled yet."""
 
-    def __init__(self, compile_unit: Compile):
-        self.compile_unit = compile_unit
+    def __init__(self, compile_unit: Compile, place_of: Callable[[Any], Span | None] = _nowhere):
+        self.compile_unit, self.place_of = compile_unit, place_of
         self.cache = Cache()
 
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
@@ -52,7 +58,7 @@ class Runtime:
             return found
         slots = (*args, *kwargs.values()) if kwargs else args
         settings = stable, level = stabilises(), opt_level()
-        key = (settings, tuple(map(signature, slots)), tuple(kwargs))
+        key = (settings, signatures(slots), tuple(kwargs))
         unit = self.cache.find(cell, key, slots)
         if unit is None:
             check_arity(cell, args, kwargs, False)
@@ -117,7 +123,7 @@ class Runtime:
     ) -> tuple[Unit, tuple]:
         """The unit for a gradient, and the slots."""
         slots = (*args, *kwargs.values()) if kwargs else args
-        key = (gradient.key, tuple(map(signature, slots)), tuple(kwargs))
+        key = (gradient.key, signatures(slots), tuple(kwargs))
         unit = self.cache.find(gradient.fn, key, slots)
         if unit is None:
             check_arity(gradient.fn, args, kwargs, gradient.sens_param)
@@ -140,7 +146,7 @@ class Runtime:
         """The value and the tangent."""
         slots, dots = args[: tangent.inputs], args[tangent.inputs :]
         fn, asked = tangent.entry
-        key = ((asked, stabilises(), opt_level()), tuple(map(signature, slots)), ())
+        key = ((asked, stabilises(), opt_level()), signatures(slots), ())
         unit = self.cache.find(fn, key, slots)
         if unit is None:
             check_arity(fn, slots, {}, False)
@@ -186,6 +192,13 @@ class Runtime:
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
     ) -> Unit:
         fn = unwrapped(fn)
+        return compiling(
+            lambda: self._made(fn, key, slots, request, keywords), lambda: self.place_of(fn)
+        )
+
+    def _made(
+        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
+    ) -> Unit:
         with self.cache.lock:
             unit = self.cache.find(fn, key, slots)
             if unit is not None:

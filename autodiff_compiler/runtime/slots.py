@@ -57,6 +57,17 @@ def signature(value: Any) -> Any:
     return kind, id(value)
 
 
+def signatures(slots: Sequence[Any]) -> tuple:
+    """Return the signatures of the arguments of a call; refuses a container that holds itself."""
+    try:
+        return tuple(map(signature, slots))
+    except RecursionError:
+        raise CallError(
+            "an argument is a container that holds itself, or that is nested too deeply",
+            "pass its items as arguments of their own",
+        ) from None
+
+
 def _item_signature(value: Any) -> Any:
     # By text, for 1 == 1.0 and 0.0 == -0.0.
     return (type(value), repr(value)) if type(value) in _NUMBERS else signature(value)
@@ -207,5 +218,5 @@ def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
 
 __all__ = [
     "check_arity", "compile_reader", "expression", "holds", "is_tensor",
-    "known_by_identity", "signature",
+    "known_by_identity", "signature", "signatures",
 ]  # fmt: skip

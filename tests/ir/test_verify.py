@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.text import parse_functions
@@ -81,7 +81,7 @@ def test_a_legal_function(stage: str) -> None:
 )  # fmt: skip
 def test_broken_laws(old: str, new: str, message: str) -> None:
     assert old in LEGAL
-    with pytest.raises(CompilerBug) as caught:
+    with pytest.raises(InternalError) as caught:
         verify(read(LEGAL.replace(old, new)), "typed: fold")
     assert str(caught.value).startswith("typed: fold: @")
     assert message in str(caught.value)
@@ -97,11 +97,11 @@ def function(*ops: Op, params: tuple[Value, ...] = ()) -> Function:
 
 def test_definitions() -> None:
     x, y = Value(FLOAT, "x"), Value(FLOAT, "y")
-    with pytest.raises(CompilerBug, match="line 4, copy: %x: float is used before it is defined"):
+    with pytest.raises(InternalError, match="line 4, copy: %x: float is used before it is defined"):
         verify(function(unary("copy", x, y)), "typed")
-    with pytest.raises(CompilerBug, match="%x: float is defined twice"):
+    with pytest.raises(InternalError, match="%x: float is defined twice"):
         verify(function(unary("copy", x, x), params=(x,)), "typed")
-    with pytest.raises(CompilerBug, match=r"\[1\] is no literal"):
+    with pytest.raises(InternalError, match=r"\[1\] is no literal"):
         verify(function(unary("copy", [1], y)), "typed")
 
 
@@ -109,7 +109,7 @@ def test_every_op_has_a_place() -> None:
     x = Value(INT, "x")
     op = unary("copy", x, Value(INT, "y"))
     verify(function(replace(op, span=NOWHERE), params=(x,)), "typed")
-    with pytest.raises(CompilerBug, match="no line of the source"):
+    with pytest.raises(InternalError, match="no line of the source"):
         verify(function(replace(op, span=Span("net.py", 0, 1, 2, "")), params=(x,)), "typed")
 
 
@@ -128,7 +128,9 @@ func @f(%x: f32[2]) -> (f32[2]) {
 def test_stages() -> None:
     verify(read(GRAD), "typed")
     for stage in ("differentiated", "lowered"):
-        with pytest.raises(CompilerBug, match=f"{stage}: @f, line 0, grad: a grad does not belong"):
+        with pytest.raises(
+            InternalError, match=f"{stage}: @f, line 0, grad: a grad does not belong"
+        ):
             verify(read(GRAD), stage)
 
 
@@ -141,5 +143,5 @@ def test_stages() -> None:
     ],
 )
 def test_gradients(old: str, new: str, message: str) -> None:
-    with pytest.raises(CompilerBug, match=message):
+    with pytest.raises(InternalError, match=message):
         verify(read(GRAD.replace(old, new)), "typed")

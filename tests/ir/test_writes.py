@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
 from tests.passes.test_reuse import ROWS, SHARED, by_rows, reused
@@ -29,7 +29,7 @@ def test_a_row_that_is_counted_from_both_ends_is_met_twice(bounds: str) -> None:
     )
     assert SHARED not in reused(text)
     empty = f"%e: {ROWS} = empty {{dtype='float32', shape=(300, 100)}}"
-    with pytest.raises(CompilerBug, match="%a.* read after it was overwritten"):
+    with pytest.raises(InternalError, match="%a.* read after it was overwritten"):
         verify(parse_function(text.replace(empty, SHARED)), "lowered")
 
 
@@ -58,14 +58,14 @@ def test_a_row_is_made_in_parts_where_it_was_read() -> None:
 def test_a_part_that_is_read_when_the_other_was_written_is_spoilt() -> None:
     late = in_two_parts().replace("%w: f32[50] = exp %old.1", "%w: f32[50] = exp %u")
     late = late.replace("%right:", "%late: f32[50] = exp %old.1\n%right:")
-    with pytest.raises(CompilerBug, match="%old.* read after it was overwritten"):
+    with pytest.raises(InternalError, match="%old.* read after it was overwritten"):
         verify(parse_function(late), "lowered")
 
 
 def test_what_fills_an_array_lies_in_it() -> None:
     apart = in_two_parts().replace("%left: f32[50] = index %row", "%left: f32[50] = index %other")
     apart = apart.replace("%left:", "%other: f32[100] = exp %old\n%left:")
-    with pytest.raises(CompilerBug, match="does not lie in %row"):
+    with pytest.raises(InternalError, match="does not lie in %row"):
         verify(parse_function(apart), "lowered")
 
 
@@ -77,5 +77,5 @@ def test_what_may_be_stretched_is_not_written_to() -> None:
 %wide: f32[100] = broadcast_to %one {shape=(100,)}
 %v: f32[100] = into %old, %wide {text='np.exp({0}, out={1})'}""",
     )
-    with pytest.raises(CompilerBug, match="%wide.* may be a view"):
+    with pytest.raises(InternalError, match="%wide.* may be a view"):
         verify(parse_function(text), "lowered")

@@ -13,7 +13,7 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, compile_info, gradient_source, ops, pipeline
 from autodiff_compiler.analysis import trips
 from autodiff_compiler.emit.to_numpy import emit_module
-from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.verify import verify
@@ -158,7 +158,7 @@ def test_a_tape_that_is_read_as_a_whole_has_memory_of_its_own() -> None:
 )  # fmt: skip
 def test_the_verifier_notices_a_lane_that_is_spoilt(change: dict[str, Any], law: str) -> None:
     """Lanes that are written by hand where ``lanes`` takes none."""
-    with pytest.raises(CompilerBug, match=law):
+    with pytest.raises(InternalError, match=law):
         verify(parse_function(program(**change)), "lowered")
 
 

@@ -12,7 +12,7 @@ import pytest
 import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
-from autodiff_compiler.errors import CompilerBug
+from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ir.verify import verify
@@ -54,7 +54,7 @@ def test_a_block_goes_with_one_result_alone():
     assert "%y: f32[20000] = exp %u" in text  # no block is free yet: memory of its own
     assert "%v: f32[20000] = into %x, " in text
     assert text.count("given=True") == 1
-    with pytest.raises(CompilerBug, match="is returned in memory that is only lent"):
+    with pytest.raises(InternalError, match="is returned in memory that is only lent"):
         verify(parse_function(text.replace("given=True, ", "")), "lowered")
 
 
@@ -124,7 +124,7 @@ def test_what_is_small_or_of_unknown_size_is_left_alone():
 )  # fmt: skip
 def test_the_verifier_notices(lines, law):
     text = function(f"%x: {BIG}, %work: ({BIG},)", BIG, *lines).replace("{B}", BIG)
-    with pytest.raises(CompilerBug, match=law):
+    with pytest.raises(InternalError, match=law):
         verify(parse_function(text.replace("{{", "{").replace("}}", "}")), "lowered")
 
 
@@ -159,7 +159,7 @@ def test_a_loop_over_tiles_writes_where_it_has_read() -> None:
     ids=["overlapping", "its tile", "its tile again", "all of it", "afterwards", "returned"],
 )
 def test_the_verifier_notices_what_tiles_spoil(wrong: dict[str, Any]) -> None:
-    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+    with pytest.raises(InternalError, match="read after it was overwritten"):
         verify(parse_function(in_tiles(**wrong)), "lowered")
 
 
@@ -205,7 +205,7 @@ def test_a_loop_makes_rows_where_it_has_read_them() -> None:
     assert SHARED in reused(text)
     assert SHARED not in reused(text.replace("yield carry", "%u: f32[100] = exp %old\nyield carry"))
     spoilt = reused(text).replace("yield carry", "%u: f32[100] = exp %old\n    yield carry")
-    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+    with pytest.raises(InternalError, match="read after it was overwritten"):
         verify(parse_function(spoilt), "lowered")
 
 
@@ -227,7 +227,7 @@ def test_rows_that_are_not_over_are_left_alone(other: dict[str, str]) -> None:
 )  # fmt: skip
 def test_the_verifier_notices_a_row_that_is_spoilt(more: str, before: str) -> None:
     text = reused(by_rows())
-    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+    with pytest.raises(InternalError, match="read after it was overwritten"):
         verify(parse_function(text.replace(before, f"{more}\n    {before}", 1)), "lowered")
 
 
@@ -263,7 +263,7 @@ def test_the_verifier_notices_that_a_loop_fills_two_arrays_in_one_place(
     rows: bool, views: Sequence[int]
 ) -> None:
     verify(parse_function(two_filled("%b", rows, views)), "lowered")
-    with pytest.raises(CompilerBug, match="read after it was overwritten"):
+    with pytest.raises(InternalError, match="read after it was overwritten"):
         verify(parse_function(two_filled("%a", rows, views)), "lowered")
 
 
@@ -293,7 +293,7 @@ def test_the_verifier_notices_a_residual_that_is_spoilt() -> None:
     forward, backward = halves()
     text = print_function(backward.function)
     late = text.replace("into %w, %v", "into %w, %u")
-    with pytest.raises(CompilerBug, match="%u.* read after it was overwritten"):
+    with pytest.raises(InternalError, match="%u.* read after it was overwritten"):
         verify(parse_function(late), "lowered", forward.kept)
     verify(parse_function(late), "lowered", [Place(frozenset([2]), None)])
 
@@ -302,7 +302,7 @@ def test_an_early_stage_holds_no_write():
     text = function(f"%x: {BIG}", BIG, f"%u: {BIG} = sin %x",
                     f"%v: {BIG} = " + INTO.format(a="%u", b="%u"), "return %v")  # fmt: skip
     verify(parse_function(text), "lowered")
-    with pytest.raises(CompilerBug, match="does not belong"):
+    with pytest.raises(InternalError, match="does not belong"):
         verify(parse_function(text), "differentiated")
 
 

@@ -1,0 +1,180 @@
+"""The way in: what is refused, what passes, and what is told as a fault of the compiler."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import cli, pipeline
+from autodiff_compiler.emit import to_numpy
+from autodiff_compiler.errors import CompileError, InternalError
+from autodiff_compiler.faults import COUNT
+from autodiff_compiler.frontend.arithmetic import Arithmetic
+from autodiff_compiler.runtime import unit
+
+X = np.array([0.5, 1.5])
+
+
+def squared(x):
+    y = x * x
+    return y.sum()
+
+
+def fresh() -> Callable[..., Any]:
+    """A function that nothing was compiled of yet."""
+    ms.compile_info().clear()
+    return squared
+
+
+WAYS: list[tuple[str, Callable[[Any], Any]]] = [
+    ("grad", lambda f: ms.grad(f)(X)),
+    ("value_and_grad", lambda f: ms.value_and_grad(f)(X)),
+    ("GradOperation", lambda f: ms.ops.GradOperation()(f)(X)),
+    ("jit", lambda f: ms.jit(f)(X)),
+    ("differentiable", lambda f: ms.differentiable(f)(X)),
+    ("jvp", lambda f: ms.jvp(f, (ms.Tensor(X),), (ms.Tensor(X),))),
+    ("vjp", lambda f: ms.vjp(f, ms.Tensor(X))),
+    ("gradient_source", lambda f: ms.gradient_source(f, X)),
+    ("check_grads", lambda f: ms.check_grads(f, [X])),
+]
+each_way = pytest.mark.parametrize("way", [way for _, way in WAYS], ids=[name for name, _ in WAYS])
+
+
+def of_the_compiler(body: str) -> Any:
+    """A function that fails as code of the compiler would, and not as a user's."""
+    scope: dict[str, Any] = {"__name__": "autodiff_compiler.planted"}
+    exec(f"def planted(*args, **kwargs):\n    {body}\n", scope)
+    return scope["planted"]
+
+
+failing = of_the_compiler("raise KeyError('planted')")
+
+
+@pytest.mark.planted_fault
+@each_way
+def test_a_fault_names_the_users_line_the_stage_and_how_to_report_it(
+    way: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Arithmetic, "binary", failing)
+    before = COUNT.faults
+    with pytest.raises(InternalError) as caught:
+        way(fresh())
+    line = squared.__code__.co_firstlineno + 1
+    message = str(caught.value)
+    assert f"test_faults.py:{line}:9: InternalError: lowering fails" in message
+    assert "KeyError: 'planted'" in message
+    assert "    y = x * x\n        ^^^^^\n" in message
+    assert "please report it" in message and message.endswith("[AD900]")
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert COUNT.faults == before + 1
+    assert str(pickle.loads(pickle.dumps(caught.value))) == message
+
+
+@pytest.mark.planted_fault
+@pytest.mark.parametrize(
+    ("owner", "name", "stage"),
+    [(pipeline, "split", "compiling"), (to_numpy, "_name", "emission"), (unit, "load", "loading")],
+)
+def test_the_stage_is_told(
+    owner: Any, name: str, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, failing)
+    with pytest.raises(InternalError, match=f"InternalError: {stage} fails"):
+        ms.grad(fresh())(X)
+
+
+@pytest.mark.planted_fault
+def test_the_command_line_tells_a_fault_and_ends_with_a_code_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text("def f(x):\n    return x * x\n")
+    monkeypatch.setattr(Arithmetic, "binary", failing)
+    assert cli.main(["dump", f"{file}:f", "--input", "f64[2]"]) == cli.ExitCode.FAULT
+    assert "net.py:2:12: InternalError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError, SystemExit])
+def test_what_is_no_fault_passes(
+    raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Arithmetic, "binary", of_the_compiler(f"raise {raised.__name__}"))
+    with pytest.raises(raised):
+        ms.grad(fresh())(X)
+
+
+class Moody:
+    """Its attributes raise what they like."""
+
+    @property
+    def scale(self) -> float:
+        raise ZeroDivisionError("moody")
+
+
+MOODY = Moody()
+
+
+def test_exceptions_of_the_users_own_code_pass_as_they_are() -> None:
+    with pytest.raises(ZeroDivisionError, match="moody"):
+        ms.grad(lambda x: (x * MOODY.scale).sum())(X)
+
+
+def nested(n: int) -> str:
+    return "def f(x):\n    y = x\n" + "".join(f"    y = y * x + {i}.0\n" for i in range(n))
+
+
+def written(tmp_path: Path, text: str) -> Any:
+    """The function ``f`` of a module with this text."""
+    file = tmp_path / "made.py"
+    file.write_text(text)
+    scope: dict[str, Any] = {"__name__": "made"}
+    exec(compile(text, str(file), "exec"), scope)
+    return scope["f"]
+
+
+def test_700_statements_compile_at_every_level(tmp_path: Path) -> None:
+    f = written(tmp_path, nested(700) + "    return (y * 0.0 + x * x).sum()\n")
+    for level in (0, 1, 3):
+        text = ms.gradient_source(f, X, opt_level=level)
+        scope: dict[str, Any] = {}
+        exec(compile(text, "made", "exec"), scope)
+    before = sys.getrecursionlimit(), threading.active_count()
+    np.testing.assert_array_equal(ms.grad(f)(X / 4), X / 2)
+    assert (sys.getrecursionlimit(), threading.active_count()) == before
+
+
+def test_a_sum_of_900_terms_compiles(tmp_path: Path) -> None:
+    f = written(tmp_path, "def f(x):\n    return " + " + ".join(["x"] * 900) + "\n")
+    np.testing.assert_array_equal(ms.grad(f)(X), [900.0, 900.0])
+
+
+def test_containers_that_hold_themselves_are_refused(tmp_path: Path) -> None:
+    around: list[Any] = []
+    around.append(around)
+    for call in (
+        lambda: ms.grad(lambda x, k: x * 2)(X, around),
+        lambda: ms.jit(lambda x, k: x * 2)(X, {"k": around}),
+        lambda: ms.gradient_source(lambda x, k: x * 2, X, around),
+        lambda: ms.grad(lambda x: x * len(around))(X),
+    ):
+        with pytest.raises(CompileError, match="holds itself"):
+            call()
+
+
+def returns_what_holds_itself(x):
+    around = [x]
+    around.append(around)
+    return around
+
+
+def test_a_result_that_holds_itself_is_refused() -> None:
+    with pytest.raises(CompileError, match="holds itself"):
+        ms.jit(returns_what_holds_itself)(X)
