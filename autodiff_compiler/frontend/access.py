@@ -18,7 +18,8 @@ from autodiff_compiler.frontend import make, sharing
 from autodiff_compiler.frontend.iterators import begun, gone_through, named
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS
-from autodiff_compiler.frontend.resolve import MISSING, suggested
+from autodiff_compiler.frontend.recording import MISSING
+from autodiff_compiler.frontend.resolve import suggested
 from autodiff_compiler.frontend.subscripts import Subscripts
 from autodiff_compiler.frontend.values import (
     Above,

@@ -10,7 +10,7 @@ from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.heap import Holders, frozen, thawed
 from autodiff_compiler.frontend.meeting import as_type, common, joined_type, leaf_type, shaped
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.stepping import Thrown
 from autodiff_compiler.frontend.values import (
     NUMBERS,

@@ -35,8 +35,7 @@ from autodiff_compiler.frontend.numpy_writes import WRITERS, write_by
 from autodiff_compiler.frontend.objects import is_users, is_written
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.quieting import Quiet
-from autodiff_compiler.frontend.recording import PACKAGE, PLAIN, is_theirs
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING, PACKAGE, PLAIN, is_theirs
 from autodiff_compiler.frontend.rules import CONTEXT
 from autodiff_compiler.frontend.values import (
     Above,

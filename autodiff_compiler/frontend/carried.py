@@ -11,7 +11,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.frontend.branches import Branches
 from autodiff_compiler.frontend.heap import frozen, is_frozen
 from autodiff_compiler.frontend.meeting import common, joined_type, leaf_type, shaped
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.values import CannotRoll, Closure, Maybe, Ref, State, Unset, leaves
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef

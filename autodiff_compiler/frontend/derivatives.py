@@ -17,7 +17,7 @@ from autodiff_compiler.frontend.lists import sensitivity
 from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.precision import Precision
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS

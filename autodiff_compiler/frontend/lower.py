@@ -16,8 +16,8 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.lowering import Lowering
 from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.packing import pack
-from autodiff_compiler.frontend.recording import PLAIN
-from autodiff_compiler.frontend.resolve import MISSING, World
+from autodiff_compiler.frontend.recording import MISSING, PLAIN
+from autodiff_compiler.frontend.resolve import World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import (
     NeedStatic,

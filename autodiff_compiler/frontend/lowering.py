@@ -12,7 +12,8 @@ from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
-from autodiff_compiler.frontend.resolve import MISSING, World
+from autodiff_compiler.frontend.recording import MISSING
+from autodiff_compiler.frontend.resolve import World
 from autodiff_compiler.frontend.statements import Statements
 from autodiff_compiler.frontend.values import (
     Frame,

@@ -17,8 +17,8 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
 from autodiff_compiler.frontend.outlines import Outlines
-from autodiff_compiler.frontend.recording import is_generated, is_theirs
-from autodiff_compiler.frontend.resolve import MISSING, suggested
+from autodiff_compiler.frontend.recording import MISSING, is_generated, is_theirs
+from autodiff_compiler.frontend.resolve import suggested
 from autodiff_compiler.frontend.values import Above, Ref
 from autodiff_compiler.ir.nodes import Value
 

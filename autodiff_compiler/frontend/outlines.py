@@ -15,7 +15,7 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.memory import put
 from autodiff_compiler.frontend.naming import names_of, slot_names
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.texts import Texts
 from autodiff_compiler.frontend.values import (
     NUMBERS,

@@ -15,8 +15,7 @@ from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Raised
 from autodiff_compiler.frontend.contexts import Edge
 from autodiff_compiler.frontend.loops import Loops
-from autodiff_compiler.frontend.recording import PLAIN
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING, PLAIN
 from autodiff_compiler.frontend.stepping import Handler, Thrown
 from autodiff_compiler.frontend.trying import Again, Caught, Tried, Way
 from autodiff_compiler.frontend.values import PoisonTouched, Unset

@@ -30,6 +30,7 @@ from autodiff_compiler.span import Span
 PACKAGE = "autodiff_compiler"
 #: Where what is not the user's comes from.
 NOT_THEIRS = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
+MISSING = object()
 ARRAYS = (Tensor, np.ndarray)
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -74,6 +75,14 @@ class Recorder:
     def path(self, thing: Any) -> str | None:
         """Where ``thing`` was found, or None for what the compilation made itself."""
         return self._paths.get(id(thing))
+
+    def recorded(self, path: str) -> Any:
+        """What ``path`` was found to give, or ``MISSING``. Each path is read once, so that what
+        another thread changes meanwhile is not seen as two things."""
+        for test in ("is", "equal"):
+            if (path, test) in self.assumptions:
+                return self.assumptions[path, test].value
+        return MISSING
 
     def assume(self, path: str, value: Any) -> None:
         """Records that ``path`` gave ``value``."""
@@ -217,13 +226,17 @@ class Recorder:
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` for an outside container; the key is plain."""
+        path = self.path(owner)
+        plain = path is not None and not isinstance(key, slice)
+        found = self.recorded(f"{path}[{key!r}]") if plain else MISSING
+        if found is not MISSING:
+            return found
         try:
             value = owner[key]
         except LookupError:
             self.assume_keys(owner) if isinstance(owner, Mapping) else self.assume_length(owner)
             raise
         refuse_fresh(value, lambda: owner[key], f"the item {key!r}")
-        path = self.path(owner)
         if path is not None and isinstance(owner, dict) and not is_plain((key,)):
             self.assume_keys(owner)  # by its place, for its text need not be an expression
             self.assume(f"list({path}.values())[{list(owner).index(key)}]", value)

@@ -18,7 +18,7 @@ from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.calls import Calls
 from autodiff_compiler.frontend.desugar import desugared
 from autodiff_compiler.frontend.heap import holds_refs
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.source import Elsewhere, read_source
 from autodiff_compiler.frontend.stepping import Handler
 from autodiff_compiler.frontend.trying import Way

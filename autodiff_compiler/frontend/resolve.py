@@ -20,16 +20,19 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.frontend.memory import Memory
 from autodiff_compiler.frontend.recipes import Recipes
-from autodiff_compiler.frontend.recording import Recorder, is_fixed, is_theirs, refuse_fresh
+from autodiff_compiler.frontend.recording import (
+    MISSING,
+    Recorder,
+    is_fixed,
+    is_theirs,
+    refuse_fresh,
+)
 from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.plan import AttributeInput, Write
 from autodiff_compiler.span import Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
-
-MISSING = object()
-
 
 #: How many calls of texts may nest: about as many as the stack of a thread has room for.
 DEEPEST = 400
@@ -105,6 +108,9 @@ class World(Recorder):
     def attribute(self, owner: Any, name: str, span: Span) -> Any:
         """``owner.name`` for an outside object."""
         path = self.path(owner)
+        found = MISSING if path is None else self.recorded(f"{path}.{name}")
+        if found is not MISSING:
+            return found
         try:
             value = getattr(owner, name)
         except AttributeError as error:
@@ -143,14 +149,18 @@ class World(Recorder):
         if name in code.co_freevars and function.__closure__ is not None:
             place = code.co_freevars.index(name)
             cell = function.__closure__[place]
+            found = self.recorded(f"{path}.__closure__[{place}].cell_contents")
             try:
-                value = cell.cell_contents
+                value = cell.cell_contents if found is MISSING else found
             except ValueError:
                 value = MISSING
             if value is not MISSING:
                 if path is not None:
                     self.assume(f"{path}.__closure__[{place}].cell_contents", value)
                 return value
+        found = self.recorded(f"{path}.__globals__[{name!r}]")
+        if found is not MISSING:
+            return found
         if name in function.__globals__:
             value = function.__globals__[name]
             if path is not None:

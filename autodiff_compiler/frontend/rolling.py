@@ -20,7 +20,7 @@ from autodiff_compiler.frontend.carried import (
 )
 from autodiff_compiler.frontend.heap import Holders, frozen, holds_refs, is_frozen, thawed
 from autodiff_compiler.frontend.meeting import as_type, joined_type, leaf_type, shaped
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.sameness import Sameness
 from autodiff_compiler.frontend.values import (
     CannotRoll,

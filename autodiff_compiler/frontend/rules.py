@@ -28,7 +28,7 @@ from autodiff_compiler.frontend.fitting import (
     has_cotangent,
 )
 from autodiff_compiler.frontend.naming import slot_names
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.values import (
     Closure,
     HeapMethod,

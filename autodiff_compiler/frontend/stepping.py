@@ -16,7 +16,7 @@ from typing import Any
 
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.memory import refuse_spoilt
-from autodiff_compiler.frontend.resolve import MISSING
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.trying import Way
 from autodiff_compiler.frontend.values import Ref, State
 from autodiff_compiler.ir.build import Builder

@@ -19,8 +19,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.fitting import has_cotangent
 from autodiff_compiler.frontend.memory import is_held, put
+from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.recursion import Recursing
-from autodiff_compiler.frontend.resolve import MISSING
 from autodiff_compiler.frontend.rules import CONTEXT, rule_op
 from autodiff_compiler.frontend.values import NUMBERS, Ref
 from autodiff_compiler.ir.nodes import Function, Region, Value, type_of

@@ -38,6 +38,8 @@ from autodiff_compiler.span import Span
 Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
 
 FORWARD = Request()
+#: How often a call is compiled anew where what was read has changed meanwhile.
+TRIES = 2
 
 
 def _nowhere(fn: Any) -> None:
@@ -204,13 +206,24 @@ class Runtime:
             if unit is not None:
                 return unit
             reason = self._reason(fn, key, slots)
-            compiled = self._text(fn, key, slots, request, keywords)
-            if request.aux:
-                _check_aux(compiled)
-            title = compiled.title or getattr(fn, "__qualname__", type(fn).__name__)
-            unit = Unit(compiled, request, slots, reason, title)
+            unit = self._unit(fn, key, slots, request, keywords, reason)
+            for _ in range(TRIES):
+                # Another thread may have changed what was read meanwhile.
+                if unit.guard(fn, slots) or not first_broken(unit.compiled.assumptions, fn, slots):
+                    break
+                unit = self._unit(fn, key, slots, request, keywords, reason)
             self.cache.add(fn, key, unit)
         return unit
+
+    def _unit(
+        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...],
+        reason: str,
+    ) -> Unit:  # fmt: skip
+        compiled = self._text(fn, key, slots, request, keywords)
+        if request.aux:
+            _check_aux(compiled)
+        title = compiled.title or getattr(fn, "__qualname__", type(fn).__name__)
+        return Unit(compiled, request, slots, reason, title)
 
     def _text(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]

@@ -141,7 +141,13 @@ def test_a_weight_of_another_shape_compiles_anew(runtime):
 
 def test_a_broken_assumption_compiles_anew(runtime):
     net = Net()
-    runtime.compile_unit = with_weight(net, Assumption("fn.training", "equal", False))
+    hoisted = (Hoisted("w", net.w, array("float32", 2)),)
+
+    def make(request):
+        found = Assumption("fn.training", "equal", net.training)
+        return product(request, (found,), hoisted, dynamic=(0,))
+
+    runtime.compile_unit = FakeCompiler(make)
     gradient = ops.GradOperation()(net)
     run(runtime, gradient, X)
     run(runtime, gradient, X)
@@ -150,6 +156,23 @@ def test_a_broken_assumption_compiles_anew(runtime):
     run(runtime, gradient, X)
     assert len(runtime.compile_unit.calls) == 2
     assert runtime.cache.all()[-1].reason == "fn.training is no longer False"
+
+
+def test_what_changed_while_it_was_compiled_is_compiled_anew(runtime):
+    """Another thread set the Cell to training after it was read."""
+    net = Net()
+    hoisted = (Hoisted("w", net.w, array("float32", 2)),)
+
+    def make(request):
+        found = Assumption("fn.training", "equal", net.training)
+        net.set_train()
+        return product(request, (found,), hoisted, dynamic=(0,))
+
+    runtime.compile_unit = FakeCompiler(make)
+    run(runtime, ops.GradOperation()(net), X)
+    assert len(runtime.compile_unit.calls) == 2
+    (unit,) = runtime.cache.all()
+    assert unit.compiled.assumptions[0].value is True
 
 
 def test_unused_inputs_get_zeros(runtime):

@@ -1,0 +1,50 @@
+"""Threads that call while what they read changes: see ``tests/fuzz/threads.py`` for the law."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+import autodiff_compiler as ad
+from autodiff_compiler.frontend.resolve import World
+from tests.fuzz import threads
+
+
+def test_threads_agree_with_one() -> None:
+    count, wrong = threads.run(6, 120, 5)
+    assert not wrong
+    assert count == 6 * 120
+
+
+def test_what_changes_while_it_is_compiled_is_not_kept_mixed(monkeypatch: Any) -> None:
+    """Another thread changes an attribute between two looks of the compiler at it."""
+
+    class Holder:
+        scale = 2.0
+
+    holder, seen = Holder(), []
+    look = World.attribute
+
+    def attribute(self: World, owner: Any, name: str, span: Any) -> Any:
+        found = look(self, owner, name, span)
+        if owner is holder:
+            seen.append(found)
+            if len(seen) == 1:
+                other = threading.Thread(target=setattr, args=(holder, "scale", 5.0))
+                other.start()
+                other.join()
+        return found
+
+    def twice(x: Any) -> Any:
+        return np.sum(x * holder.scale) + np.sum(x * holder.scale)
+
+    monkeypatch.setattr(World, "attribute", attribute)
+    gradient = ad.grad(twice)
+    np.testing.assert_array_equal(gradient(np.ones(2)), [10.0, 10.0])
+    assert seen == [2.0, 2.0, 5.0, 5.0]
+    monkeypatch.undo()
+    for value in (2.0, 5.0, 2.0):
+        holder.scale = value
+        np.testing.assert_array_equal(gradient(np.ones(2)), [2 * value, 2 * value])
