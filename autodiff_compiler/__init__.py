@@ -63,6 +63,7 @@ from autodiff_compiler.common.dtype import (
     uint64,
 )
 from autodiff_compiler.common.engine import install_on_demand
+from autodiff_compiler.common.structures import register_container
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.custom import Function, custom_gradient
 from autodiff_compiler.ops.custom import Function as _Function  # MindSpore's name  # noqa: F401
@@ -194,6 +195,7 @@ __all__ = [
     "save_checkpoint",
     "seed",
     "recompute",
+    "register_container",
     "set_context",
     "set_rng_state",
     "set_seed",

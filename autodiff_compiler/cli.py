@@ -32,7 +32,7 @@ from autodiff_compiler.sources import (
     gradient_source,
     required,
 )
-from autodiff_compiler.targets import UsageError, by_position, drawn, load_target
+from autodiff_compiler.targets import UsageError, drawn, load_target
 from autodiff_compiler.targets import arguments as told
 from autodiff_compiler.testing.numeric import check_grads
 from autodiff_compiler.testing.vocabulary import missing_text, table_text
@@ -238,10 +238,9 @@ def _check(arguments: argparse.Namespace) -> ExitCode:
     rng, tensors = np.random.default_rng(arguments.seed), isinstance(fn, Cell)
     inputs = [drawn(spec, rng, tensors) for spec in specs]
     bound = {name: drawn(spec, rng, tensors) for name, spec in keywords.items()}
-    if bound:
-        fn, inputs = by_position(fn, len(inputs), tuple(bound)), [*inputs, *bound.values()]
     modes = ("reverse", "forward") if arguments.mode == "both" else (arguments.mode,)
-    print(check_grads(fn, inputs, modes=modes, order=arguments.order, seed=arguments.seed))
+    print(check_grads(fn, inputs, modes=modes, order=arguments.order, seed=arguments.seed,
+                      keywords=bound))  # fmt: skip
     return ExitCode.OK
 
 

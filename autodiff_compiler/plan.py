@@ -224,8 +224,8 @@ class Compiled(Printed):
     Where the request returns the value, forward returns ``(out, residuals)``, else ``residuals``;
     a forward-only unit returns ``out``, in forward mode ``(out, dot_out)``. Backward
     returns the cotangents of ``positions`` and then of ``weights``, a bare one if there is one.
-    structure  which tuples in the value are the user's lists: a tree of lists, tuples and dicts,
-               None where nothing is to be done.
+    structure  which tuples in the value are the user's lists, named tuples and objects: a tree of
+               lists, tuples, dicts and nodes, None where nothing is to be done.
     writes     forward returns one more value for each, right before the residuals.
     """
 

@@ -10,7 +10,6 @@ import ast
 import importlib
 import importlib.util
 import inspect
-import linecache
 import sys
 import traceback
 import types
@@ -315,20 +314,6 @@ def _required(fn: Any) -> set[str]:
     return {p.name for p in parameters if p.default is p.empty}
 
 
-def by_position(fn: Any, count: int, names: Sequence[str]) -> Any:
-    """Return ``fn`` as a function whose arguments after ``count`` are those that it takes by the
-    names: a text of its own, which the compiler can read."""
-    positional = argument_names(fn)[:count]
-    listed = ", ".join((*positional, *names))
-    given = ", ".join((*positional, *(f"{name}={name}" for name in names)))
-    text = f"def by_position({listed}):\n    return fn({given})\n"
-    file = f"<{getattr(fn, '__name__', type(fn).__name__)} by position>"
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    space: dict[str, Any] = {"fn": fn}
-    exec(compile(text, file, "exec", dont_inherit=True), space)
-    return space["by_position"]
-
-
 def drawn(told: Any, rng: np.random.Generator, tensors: bool) -> Any:
     """Return a random argument of the type that a text names; a value stays what it is.
 
@@ -358,4 +343,4 @@ def _of_type(type_: Type, told: str, rng: np.random.Generator, tensors: bool) ->
     return wrap(array) if tensors else array
 
 
-__all__ = ["UsageError", "arguments", "by_position", "drawn", "load_target"]
+__all__ = ["UsageError", "arguments", "drawn", "load_target"]

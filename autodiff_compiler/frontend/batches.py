@@ -7,7 +7,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.frontend.texts import Texts
-from autodiff_compiler.frontend.values import Ref, leaves
+from autodiff_compiler.frontend.values import Ref, as_tuple, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Dim
 from autodiff_compiler.operators.structure import (
@@ -51,7 +51,8 @@ class Batch:
             several = axes if isinstance(axes, tuple) else (axes,) * len(value)
             if len(several) != len(value):
                 raise self.refused(f"{len(several)} axes are given for {len(value)} items")
-            return tuple(self.each(v, axis, change) for v, axis in zip(value, several))
+            pairs = zip(value, several)
+            return as_tuple(value, (self.each(part, axis, change) for part, axis in pairs))
         if isinstance(axes, tuple):
             raise self.refused("a tuple of axes is given for what is no container")
         return change(value, axes)

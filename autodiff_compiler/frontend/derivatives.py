@@ -36,6 +36,7 @@ from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import broadcast_to, cast
 from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.nested import Flat
 from autodiff_compiler.ops.pullback import Pullback, Pulled
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed, is_whole, whole_numbers
@@ -95,6 +96,8 @@ class Derivatives(Precision):
         self, function: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """The outcome of calling what a transformation made."""
+        if isinstance(function, Flat):
+            return self.call_flat(function, args)
         if isinstance(function, GradientFunction):
             return self.call_gradient(function, args, kwargs)
         if type(function) is TangentFunction:
@@ -248,7 +251,7 @@ class Derivatives(Precision):
         size = batch.size()
         with self.builder.block():  # what takes the examples apart is not computed
             examples = [batch.example(arg, axis) for arg, axis in zip(moved, axes)]
-            made = self.outline(function.fn, examples, {})
+            made = self.outline(function.fn, examples, {}, opens=True)
         if made.returned is MISSING:
             raise self.fail(
                 CallError,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import (
     NeedStatic,
     PoisonTouched,
-    Ref,
 )
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import (
@@ -171,7 +170,7 @@ def _lower(
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
     return Lowered(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
-        _structure(made.outcome, made.heap), tuple(world.assumptions.values()), made.writes,
+        made.tree, tuple(world.assumptions.values()), made.writes,
         tuple(sorted(world.silenced)),
     )  # fmt: skip
 
@@ -204,22 +203,6 @@ def place_of(fn: Any) -> Span:
         fn = fn.fn
     source = read_source(unwrapped(fn.construct) if isinstance(fn, Cell) else fn)
     return source.span(source.tree)
-
-
-def _structure(value: Any, heap: Mapping[Ref, Any]) -> Any:
-    """Where the returned containers are lists: a tree of ``list`` and ``tuple`` trees, dicts of
-    trees, and None for what is no list and holds none."""
-    kind = list if isinstance(value, Ref) and value.kind == "list" else type(value)
-    value = heap[value] if isinstance(value, Ref) else value
-    if isinstance(value, dict):
-        trees = {key: _structure(item, heap) for key, item in value.items()}
-        return trees if any(tree is not None for tree in trees.values()) else None
-    if isinstance(value, (tuple, list)):
-        parts = [_structure(item, heap) for item in value]
-        if kind is list:
-            return list(parts)
-        return tuple(parts) if any(part is not None for part in parts) else None
-    return None
 
 
 def _slot_value(slot: Slot, name: str) -> Any:

@@ -19,6 +19,7 @@ from autodiff_compiler.frontend.values import (
     Frame,
     Ref,
     State,
+    as_tuple,
     leaves,
 )
 from autodiff_compiler.frontend.views import note
@@ -100,7 +101,7 @@ class Lowering(Statements):
                     made[key] = self.projected(item, part, f"{name}_{key}")
                 else:
                     made[key] = part
-            return made if isinstance(like, dict) else tuple(made.values())
+            return made if isinstance(like, dict) else as_tuple(like, made.values())
         return param if isinstance(like, Value) else like
 
     def lift(self, thing: Any, name: str = "") -> Value:

@@ -39,6 +39,8 @@ def names_of(callee: Any) -> tuple[str, str]:
         return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
     if isinstance(callee, Transformed):
         name, title = names_of(callee.fn)
+        if not callee.suffix:
+            return name, title
         return f"{name}_{callee.suffix}", f"{callee.phrase} {title}"
     if isinstance(callee, RuleText):
         return names_of(callee.text)

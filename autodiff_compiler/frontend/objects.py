@@ -11,18 +11,20 @@ import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.structures import Known, Node, is_named_tuple, registered
 from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
-from autodiff_compiler.frontend.outlines import Outlines
+from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.outlines import OBJECT, Outlines
 from autodiff_compiler.frontend.recording import MISSING, is_generated, is_theirs
 from autodiff_compiler.frontend.resolve import suggested
-from autodiff_compiler.frontend.values import Above, Ref
+from autodiff_compiler.frontend.values import Above, Ref, holds_values
 from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ops.nested import Flat
 
-KIND = "object"
 #: What has no method of the user's, as is known at a glance.
 PLAINEST = (Value, int, float, bool, str, tuple, type(None))
 
@@ -32,7 +34,7 @@ class Objects(Outlines):
 
     def make_object(self, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ref:
         """``cls(*args, **kwargs)``."""
-        ref = self.allocate(KIND, {"__class__": cls})
+        ref = self.allocate(OBJECT, {"__class__": cls})
         init = inspect.getattr_static(cls, "__init__")
         self.world.assume_of_class(cls, "__init__")
         if dataclasses.is_dataclass(cls) and is_generated(init):
@@ -44,6 +46,84 @@ class Objects(Outlines):
                 CallError, f"{cls.__name__}() takes no arguments", "call it without arguments"
             )
         return ref
+
+    def call_flat(self, flat: Flat, args: Sequence[Any]) -> Any:
+        """The outcome of a function whose arguments have these leaves."""
+        if (path := self.world.path(flat)) is not None:
+            for number, thing in enumerate(flat.known):
+                self.world.know(thing, f"{path}.known[{number}]")
+        row = iter(args)
+        found = [self.instance(skeleton, row) for skeleton in flat.skeletons]
+        count = len(found) - len(flat.keywords)
+        return self.call(flat.fn, found[:count], dict(zip(flat.keywords, found[count:])))
+
+    def instance(self, skeleton: Any, leaves: Iterator[Any]) -> Any:
+        """A container with these leaves, as the text sees it."""
+        if isinstance(skeleton, Known):
+            return self.lifted(skeleton.value)
+        if not isinstance(skeleton, Node):
+            return next(leaves)
+        parts = [self.instance(part, leaves) for part in skeleton.parts]
+        kind = skeleton.kind
+        if known := registered(kind):
+            return self.call(known[1], (skeleton.rest, tuple(parts)), {})
+        if kind is list:
+            return self.new_list(parts)
+        if kind is tuple or is_named_tuple(kind):
+            return tuple(parts) if kind is tuple else kind(*parts)
+        named = dict(zip(skeleton.keys or (), parts))
+        if kind is dict:
+            return self.allocate("dict", named)
+        made = self.allocate(OBJECT, {"__class__": kind, **named})
+        self.world.given.add(made)
+        return made
+
+    def opened(self, value: Any) -> tuple[Any, Any]:
+        """What is returned, without objects, and where the user's lists, named tuples and objects
+        stand in it: a tree of lists, tuples, dicts and nodes, None for what holds none of these."""
+        inner: Any = self.state.heap.get(value) if isinstance(value, Ref) else value
+        cls: Any = inner.get("__class__") if isinstance(inner, dict) else None
+        if registered(cls) or dataclasses.is_dataclass(cls):
+            return self._opened_object(value, inner, cls)
+        if isinstance(inner, dict):
+            found = {key: self.opened(item) for key, item in inner.items()}
+            trees = {key: tree for key, (_, tree) in found.items()}
+            plain = {key: item for key, (item, _) in found.items()}
+            return plain, trees if any(tree is not None for tree in trees.values()) else None
+        if not isinstance(inner, (tuple, list)):
+            return value, None
+        parts = [self.opened(item) for item in inner]
+        made, row = tuple(item for item, _ in parts), [tree for _, tree in parts]
+        if is_named_tuple(type(inner)):
+            return made, Node(type(inner), None, tuple(row))
+        if isinstance(value, Ref) and value.kind == "list":
+            return made, row
+        return made, tuple(row) if any(tree is not None for tree in row) else None
+
+    def _opened_object(self, ref: Any, held: Mapping[str, Any], cls: type) -> tuple[Any, Any]:
+        if known := registered(cls):
+            parts, rest = self.call(known[0], (ref,), {})
+            found = [self.opened(part) for part in self.contents(parts)]
+            trees = tuple(tree for _, tree in found)
+            return tuple(item for item, _ in found), Node(cls, None, trees, self.as_python(rest))
+        plain: dict[str, Any] = {}
+        keys: list[str] = []
+        places: list[Any] = []
+        for key, item in held.items():
+            if key == "__class__":
+                continue
+            thing, tree = self.opened(item)
+            keys.append(key)
+            if holds_values(frozen(item, self.state)):
+                plain[key] = thing
+                places.append(tree)
+            else:
+                places.append(Known(self.as_python(item)))
+        return plain, Node(cls, tuple(keys), tuple(places))
+
+    def as_python(self, value: Any) -> Any:
+        """A value that is known while compiling, with lists and dicts for references."""
+        raise NotImplementedError
 
     def _fill(self, ref: Ref, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """What the ``__init__`` does that ``dataclass`` writes."""
@@ -123,6 +203,13 @@ class Objects(Outlines):
                 f"the attribute '{name}' of a '{cls.__name__}' can only be read",
                 "make a new object with the new value",
             )
+        if ref in self.world.given:
+            raise self.fail(
+                UnsupportedSyntax,
+                f"the attribute '{name}' of an argument is written, and the caller's "
+                f"{cls.__name__} would not see it",
+                f"make a new one: dataclasses.replace(..., {name}=...)",
+            )
         self._set(ref, name, value)
 
     def _set(self, ref: Ref, name: str, value: Any) -> None:
@@ -132,7 +219,7 @@ class Objects(Outlines):
         """A method such as ``__add__`` that the class of an object has: of one that was made here,
         or of an object of the user's from outside."""
         if isinstance(thing, Ref):
-            if thing.kind != KIND:
+            if thing.kind != OBJECT:
                 return None
             found = self.world.assume_of_class(self.state.heap[thing]["__class__"], name)
             written = isinstance(found, types.FunctionType) and not is_generated(found)

@@ -24,6 +24,7 @@ from autodiff_compiler.frontend.values import (
     PoisonTouched,
     Ref,
     State,
+    as_tuple,
     holds_values,
     leaves,
     rebuild,
@@ -33,7 +34,11 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import DictType, ListType, TupleType
 from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
+from autodiff_compiler.ops.nested import Flat
 from autodiff_compiler.plan import Write
+
+#: The kind of the heap's cells that are objects of the user's classes.
+OBJECT = "object"
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Outlined:
     hooks_argument: bool = False
     #: The cells of handlers here that it sets, with their contents as it sees them.
     thrown: Mapping[Ref, Any] = field(default_factory=dict)
+    #: Of a root, where lists, named tuples and objects stand in its outcome.
+    tree: Any = None
 
 
 class Outlines(Texts):
@@ -76,6 +83,7 @@ class Outlines(Texts):
         root: bool = False,
         effects: bool = False,
         throws: bool = False,
+        opens: bool = False,
     ) -> Outlined:
         """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
         call of it takes. Outside arrays that it reads, and values of this text that it sees as a
@@ -83,11 +91,13 @@ class Outlines(Texts):
         any case (None: every trainable one that is read). With ``aux`` the first output is returned
         once more, by itself, and the others are not differentiated. A ``root`` returns what it
         writes outside after its outcome, and so does one with ``effects``; after that, one that
-        ``throws`` returns what it threw to handlers here. No function may change anything else of
+        ``throws`` returns what it threw to handlers here. A root may return objects, and so may one
+        that ``opens``. No function may change anything else of
         its caller's heap.
         """  # fmt: skip
         self.frame.names = self.state.names
         child = self.child(callee)
+        opens = opens or root or isinstance(callee, Flat)
         operands: list[AnyOperand] = []
         places: dict[int, int] = {}
         told = len(self.world.problems)
@@ -145,11 +155,12 @@ class Outlines(Texts):
                 for cell in cells if cell in changed
             }  # fmt: skip
             clean = root or changed - set(thrown) <= outside
+            shown, tree = child.opened(outcome) if opens else (outcome, None)
             try:
-                returned = child.packed(outcome) if clean else MISSING
+                returned = child.packed(shown) if clean else MISSING
             except DTypeError:
                 returned = MISSING
-            first = [child.packed(outcome[0])] if aux else []
+            first = [child.packed(shown[0])] if aux else []
             writes = [
                 (write, child.packed(child.certainly(now[child.world.cells[key]])))
                 for key, write in child.world.written.items()
@@ -174,7 +185,7 @@ class Outlines(Texts):
         return Outlined(
             function, operands, places, weights, returned, outcome, child.state.heap,
             tuple(write for write, _ in writes), self._shared(child, outcome),
-            frozenset(child.wrote), child.hooks_argument, thrown,
+            frozenset(child.wrote), child.hooks_argument, thrown, tree,
         )  # fmt: skip
 
     def _of_class(self, callee: Any) -> Any:
@@ -228,11 +239,13 @@ class Outlines(Texts):
             key: self.unpacked(containers.item(result, key=key), likes.get(key), heap, known)
             for key in keys
         }
+        if isinstance(like, Ref) and like.kind == OBJECT:
+            return self.allocate(OBJECT, {key: items.get(key, part) for key, part in likes.items()})
         if isinstance(result.type, DictType):
             return self.allocate("dict", items)
         if isinstance(like, list) or (isinstance(like, Ref) and like.kind == "list"):
             return self.new_list(list(items.values()))
-        return tuple(items.values())
+        return as_tuple(like, items.values())
 
     def write_back(self, made: Outlined, news: Sequence[Value]) -> None:
         """Writes here what a called function wrote: its last results."""

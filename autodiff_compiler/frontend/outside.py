@@ -25,7 +25,7 @@ from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.keeping import Keeping
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_calls import MATH, NUMPY
-from autodiff_compiler.frontend.values import Closure, Iteration, Ref, View, leaves
+from autodiff_compiler.frontend.values import Closure, Iteration, Ref, View, as_tuple, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
@@ -112,12 +112,16 @@ class Outside(Keeping):
             return tuple(self.plain(item) for item in arg)
         return self.lifted(arg)
 
+    def as_python(self, value: Any) -> Any:
+        """A value that is known while compiling, with lists and dicts for references."""
+        return self.original(self.plain(value))
+
     def adopted(self, result: Any) -> Any:
         """The outcome of library code as a compile-time value: its lists go to the heap."""
         if isinstance(result, list):
             return self.new_list([self.adopted(item) for item in result])
-        if isinstance(result, tuple) and type(result) is tuple:
-            return tuple(self.adopted(item) for item in result)
+        if isinstance(result, tuple) and (type(result) is tuple or hasattr(result, "_fields")):
+            return as_tuple(result, [self.adopted(item) for item in result])
         return self.lifted(result)
 
     def counterpart(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

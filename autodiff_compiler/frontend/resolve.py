@@ -75,6 +75,8 @@ class World(Recorder):
     #: The arrays that the text makes while it is compiled, as with ``np.zeros(3)``, by identity.
     made: dict[int, Any] = field(default_factory=dict)
     recipes: Recipes = field(default_factory=Recipes)
+    #: The objects that stand for arguments.
+    given: set[Ref] = field(default_factory=set)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     _functions: dict[str, Function] = field(default_factory=dict)

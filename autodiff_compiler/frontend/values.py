@@ -8,7 +8,7 @@ is copied at every branch, so that mutation and aliasing keep Python's meaning.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -261,7 +261,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
         items = tuple(map(change, value))
         if all(map(operator.is_, items, value)):
             return value
-        return type(value)(*items) if hasattr(value, "_fields") else items
+        return as_tuple(value, items)
     if isinstance(value, dict):
         entries = {key: change(item) for key, item in value.items()}
         return entries if any(entries[key] is not value[key] for key in entries) else value
@@ -269,6 +269,11 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
         return replace(value, **new) if (new := mapped(parts, change)) is not parts else value
     return value
+
+
+def as_tuple(like: Any, items: Iterable[Any]) -> tuple[Any, ...]:
+    """A tuple of these items, and a named one where ``like`` is of such a class."""
+    return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
 
 
 class PoisonTouched(Exception):
@@ -370,7 +375,7 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
         return Perhaps(rebuild(value.value, new))
     if isinstance(value, tuple):
         items = [rebuild(item, new) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return as_tuple(value, items)
     if isinstance(value, dict):
         return {key: rebuild(item, new) for key, item in value.items()}
     return value

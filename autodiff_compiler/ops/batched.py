@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from autodiff_compiler.ir.opdef import PRECISION
-from autodiff_compiler.ops.transform import Transformed, takes_functions, unwrapped
+from autodiff_compiler.ops.nested import Flat, flattened, leaves_of, parts
+from autodiff_compiler.ops.transform import Transformed, caller, takes_functions, unwrapped
 
 #: For each argument the axis along which its examples lie, None where all share it; for a
 #: container one for all its items, or a container of these.
@@ -23,6 +24,23 @@ class BatchedFunction(Transformed):
             _check_axes(name, axes)
         self.fn, self.in_axes, self.out_axes = unwrapped(fn), _frozen(in_axes), _frozen(out_axes)
         self.double = PRECISION.double
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.quick is None and caller() is None:
+            apart = flattened(self.fn, args, kwargs)
+            if apart is not None:
+                return self._of_leaves(*apart, args)
+        return super().__call__(*args, **kwargs)
+
+    def _of_leaves(self, flat: Flat, leaves: Sequence[Any], args: Sequence[Any]) -> Any:
+        """The batch of a call whose arguments were taken apart."""
+        axes: list[Axes] = []
+        for slot, axis in enumerate(self.axes_of(len(flat.skeletons))):
+            if flat.is_leaf(slot):
+                axes.append(axis)
+            else:
+                axes += _for_leaves(args[slot], axis)
+        return BatchedFunction(flat, tuple(axes), self.out_axes)(*leaves)
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
@@ -53,6 +71,21 @@ def vmap(fn: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> BatchedFunction:
     None; the call raises RuntimeError where there are not as many ``in_axes`` as arguments.
     """
     return BatchedFunction(fn, in_axes, out_axes)
+
+
+def _for_leaves(value: Any, axis: Axes) -> list[Axes]:
+    """An axis for each leaf of a container: one for all, or a row with one for each part."""
+    row = [*parts(value)]
+    if not row:
+        return [axis] * len(leaves_of(value))
+    if not isinstance(axis, tuple):
+        return [axis] * len(leaves_of(value))
+    if len(axis) != len(row):
+        raise RuntimeError(
+            f"The size of 'in_axes' for a {type(value).__name__} should be {len(row)}, the number "
+            f"of its parts, but got {len(axis)}."
+        )
+    return [each for part, one in zip(row, axis) for each in _for_leaves(part, one)]
 
 
 def _check_axes(name: str, axes: Axes) -> None:

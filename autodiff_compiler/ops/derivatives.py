@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.engine import engine
+from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION
@@ -21,6 +22,14 @@ from autodiff_compiler.operators.joining import stack
 from autodiff_compiler.operators.structure import cast, ones_like
 from autodiff_compiler.ops.gradient import ALL, GradientFunction
 from autodiff_compiler.ops.jacobian import Jacobian
+from autodiff_compiler.ops.nested import (
+    Flat,
+    directions_like,
+    flattened,
+    is_active,
+    leaves_of,
+    plain,
+)
 from autodiff_compiler.ops.pullback import Pullback
 from autodiff_compiler.ops.tangent import Push, TangentFunction
 from autodiff_compiler.ops.transform import (
@@ -46,8 +55,15 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
     tangents than inputs, CallError for one of another shape.
     """
     primals, dots = _row(inputs), _row(v)
-    function = TangentFunction(fn, len(primals), range(len(primals)), has_aux=has_aux)
-    value, dot = _along(function, primals, dots)
+    if apart := _apart(fn, primals):
+        flat, leaves = apart
+        moved = _moved(flat, leaves)
+        function = TangentFunction(flat, len(leaves), moved, has_aux=has_aux)
+        along = _directions(primals, dots)
+        value, dot = function(*leaves, *(along[place] for place in moved))
+    else:
+        function = TangentFunction(fn, len(primals), range(len(primals)), has_aux=has_aux)
+        value, dot = _along(function, primals, dots)
     return (value[0], dot, tuple(value[1:])) if has_aux else (value, dot)
 
 
@@ -74,6 +90,8 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
     The outputs' sensitivities are given one by one, or as one tuple. With ``has_aux`` only the
     first output has one, and the others come last: ``(out, pull, aux)``.
     """
+    if apart := _apart(fn, inputs):
+        return _vjp_apart(*apart, inputs, weights, has_aux)
     _check_tensors(inputs)
     gradient = GradientFunction(
         fn, weights, position=ALL, by_list=weights is not None, sens_param=True, has_aux=has_aux,
@@ -87,7 +105,11 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
 
     def pull(*v: Any) -> Any:
         given = v[0] if len(v) == 1 else v
-        _check_tensors((*inputs, *_row(given)), len(inputs))
+        if holds_records(given):
+            given = plain(given)
+            _check_tensors(leaves_of(given))
+        else:
+            _check_tensors((*inputs, *_row(given)), len(inputs))
         return back(given)
 
     return (value[0], pull, tuple(value[1:])) if has_aux else (value, pull)
@@ -100,7 +122,15 @@ def hvp(fn: Any, inputs: Any, v: Any) -> Any:
     ``inputs`` and ``v`` are tensors, and so is the result, or all are tuples of as many.
     """
     primals, dots = _row(inputs), _row(v)
-    function = HessianProduct(fn, len(primals), isinstance(inputs, (tuple, list)))
+    several = _is_row(inputs)
+    if apart := _apart(fn, primals):
+        flat, leaves = apart
+        _check_tensors(leaves)
+        function = HessianProduct(flat, len(leaves), True)
+        found = function(*leaves, *_directions(primals, dots))
+        made = flat.grouped(found)
+        return made if several else made[0]
+    function = HessianProduct(fn, len(primals), several)
     return _along(function, primals, dots)
 
 
@@ -271,8 +301,53 @@ class Prolonged(Transformed):
         return (value[0], *found)
 
 
+def _is_row(things: Any) -> bool:
+    """Decide whether these are arguments, and not one that is a named tuple."""
+    return isinstance(things, (tuple, list)) and not hasattr(things, "_fields")
+
+
 def _row(things: Any) -> tuple:
-    return tuple(things) if isinstance(things, (tuple, list)) else (things,)
+    return tuple(things) if _is_row(things) else (things,)
+
+
+def _apart(fn: Any, primals: Sequence) -> tuple[Flat, tuple] | None:
+    """The function of leaves, and the leaves, where containers are among the arguments."""
+    if caller() is not None:
+        return None
+    return flattened(fn, primals, wanted=range(len(primals)))
+
+
+def _moved(flat: Flat, leaves: Sequence) -> list[int]:
+    """The places of the leaves that have tangents."""
+    _check_tensors(leaves)
+    return [place for place, leaf in enumerate(leaves) if is_active(leaf)]
+
+
+def _directions(primals: Sequence, dots: Sequence) -> list[Any]:
+    """A tangent for each leaf of the arguments."""
+    if len(dots) != len(primals):
+        raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")
+    return [leaf for like, dot in zip(primals, dots) for leaf in directions_like(like, dot)]
+
+
+def _vjp_apart(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: bool) -> tuple:
+    """As ``vjp``, for arguments that were taken apart."""
+    moved, by_list = _moved(flat, leaves), weights is not None
+    gradient = GradientFunction(
+        flat, weights, position=tuple(moved), by_list=by_list, sens_param=True, has_aux=has_aux,
+        value=True, numpy=True,
+    )  # fmt: skip
+    check_callable(flat.fn)
+    value, back = engine().run_pullback(gradient, leaves)
+
+    def pull(*v: Any) -> Any:
+        found = back(plain(v[0] if len(v) == 1 else v))
+        first, *rest = found if by_list else (found,)
+        row = dict(zip(moved, first if len(moved) > 1 else (first,)))
+        made = flat.grouped([row.get(place, 0) for place in range(len(leaves))])
+        return (made, *rest) if by_list else made
+
+    return (value[0], pull, tuple(value[1:])) if has_aux else (value, pull)
 
 
 def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:

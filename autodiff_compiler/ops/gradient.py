@@ -9,6 +9,7 @@ A call is a row of slots: positional arguments, then keyword arguments in the or
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -111,6 +112,13 @@ class GradientFunction(Transformed):
     @property
     def entry(self) -> tuple[Any, Hashable]:
         return self.fn, self.key
+
+    def of(self, fn: Any, position: tuple[int, ...]) -> GradientFunction:
+        """Return a function that asks the same of another one, at these positions."""
+        made = copy.copy(self)
+        made.fn, made.quick, made._key, made.position = fn, None, None, position or None
+        vars(made).pop("of_leaves", None)
+        return made
 
     # ---- the question
 

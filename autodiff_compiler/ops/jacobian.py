@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import CallError, ShapeError
@@ -15,8 +15,9 @@ from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import full, ones_like, reshape, transpose, zeros_like
 from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction, check_flags, checked_position
+from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.tangent import Push
-from autodiff_compiler.ops.transform import Transformed, apply, unwrapped
+from autodiff_compiler.ops.transform import Transformed, apply, caller, unwrapped
 
 
 class Jacobian(Transformed):
@@ -33,6 +34,13 @@ class Jacobian(Transformed):
         self.position = checked_position(grad_position)
         self.double = PRECISION.double
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.quick is None and caller() is None:
+            found = self._of_leaves(args, kwargs)
+            if found is not None:
+                return found[0]
+        return super().__call__(*args, **kwargs)
+
     @property
     def key(self) -> Hashable:  # type: ignore[override]
         """What, besides ``fn`` and the arguments, decides the code."""
@@ -40,6 +48,31 @@ class Jacobian(Transformed):
 
     def asked(self, count: int) -> Sequence[int]:
         return self.position if isinstance(self.position, tuple) else (self.position,)  # type: ignore[return-value]
+
+    def _of_leaves(self, args: Sequence, kwargs: Mapping[str, Any]) -> tuple[Any] | None:
+        """The Jacobian of a call with containers, in a tuple: one for each of their leaves, in
+        their structure. Of a Jacobian of a Jacobian, in the structure of both."""
+        layers: list[Jacobian] = [self]
+        while isinstance(layers[-1].fn, Jacobian):
+            layers.append(layers[-1].fn)
+        wanted = {place for layer in layers for place in layer.asked(0)}
+        apart = flattened(layers[-1].fn, args, kwargs, wanted)
+        if apart is None:
+            return None
+        flat, leaves = apart
+        function: Any = flat
+        groups = []
+        for layer in reversed(layers):
+            if any(place >= len(flat.skeletons) for place in layer.asked(0)):
+                raise ValueError("The element in grad_position must belong to [0, args_num).")
+            moved = [place for n in layer.asked(0) for place in flat.places(n)
+                     if flat.is_leaf(n) or is_active(leaves[place])]  # fmt: skip
+            function = Jacobian(function, tuple(moved), layer.mode, layer.has_aux)
+            groups.append((moved, layer))
+        found = function(*leaves)
+        aux = found[1] if self.has_aux else None
+        made = _grouped(found[0] if self.has_aux else found, groups, flat)
+        return ((made, aux) if self.has_aux else made,)
 
     def build(self, *args: Any) -> Any:
         places = self.asked(len(args))
@@ -100,6 +133,30 @@ class Jacobian(Transformed):
             found = _each(pull, args, output)
             table.append(tuple(_rows(part, output, args[p]) for part, p in zip(found, places)))
         return table
+
+
+def _grouped(found: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:
+    """Rows and columns for leaves, as they stand in containers; of several outputs, each."""
+    deep, depth = sum(len(moved) > 1 for moved, _ in groups), 0
+    first = found
+    while isinstance(first, tuple):
+        first, depth = first[0], depth + 1
+    if depth > deep:
+        return tuple(_grouped(each, groups, flat) for each in found)
+    return _group(found, groups, flat)
+
+
+def _group(found: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:
+    if not groups:
+        return found
+    (moved, layer), *rest = groups
+    entries = found if len(moved) > 1 else (found,)
+    by_place = {place: _group(each, rest, flat) for place, each in zip(moved, entries)}
+    made = tuple(
+        flat.regrouped(slot, [by_place.get(place, 0) for place in flat.places(slot)])
+        for slot in layer.asked(0)
+    )
+    return made if isinstance(layer.position, tuple) and len(made) > 1 else made[0]
 
 
 class Pull(Transformed):

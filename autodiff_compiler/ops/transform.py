@@ -66,6 +66,11 @@ class Transformed:
         """Which of ``count`` arguments it is a derivative in."""
         return ()
 
+    @functools.cached_property
+    def of_leaves(self) -> dict[Any, Any]:
+        """What was asked of the leaves of containers, by how these are made up."""
+        return {}
+
     def kept(self) -> Sequence[Any]:
         """The objects, besides ``fn``, whose ids stand in ``key``."""
         return ()

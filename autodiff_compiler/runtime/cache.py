@@ -46,6 +46,8 @@ class Table:
         #: Slots whose values the compiler turned out to need, by key.
         self.needed: dict[Hashable, frozenset[int]] = {}
         self.owners: list[Any] = []
+        #: Whether it needs the objects themselves that are arguments: it writes to them.
+        self.takes_objects = False
 
     def all(self) -> Iterator[tuple[Hashable, Any]]:
         return ((key, unit) for key, units in [*self.units.items()] for unit in units)

@@ -10,11 +10,15 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.context import opt_level, stabilises
+from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import CallError
+from autodiff_compiler.errors import CallError, CompileError
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.nested import Flat, flattened, is_active
+from autodiff_compiler.ops.nested import plain as as_plain
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.plan import Compiled, Request, TupleType
@@ -27,6 +31,7 @@ from autodiff_compiler.runtime.slots import (
     check_arrays,
     check_asked,
     check_bare_numbers,
+    holds,
     is_numpy_call,
     is_tensor,
     signatures,
@@ -58,6 +63,13 @@ class Runtime:
         found = False if kwargs else self._again(cell, None, args)
         if found is not False:
             return found
+        if apart := self._flat(cell, args, kwargs):
+            return self._either(
+                cell, lambda: self.run_cell(*apart, {}), lambda: self._run_cell(cell, args, kwargs)
+            )
+        return self._run_cell(cell, args, kwargs)
+
+    def _run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         slots = (*args, *kwargs.values()) if kwargs else args
         settings = stable, level = stabilises(), opt_level()
         key = (settings, signatures(slots), tuple(kwargs))
@@ -88,17 +100,96 @@ class Runtime:
         sens = None
         if gradient.sens_param:
             args, kwargs, sens = gradient.split_sens(args, kwargs)
+        slots = (*args, *kwargs.values()) if kwargs else args
+        # In plain NumPy code, floats in a container that is asked for have gradients.
+        bare = gradient.numpy and not isinstance(gradient.fn, Cell) and not holds([*slots], Tensor)
+        asked = [slot for slot in gradient.wanted() if slot < len(slots)] if bare else []
+        wanted = [slot for slot in asked if holds(slots[slot], float)]
+        if apart := self._flat(gradient.fn, args, kwargs, wanted):
+            due = any(holds_records(slots[slot]) or slot in wanted for slot in asked)
+            return self._either(
+                gradient.fn,
+                lambda: self._run_apart(gradient, *apart, sens, plain),
+                None if due else lambda: self._run_gradient(gradient, args, kwargs, sens, plain),
+            )
+        return self._run_gradient(gradient, args, kwargs, sens, plain)
+
+    def _run_gradient(
+        self,
+        gradient: GradientFunction,
+        args: tuple,
+        kwargs: Mapping[str, Any],
+        sens: Any,
+        plain: bool,
+    ) -> Any:
         unit, slots = self._pair(gradient, args, kwargs)
-        if gradient.unconnected == "error" and unit.unconnected:
-            raise _unconnected(unit)
-        value, inputs, weights = unit.run_pair(slots, sens)
-        if gradient.unconnected == "none":
-            for number in unit.unconnected:
-                of = inputs if number < len(inputs) else weights
-                of[number - (0 if of is inputs else len(inputs))] = None
+        value, inputs, weights = _connected(gradient, unit, slots, sens)
         if plain:
             self._quicken(gradient, *gradient.entry, unit, slots)
         return gradient.pack(value, inputs, weights, unit.request.positions)
+
+    def _flat(
+        self, fn: Any, args: tuple, kwargs: Mapping[str, Any], wanted: Sequence[int] = ()
+    ) -> tuple[Flat, tuple] | None:
+        """The function of leaves, and the leaves of a call whose arguments are to be taken apart;
+        None where they are not."""
+        if isinstance(fn, Transformed):
+            return None
+        table = self.cache.tables.get(identity(fn))
+        if table is not None and table.takes_objects and not wanted:
+            return None
+        return flattened(fn, args, kwargs, wanted)
+
+    def _either(self, fn: Any, apart: Callable[[], Any], whole: Callable[[], Any] | None) -> Any:
+        """The outcome of a call with its arguments taken apart; or, where that is refused, with the
+        objects as they are: a text may write to them. Then it is so from now on."""
+        try:
+            return apart()
+        except CompileError as error:
+            refusal = error
+        if whole is None:
+            raise refusal
+        try:
+            found = whole()
+        except CompileError:
+            raise refusal from None
+        with self.cache.lock:
+            self.cache.table(fn).takes_objects = True
+        return found
+
+    def _run_apart(
+        self, gradient: GradientFunction, flat: Flat, leaves: tuple, sens: Any, simple: bool
+    ) -> Any:
+        """The gradient, in the structure of the arguments that were taken apart. A ``simple``
+        question is asked of the leaves in the same words, and may be answered the quick way."""
+        kind = (flat.key, *map(type, leaves), *map(is_active, leaves))
+        known = gradient.of_leaves.get(kind) if simple else None
+        if known is not None:
+            flat, inner, slots, active = known
+            answer = inner(*leaves)
+            value, packed = answer if gradient.value else (None, answer)
+            found = dict(zip(active, packed if len(active) > 1 else (packed,)))
+            return gradient.pack(value, flat.gradients(slots, found), (), slots)
+        count = len(flat.skeletons)
+        numpy = gradient.numpy and is_numpy_call(flat, leaves)
+        # A container of Tensors is a constant, as in MindSpore.
+        is_due = [numpy or flat.is_leaf(n) and is_tensor(leaves[flat.places(n)[0]])
+                  for n in range(count)]  # fmt: skip
+        slots = gradient.positions(is_due)
+        if numpy:
+            bare = [leaves[flat.places(n)[0]] if flat.is_leaf(n) else None for n in range(count)]
+            check_asked(flat.fn, bare, slots)
+        active = [
+            place for n in slots for place in flat.places(n)
+            if flat.is_leaf(n) or is_active(leaves[place])
+        ]  # fmt: skip
+        inner = gradient.of(flat, tuple(active))
+        unit, _ = self._pair(inner, leaves, {})
+        value, inputs, weights = _connected(inner, unit, leaves, as_plain(sens))
+        if simple and active and not (gradient.by_list or gradient.sens_param or gradient.has_aux):
+            gradient.of_leaves[kind] = flat, inner, slots, active
+        made = flat.gradients(slots, dict(zip(active, inputs)))
+        return gradient.pack(value, made, weights, slots)
 
     def run_pullback(self, gradient: GradientFunction, args: tuple) -> tuple[Any, Callable]:
         """The value, and what gives the gradients, packed as promised, for a sensitivity."""
@@ -250,6 +341,21 @@ class Runtime:
             return "first call"
         asked = {other[0] for other, _ in rows}  # type: ignore[index]
         return "other argument types" if key[0] in asked else "another gradient is asked for"
+
+
+def _connected(
+    gradient: GradientFunction, unit: Unit, slots: Sequence[Any], sens: Any
+) -> tuple[Any, list, list]:
+    """What a unit gives, with what is asked for in the place of gradients in what the output does
+    not depend on."""
+    if gradient.unconnected == "error" and unit.unconnected:
+        raise _unconnected(unit)
+    value, inputs, weights = unit.run_pair(slots, sens)
+    if gradient.unconnected == "none":
+        for number in unit.unconnected:
+            of = inputs if number < len(inputs) else weights
+            of[number - (0 if of is inputs else len(inputs))] = None
+    return value, inputs, weights
 
 
 def _unconnected(unit: Unit) -> CallError:

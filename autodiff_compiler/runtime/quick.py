@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from autodiff_compiler.common.context import SETTINGS
+from autodiff_compiler.common.structures import Node
 from autodiff_compiler.common.tensor import BLANK, Tensor
 from autodiff_compiler.ops.gradient import ALL, GradientFunction
 from autodiff_compiler.plan import ArrayType, Compiled, Request, ScalarType, TupleType, Type
@@ -85,6 +86,15 @@ def compile_quick(
     return scope["quick"]
 
 
+def _holds_node(structure: Any) -> bool:
+    """Whether a named tuple or an object is returned, which is to be made anew."""
+    if isinstance(structure, (tuple, list)):
+        return any(map(_holds_node, structure))
+    if isinstance(structure, dict):
+        return any(map(_holds_node, structure.values()))
+    return isinstance(structure, Node)
+
+
 class _Writer:
     """Writes the lines, and collects the constants that they name."""
 
@@ -112,6 +122,8 @@ class _Writer:
             return False
         main = self.main
         if request.sens == "given" and not (isinstance(main, ArrayType) and main.is_static):
+            return False
+        if _holds_node(compiled.structure):
             return False
         return not request.value or self._is_answered(compiled.output)
 

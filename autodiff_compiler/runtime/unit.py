@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from autodiff_compiler.common.mutable import Mutable
+from autodiff_compiler.common.structures import Known, Node, made
 from autodiff_compiler.common.tensor import BLANK, Tensor, wrap
 from autodiff_compiler.ops.transform import Transformed
 from autodiff_compiler.plan import Compiled, Request, TupleType
@@ -310,9 +311,22 @@ def _relisted(value: Any, structure: Any) -> Any:
     """``value`` with lists where the user returned lists (see ``Compiled.structure``)."""
     if structure is None:
         return value
+    if isinstance(structure, Node):
+        return _rebuilt(value, structure)
     if isinstance(structure, dict):
         return {key: _relisted(value[key], tree) for key, tree in structure.items()}
     return type(structure)(_relisted(item, tree) for item, tree in zip(value, structure))
+
+
+def _rebuilt(value: Any, node: Node) -> Any:
+    """The named tuple or object that the user returned, of what the generated code returned."""
+    parts = []
+    for number, tree in enumerate(node.parts):
+        if isinstance(tree, Known):
+            parts.append(tree.value)
+        else:
+            parts.append(_relisted(value[node.keys[number] if node.keys else number], tree))
+    return made(node, parts)
 
 
 def _lists_in(value: Any) -> Any:

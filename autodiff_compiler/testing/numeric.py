@@ -9,7 +9,7 @@ cannot hide. Order two does the same to the gradient.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +22,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.opdef import double_precision
 from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.nested import by_leaves, leaves_of
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import is_whole, unwrapped, whole_numbers
 from autodiff_compiler.runtime.slots import holds, is_numpy_call
@@ -63,11 +64,13 @@ def check_grads(
     step: float = 1e-3,
     directions: int = 2,
     seed: int = 0,
+    keywords: Mapping[str, Any] | None = None,
 ) -> Report:
     """Compares the compiled gradients of ``fn`` with numeric ones, up to ``order``.
 
-    inputs      tensors, arrays and numbers; floating ones are taken to float64 and checked,
-                others are passed as they are.
+    inputs      tensors, arrays, numbers, and containers of these; floating ones are taken to
+                float64 and checked, others are passed as they are.
+    keywords    the arguments that are given by keyword.
     weights     the Parameters to check; a Cell's trainable ones by default.
     modes       how the derivatives are taken: 'reverse', 'forward', each over itself up to
                 ``order``; or a way of its own such as 'forward-over-reverse', whatever its order.
@@ -80,22 +83,26 @@ def check_grads(
     seed        for the directions and the sensitivity, which are drawn.
 
     Returns a Report of all comparisons, which prints as a table. Raises AssertionError, with that
-    table, where they disagree, ValueError for a mode that there is not and for a container with
-    arrays in it, and the CompileError of a function that does not compile. Parameters get their
-    values back in any case.
+    table, where they disagree, ValueError for a mode that there is not, and the CompileError of a
+    function that does not compile. Parameters get their values back in any case.
     """
     ways = [_way(mode, order) for mode in modes]
     target = unwrapped(fn)
     if weights is None:
         weights = target.trainable_params() if isinstance(target, Cell) else ()
     weights = [weight for weight in weights if weight._data.dtype.kind == "f"]
-    bare = is_numpy_call(target, inputs) and not weights
+    slots = (*inputs, *(keywords or {}).values())
+    bare = is_numpy_call(target, leaves_of(slots)) and not weights
+    names = _names(target, len(inputs))
+    if keywords or any(leaves_of(slot) for slot in slots if not _is_bare(slot)):
+        target, inputs = by_leaves(target, inputs, keywords or {})
+        names = target.paths(names)
     floats = frozenset(place for place, value in enumerate(inputs) if type(value) is float)
-    subject = Subject(target, weights, _names(target, len(inputs)), bare, floats)
-    plain = not isinstance(target, Cell) and not holds(inputs, Tensor)
+    subject = Subject(target, weights, names, bare, floats)
+    plain = not isinstance(fn, Cell) and not holds([*inputs], Tensor)
     if plain and inputs and not weights and all(map(is_whole, inputs)):
         raise whole_numbers(0)
-    given = [_double(value, name) for name, value in zip(subject.names, inputs)]
+    given = [_double(value) for value in inputs]
     rng = np.random.default_rng(seed)
     limits = (rtol, atol, step, directions)
     with _doubled(target, weights):
@@ -329,13 +336,12 @@ def _doubled(fn: Any, weights: Sequence[Parameter]) -> Iterator[None]:
             parameter._data = value
 
 
-def _double(value: Any, name: str) -> Any:
-    if isinstance(value, (tuple, list, dict)) and holds(value, Tensor, np.ndarray):
-        raise ValueError(
-            f"'{name}' is a {type(value).__name__} with arrays in it, and only arguments of their "
-            "own are checked; wrap the function in one that takes the arrays and makes the "
-            f"{type(value).__name__}"
-        )
+def _is_bare(value: Any) -> bool:
+    """Whether this is a tensor, an array or a number, and no container."""
+    return isinstance(value, (Tensor, np.ndarray, np.generic, int, float, complex))
+
+
+def _double(value: Any) -> Any:
     if isinstance(value, Tensor):
         value = value._data
     if isinstance(value, float):

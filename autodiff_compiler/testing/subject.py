@@ -17,6 +17,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter, stored_instead
 from autodiff_compiler.common.seed import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
+from autodiff_compiler.ops.nested import Flat, plain
 from autodiff_compiler.testing.reached import reached
 
 
@@ -49,12 +50,15 @@ class Subject:
 
     def taken(self, value: Any) -> Any:
         """What the function gave, as it is held here."""
+        value = plain(value)
         return as_tensors(value) if self.bare else value
 
     def run(self, inputs: Sequence[Any]) -> Any:
         """The function as plain Python. State that it changes, that of generators too, is put
         back."""
         method = self.fn.construct if isinstance(self.fn, Cell) else self.fn
+        if isinstance(self.fn, Flat):
+            return self._run_leaves(self.fn, inputs)
         copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
         with self.kept(), replayed():
             return self.taken(method(*self.arguments(copies)))
@@ -85,6 +89,12 @@ class Subject:
 
         with stored_instead(given):
             return self.run(inputs)
+
+    def _run_leaves(self, flat: Flat, inputs: Sequence[Any]) -> Any:
+        """As ``run``, where the inputs are the leaves of containers."""
+        copies = [wrap(x._data.copy()) if isinstance(x, Tensor) else x for x in inputs]
+        with self.kept(), replayed():
+            return self.taken(flat.called(self.arguments(copies)))
 
     def runs(self, inputs: Sequence[Any]) -> bool:
         """Whether the function takes inputs of this kind."""

@@ -1,0 +1,202 @@
+"""Containers of arrays: what they are made of, and how one like them is made of other parts.
+
+Tuples, lists and dicts are containers, and so are named tuples, dataclasses that hold arrays, and
+the classes that ``register_container`` names. A *skeleton* is a container without its leaves: the
+arrays, Tensors and floats in it. Whatever else it holds is part of the skeleton.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.mutable import Mutable, plain_kind
+from autodiff_compiler.common.tensor import Tensor
+
+#: What of a class makes its objects containers: ``flatten(object)`` gives the parts and whatever
+#: else it is made of, ``unflatten(rest, parts)`` an object.
+_REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
+
+_LEAVES = (Tensor, np.ndarray, np.generic, float, complex)
+_PLAIN = (int, bool, str, bytes, type(None))
+_BUILTIN = (tuple, list, dict)
+
+
+def register_container(
+    cls: type,
+    flatten: Callable[[Any], tuple[Sequence[Any], Any]],
+    unflatten: Callable[[Any, Sequence[Any]], Any],
+) -> type:
+    """Make objects of a class containers: arguments and results like tuples and dicts.
+
+    flatten     ``flatten(object)`` gives a tuple of its parts, and the rest that it is made of: a
+                value that can be hashed, and is no part of any gradient.
+    unflatten   ``unflatten(rest, parts)`` gives an object.
+
+    Both are compiled where a compiled function takes or gives such an object. Dataclasses and named
+    tuples are containers as they are. Returns the class. Raises TypeError for what is no class, or
+    cannot be called.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"a class is to be registered, but got {cls!r}")
+    for function in (flatten, unflatten):
+        if not callable(function):
+            raise TypeError(f"flatten and unflatten should be callable, but got {function!r}")
+    _REGISTERED[cls] = flatten, unflatten
+    return cls
+
+
+def registered(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None:
+    """Return ``flatten`` and ``unflatten`` of a registered class."""
+    return _REGISTERED.get(cls) if isinstance(cls, type) else None
+
+
+def is_named_tuple(cls: Any) -> bool:
+    """Decide whether a class is one of named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def is_record(cls: Any) -> bool:
+    """Decide whether objects of a class are containers that Python does not bring itself."""
+    if cls in _REGISTERED or is_named_tuple(cls):
+        return True
+    plain = isinstance(cls, type) and not hasattr(cls, "construct")
+    return plain and dataclasses.is_dataclass(cls)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Stands for a leaf in a skeleton."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A part that is no leaf and has none: the same value in every call."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Known) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+    @property
+    def _name(self) -> tuple[Any, ...]:
+        if type(self.value) in _PLAIN:
+            return type(self.value), self.value
+        if isinstance(self.value, Hashable) and dataclasses.is_dataclass(type(self.value)):
+            try:
+                return type(self.value), hash(self.value), self.value
+            except TypeError:
+                pass
+        return type(self.value), id(self.value)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A container: its class, the names of its parts or None, the parts, and the rest of it."""
+
+    kind: type
+    keys: tuple[Any, ...] | None
+    parts: tuple[Any, ...]
+    rest: Any = None
+
+
+LEAF = Leaf()
+
+
+def skeleton_of(value: Any, leaves: list[Any]) -> Any:
+    """Return the skeleton of a value; its leaves are added to ``leaves``, left to right."""
+    if isinstance(value, _LEAVES):
+        leaves.append(value)
+        return LEAF
+    if not _is_container(value):
+        return Known(value)
+    kind, keys, parts, rest = _taken_apart(value)
+    return Node(kind, keys, tuple(skeleton_of(part, leaves) for part in parts), rest)
+
+
+def filled(skeleton: Any, leaves: Iterator[Any], known: Callable[[Any], Any] | None = None) -> Any:
+    """Return a container with these leaves; ``known`` changes what is no leaf."""
+    if isinstance(skeleton, Leaf):
+        return next(leaves)
+    if isinstance(skeleton, Known):
+        return skeleton.value if known is None else known(skeleton.value)
+    return made(skeleton, [filled(part, leaves, known) for part in skeleton.parts])
+
+
+def made(node: Node, parts: Sequence[Any]) -> Any:
+    """Return a container like ``node`` of these parts."""
+    kind = node.kind
+    if kind in _REGISTERED:
+        return _REGISTERED[kind][1](node.rest, tuple(parts))
+    if kind is dict:
+        return dict(zip(node.keys or (), parts))
+    if is_named_tuple(kind):
+        return kind(*parts)
+    if kind in (tuple, list):
+        return kind(parts)
+    thing: Any = object.__new__(kind)
+    for name, part in zip(node.keys or (), parts):
+        object.__setattr__(thing, name, part)
+    return thing
+
+
+def holds_records(value: Any) -> bool:
+    """Decide whether there is a container with leaves that is no tuple, list or dict."""
+    kind = plain_kind(value)
+    if kind in _BUILTIN:
+        items = value.values() if kind is dict else value
+        return any(type(item) not in _LEAVES and holds_records(item) for item in items)
+    return is_record(kind) and bool(leaves_of(value))
+
+
+def leaves_of(value: Any) -> list[Any]:
+    """Return the leaves of a value, left to right."""
+    found: list[Any] = []
+    skeleton_of(value, found)
+    return found
+
+
+def children(skeleton: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a skeleton with the text that leads to each: ``.w``, ``[0]``, ``['b']``."""
+    if not isinstance(skeleton, Node):
+        return
+    record = is_record(skeleton.kind) and skeleton.keys is not None
+    for number, part in enumerate(skeleton.parts):
+        key = number if skeleton.keys is None else skeleton.keys[number]
+        yield (f".{key}" if record else f"[{key!r}]"), part
+
+
+def _is_container(value: Any) -> bool:
+    kind = plain_kind(value)
+    return kind in _BUILTIN or is_record(kind)
+
+
+def _taken_apart(value: Any) -> tuple[type, tuple[Any, ...] | None, Sequence[Any], Any]:
+    kind = value.kind if isinstance(value, Mutable) else type(value)
+    if kind in _REGISTERED:
+        parts, rest = _REGISTERED[kind][0](value)
+        return kind, None, tuple(parts), rest
+    if kind is dict:
+        return kind, tuple(value), tuple(value.values()), None
+    if is_named_tuple(kind):
+        return kind, tuple(value._fields), tuple(value), None
+    if kind in (tuple, list):
+        return kind, None, tuple(value), None
+    names = tuple(f.name for f in dataclasses.fields(kind) if hasattr(value, f.name))
+    state = getattr(value, "__dict__", None)
+    if isinstance(state, Mapping):  # what __post_init__ has stored besides
+        names = (*names, *(name for name in state if name not in names))
+    return kind, names, tuple(getattr(value, name) for name in names), None
+
+
+__all__ = [
+    "LEAF", "Known", "Leaf", "Node", "children", "filled", "holds_records", "is_named_tuple",
+    "is_record", "leaves_of", "made", "register_container", "registered", "skeleton_of",
+]  # fmt: skip
