@@ -1,4 +1,4 @@
-"""The mirror of ``if`` and ``call``, and where loops are handed on. Each is told the sweep to use.
+"""The mirror of ``if``, of ``call`` and of containers. Each is told the sweep to use.
 
 An ``if`` reverses to an ``if`` on the same predicate that yields the cotangents, as they are now,
 of everything outside that a branch touched. A call reverses to a call of the callee's backward.
@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from autodiff_compiler.adjoint.cotangents import Cotangents, Key, common_type, fit, type_at
+from autodiff_compiler.adjoint.cotangents import Cotangents, Key, common_type, fit, leaves, type_at
 from autodiff_compiler.adjoint.residuals import Cut, cut
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, substitute
 from autodiff_compiler.ir.types import Type
+from autodiff_compiler.operators.containers import list_item
 from autodiff_compiler.operators.control import undefined
 from autodiff_compiler.operators.structure import copy
 
@@ -171,6 +172,42 @@ def reverse_call(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
             scope.add(op.operands[position], ct)
     attrs: dict[str, Any] = {**op.attrs, "callee": halves.forward}
     return replace(op, attrs=attrs, results=(*op.results, residuals))
+
+
+def reverse_items(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
+    """A tuple or dict hands each part of its cotangent to the operand that it is made of."""
+    keys: Sequence[Any] = op.attrs.get("keys", range(len(op.operands)))
+    for key, operand in zip(keys, op.operands):
+        if isinstance(operand, Value):
+            for path, _ in leaves(operand.type):
+                scope.add(operand, scope.so_far((op.result, (key, *path))), path)
+    return op
+
+
+def reverse_item(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
+    """An item's cotangent is a part of that of its container."""
+    for path, _ in leaves(op.result.type):
+        ct = scope.so_far((op.result, path))
+        scope.add(op.operands[0], ct, (op.attrs["key"], *path))
+    return op
+
+
+def reverse_list(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
+    """The items of a list that was made at once."""
+    if scope.has(op.result):
+        ct = scope.whole(op.result)
+        for position, operand in enumerate(op.operands):
+            if isinstance(operand, Value) and operand in sweep.varied:
+                scope.add(operand, list_item(ct, position))
+    return op
+
+
+def reverse_list_item(sweep: Sweeping, op: Op, scope: Cotangents) -> Op:
+    """An item's cotangent is added to that of its list, in its place: a sum of whole lists for
+    each item that is read would take too long."""
+    if scope.has(op.result):
+        scope.add_at(op.operands[0], scope.whole(op.result), op.operands[1])
+    return op
 
 
 #: Builds the adjoint of an operation; gives what stands for it in forward.

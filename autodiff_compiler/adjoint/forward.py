@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autodiff_compiler.adjoint.cotangents import (
     LITERAL_ZEROS,
@@ -48,9 +49,11 @@ from autodiff_compiler.adjoint.cotangents import (
 from autodiff_compiler.adjoint.forward_loops import Port, push_loop, so_far
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.adjoint.shares import push, push_rule
+from autodiff_compiler.adjoint.zeros import masked_tangent
 from autodiff_compiler.errors import calling, raise_all
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import UNDEFINED, Type, carries_cotangent
 from autodiff_compiler.operators.containers import item
 from autodiff_compiler.span import Caller
@@ -135,6 +138,7 @@ class TangentSweep:
         self.tangents = tangents
         self.builder = Builder()
         self.names = Names(self.builder, function, "dot")
+        self.zeros, self.makers = tangents.adjoint.choices.of(function), producers(function.body)
         unset = tangents.adjoint.activity.unset(function)
         self.known = Cotangents(frozenset(), unset, self.names)
 
@@ -200,7 +204,8 @@ def push_plain(sweep: TangentSweep, op: Op) -> None:
     sweep.builder.add(op)
     dots = {k: sweep.whole(x) for k, x in enumerate(op.operands) if sweep.has(x)}
     if op.opdef.kind != "zero" and dots and any(carries_cotangent(r.type) for r in op.results):
-        found = push(op, dots, sweep.whole, sweep.tangents.adjoint)
+        rule = partial(push, op, dots, sweep.whole, sweep.tangents.adjoint)
+        found = masked_tangent(sweep.zeros, op, sweep.makers, sweep.builder, rule)
         for result, dot in zip(op.results, found):
             sweep.set(result, dot)
 

@@ -10,16 +10,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from autodiff_compiler.adjoint.checkpoints import reverse_for
-from autodiff_compiler.adjoint.control import Halves, Rule, reverse_call, reverse_if
+from autodiff_compiler.adjoint.control import (
+    Halves,
+    Rule,
+    reverse_call,
+    reverse_if,
+    reverse_item,
+    reverse_items,
+    reverse_list,
+    reverse_list_item,
+)
 from autodiff_compiler.adjoint.cotangents import Cotangents, Names, fit, leaves, one_leaf
 from autodiff_compiler.adjoint.loops import reverse_loop
 from autodiff_compiler.adjoint.residuals import cut, prune
 from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
+from autodiff_compiler.adjoint.zeros import with_zeros
 from autodiff_compiler.analysis.activity import Activity
 from autodiff_compiler.analysis.moderate import moderate_values
+from autodiff_compiler.analysis.untaken import Asked, Choices
 from autodiff_compiler.analysis.versions import changing
 from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.build import Builder
@@ -28,7 +40,7 @@ from autodiff_compiler.ir.opdef import call_rule, facts_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
 from autodiff_compiler.ir.types import Type, as_cotangent, is_complex, takes_sensitivity
 from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
-from autodiff_compiler.operators.containers import item, list_item, make_tuple
+from autodiff_compiler.operators.containers import item, make_tuple
 from autodiff_compiler.span import Caller
 
 Clean = Callable[[Function], Function]
@@ -36,6 +48,8 @@ Clean = Callable[[Function], Function]
 PUTTING = ("list_append", "list_set", "set_item")
 #: The cotangents that a function starts from: positions of its returns, with their types.
 Seeds = tuple[tuple[int, Type], ...]
+#: What a pair is made for: a callee, its ``wrt``, seeds, whether it recomputes, what is untaken.
+HalvesKey = tuple[Function, tuple[int, ...], Seeds, bool, Asked]
 
 
 def _as_it_is(function: Function) -> Function:
@@ -88,10 +102,10 @@ class Adjoint:
         self.clean, self.whole, self.together = clean, whole, together
         #: Whether halves are printed as they are: nothing that is made here is swept again.
         self.final = clean is not _as_it_is
-        self.activity = Activity()
+        self.activity, self.choices = Activity(), Choices()
         self.problems: list[Problem] = []
-        self._halves: dict[tuple[Function, tuple[int, ...], Seeds, bool], Halves] = {}
-        self._calls: Counter[tuple[Function, tuple[int, ...], Seeds, bool]] = Counter()
+        self._halves: dict[HalvesKey, Halves] = {}
+        self._calls: Counter[HalvesKey] = Counter()
         self._names: set[str] = set()
 
     def gradient(
@@ -136,7 +150,7 @@ class Adjoint:
         self._names.update(each.name for each in (*function.callees(), function))
 
     def halves(
-        self, callee: Function, wrt: tuple[int, ...], seeds: Seeds, recompute: bool
+        self, callee: Function, wrt: tuple[int, ...], seeds: Seeds, recompute: bool, asked: Asked
     ) -> Halves:
         """The pair that a call is replaced by: forward returns all that the callee does.
 
@@ -144,13 +158,13 @@ class Adjoint:
         at the input. Where two or more of them have a pair, it shares that and drops a cotangent:
         some work is in vain, and no second text of the block is printed.
         """
-        key = (callee, wrt, seeds, recompute)
+        key = (callee, wrt, seeds, recompute, asked)
         if key not in self._halves:
             for wider in self._halves:
-                rest = (wider[0], *wider[2:]) == (callee, seeds, recompute)
+                rest = (wider[0], *wider[2:]) == (callee, seeds, recompute, asked)
                 if rest and self._calls[wider] > 1 and set(wrt) < set(wider[1]):
                     return self._halves[wider]
-            sweep = Sweep(self, callee, wrt, seeds, sens=True, only_reached=True)
+            sweep = Sweep(self, callee, wrt, seeds, True, only_reached=True, asked=asked)
             self._halves[key] = Halves(*self._cut(sweep, callee.returns, recompute), sweep.reached)
         self._calls[key] += 1
         return self._halves[key]
@@ -263,8 +277,10 @@ class Sweep:
         seeds: Seeds,
         sens: bool,
         only_reached: bool = False,
+        asked: Asked = ((), ()),
     ):
         self.adjoint, self.function = adjoint, function
+        self.zeros = adjoint.choices.of(function, asked)
         self.builder = Builder()
         self.varied = adjoint.activity.varied(function, tuple(wrt))
         self.producers, self.changing = producers(function.body), changing(function.body)
@@ -300,7 +316,9 @@ class Sweep:
     def halves(self, call: Op, wrt: tuple[int, ...], seeds: Seeds) -> Halves:
         """The pair that a call is replaced by."""
         with calling(Caller(call.span), self.adjoint.problems):
-            return self.adjoint.halves(call.attrs["callee"], wrt, seeds, "recompute" in call.attrs)
+            asked = self.adjoint.choices.asked_by(call, self.zeros)
+            again = "recompute" in call.attrs
+            return self.adjoint.halves(call.attrs["callee"], wrt, seeds, again, asked)
 
     def note(self, op: Op, cause: str, cure: str) -> None:
         """Keeps the problem that an operation has no derivative, to be told with all others."""
@@ -338,51 +356,17 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
         operands = tuple(conjugates(operands, known))
         results = tuple(conjugates(results, known))
     facts = facts_of(op.opdef, operands, op.attrs, results if several else results[0])
-    cotangents = tuple(scope.whole(result) for result in op.results)
-    facts["ct"] = cotangents if several else cotangents[0]
+    cts = tuple(scope.whole(result) for result in op.results)
+    facts["ct"] = cts if several else cts[0]
     for position in reversed(wanted) if op.name in PUTTING else wanted:
         name = op.opdef.operand_name(position)
         rule = op.opdef.rule(op.opdef.adjoint, name)
         if rule is None:
             sweep.adjoint.refuse(op, name)
         else:
-            scope.add(op.operands[position], call_rule(rule, facts))
-    return op
-
-
-def reverse_items(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
-    """A tuple or dict hands each part of its cotangent to the operand that it is made of."""
-    keys: Sequence[Any] = op.attrs.get("keys", range(len(op.operands)))
-    for key, operand in zip(keys, op.operands):
-        if isinstance(operand, Value):
-            for path, _ in leaves(operand.type):
-                scope.add(operand, scope.so_far((op.result, (key, *path))), path)
-    return op
-
-
-def reverse_item(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
-    """An item's cotangent is a part of that of its container."""
-    for path, _ in leaves(op.result.type):
-        ct = scope.so_far((op.result, path))
-        scope.add(op.operands[0], ct, (op.attrs["key"], *path))
-    return op
-
-
-def reverse_list(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
-    """The items of a list that was made at once."""
-    if scope.has(op.result):
-        ct = scope.whole(op.result)
-        for position, operand in enumerate(op.operands):
-            if isinstance(operand, Value) and operand in sweep.varied:
-                scope.add(operand, list_item(ct, position))
-    return op
-
-
-def reverse_list_item(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
-    """An item's cotangent is added to that of its list, in its place: a sum of whole lists for
-    each item that is read would take too long."""
-    if scope.has(op.result):
-        scope.add_at(op.operands[0], scope.whole(op.result), op.operands[1])
+            made = partial(call_rule, rule, facts)
+            found = with_zeros(sweep.zeros, op, sweep.builder, cts, made)
+            scope.add(op.operands[position], found)
     return op
 
 

@@ -248,12 +248,17 @@ class _Writer:
                 self.line(statement, text, indent)
 
     def lines(self, statement: Lines, trees: Sequence[ast.stmt], indent: int) -> None:
-        """The lines of a template; one of them may be the head of a loop."""
+        """The lines of a template; one of them may be the head of a loop or a branch."""
         for tree in trees:
             if isinstance(tree, ast.For):
                 items = self.text(tree.iter)
                 self.line(statement, f"for {self.bare(tree.target)} in {items}:", indent)
                 self.lines(statement, tree.body, indent + 1)
+            elif isinstance(tree, ast.If):
+                self.line(statement, f"if {self.text(tree.test)}:", indent)
+                self.lines(statement, tree.body, indent + 1)
+                self.line(statement, "else:", indent)
+                self.lines(statement, tree.orelse, indent + 1)
             else:
                 self.line(statement, print_statement(renamed(tree, self.named)), indent)
 

@@ -35,6 +35,8 @@ from autodiff_compiler.operators import (
     special,
     structure,
     tapes,
+    unit,
+    zeros,
 )
 
 __all__ = [
@@ -68,6 +70,8 @@ __all__ = [
     "special",
     "structure",
     "tapes",
+    "unit",
+    "zeros",
 ]
 
 

@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, is_floating
@@ -33,7 +31,6 @@ from autodiff_compiler.operators.declare import (
 from autodiff_compiler.operators.elementwise import (
     exp,
     log,
-    maximum,
     not_zero,
     sqrt,
     square,
@@ -52,6 +49,7 @@ from autodiff_compiler.operators.structure import (
     wide_dtype,
     widened,
 )
+from autodiff_compiler.operators.unit import unit
 
 
 def _result(dtype: Callable[[Any], str | None]) -> Callable[..., Type]:
@@ -340,12 +338,10 @@ def _norm_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
 
 
 def _direction(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
-    """x / out, and 0 where x is 0. Squares that vanish leave a huge number, never a silent 0."""
-    dtype = getattr(x, "dtype_name", None)
-    if dtype is None:
+    """x / out, and 0 where x is 0."""
+    if getattr(x, "dtype_name", None) is None:
         return x / restore_axes(not_zero(out), x, axes, keepdims)
-    least = float(f"{np.finfo(dtype).smallest_subnormal:.0e}")
-    return x / restore_axes(maximum(out, least), x, axes, keepdims)
+    return unit(x, restore_axes(out, x, axes, keepdims), axes=axes)
 
 
 def _norm_parts(x: Any, axes: Any, keepdims: bool) -> Any:

@@ -26,7 +26,7 @@ func @f(%x: f32[2]) -> (f32[2]) {
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,7 @@ from autodiff_compiler.operators.along import log_softmax, softmax
 from autodiff_compiler.operators.elementwise import (
     abs,
     expm1,
+    hypot,
     log1p,
     sigmoid,
     softplus,
@@ -238,6 +239,31 @@ def _root_of_sum_of_squares(view: View) -> Any:
     return norm(u, axes=maker.attrs["axes"], keepdims=maker.attrs["keepdims"])
 
 
+def _root_of_two_squares(view: View) -> Any:
+    maker = view.made_by(view.operands[0], "add")
+    if maker is None:
+        return None
+    u, v = (_squared(view, operand) for operand in maker.operands)
+    return None if u is None or v is None else hypot(u, v)
+
+
+def _root_of_inner_product(view: View) -> Any:
+    maker = view.made_by(view.operands[0], "matmul")
+    if maker is None or maker.operands[0] is not maker.operands[1]:
+        return None
+    u = maker.operands[0]
+    return norm(u, axes=None, keepdims=False) if _real(u) and u.type.ndim == 1 else None  # type: ignore[union-attr]
+
+
+def _as_power(rule: Callable[[View], Any]) -> Callable[[View], Any]:
+    """The same for a power of 1/2."""
+
+    def row(view: View) -> Any:
+        return rule(view) if view.operands[1] == 0.5 else None
+
+    return row
+
+
 def _root_of_square(view: View) -> Any:
     u = _squared(view, view.operands[0])
     return None if u is None else abs(u)
@@ -274,6 +300,11 @@ ROWS = (
     Row("exp(u) / sum(exp(u)) as softmax(u)", "div", _exp_over_sum),
     Row("(exp(u) - exp(-u)) / (exp(u) + exp(-u)) as tanh(u)", "div", _tanh),
     Row("sqrt(sum(u * u)) as norm(u)", "sqrt", _root_of_sum_of_squares),
+    Row("sqrt(u * u + v * v) as hypot(u, v)", "sqrt", _root_of_two_squares),
+    Row("sqrt(u @ u) as norm(u)", "sqrt", _root_of_inner_product),
+    Row("sum(u * u) ** 0.5 as norm(u)", "pow", _as_power(_root_of_sum_of_squares)),
+    Row("(u * u + v * v) ** 0.5 as hypot(u, v)", "pow", _as_power(_root_of_two_squares)),
+    Row("(u @ u) ** 0.5 as norm(u)", "pow", _as_power(_root_of_inner_product)),
     Row("sqrt(u * u) as abs(u)", "sqrt", _root_of_square),
     Row("sqrt(var(u)) as std(u)", "sqrt", _root_of_var),
     Row("exp(u) - 1 as expm1(u)", "sub", _exp_minus_one),

@@ -95,6 +95,8 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "sub": _PAIRS,
     "mul": _PAIRS,
     "div": _QUOTIENTS,
+    **_all("zero_mul zero_div", _QUOTIENTS),
+    "unit": (case(X, POSITIVE[:, :1], axes=(1,)), case(X, np.array(1.5), axes=None)),
     "floor_div": _QUOTIENTS,
     "mod": _QUOTIENTS,
     "pow": (case(POSITIVE, X), case(X, 2), case(X, 3), case(X, 1), case(X, 0), case(2.0, X),

@@ -1,0 +1,75 @@
+"""Derivatives in which 0 times infinity is 0, where a choice made the 0.
+
+``where(x > 0, sqrt(x), 0)`` has a cotangent of 0 for the root at 0, whose slope is infinite there.
+A rule is linear in the cotangent: where that may be 0 for such a reason (``analysis/untaken.py``),
+the products and quotients of the rule on its way become ones in which a zero wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.analysis.untaken import Found, is_mask
+from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
+from autodiff_compiler.ir.types import ArrayType, is_floating
+from autodiff_compiler.operators.zeros import ZERO_WINS, zero_mul
+
+
+def with_zeros(
+    found: Found, op: Op, builder: Builder, ct: Sequence[Value], rule: Callable[[], Any]
+) -> Any:
+    """What ``rule`` gives for an operand of ``op``, whose results have the cotangents ``ct``."""
+    if not found.concerns(op):
+        return rule()
+    bad = found.read_by(op)
+    with builder.block() as made:
+        cotangent = rule()
+    linear: set[AnyOperand] = set(ct)
+    for each in made:
+        builder.add(_zero_winning(each, linear, bad))
+        if not linear.isdisjoint(each.operands):
+            linear.update(each.results)
+        elif not bad.isdisjoint(each.operands):
+            bad.update(each.results)
+    return cotangent
+
+
+def _zero_winning(op: Op, linear: set[AnyOperand], bad: set[AnyOperand]) -> Op:
+    if op.name not in ZERO_WINS or not _is_real(op.result):
+        return op
+    x, y = op.operands
+    if op.name == "mul" and y in linear:
+        x, y = y, x
+    return (
+        replace(op, opdef=ZERO_WINS[op.name], operands=(x, y)) if x in linear and y in bad else op
+    )
+
+
+def _is_real(value: Value) -> bool:
+    return isinstance(value.type, ArrayType) and value.type.dtype is not None and is_floating(
+        value.type
+    )  # fmt: skip
+
+
+def masked_tangent(
+    found: Found, op: Op, makers: Mapping[Value, Op], builder: Builder, rule: Callable[[], Any]
+) -> Any:
+    """What ``rule`` gives for the tangent of ``op``: a product with a mask has none where that is
+    0, whatever the tangent is that it multiplies."""
+    masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
+    if op.name not in ("relu", "mul") or not masks or found.unbounded.isdisjoint(op.operands):
+        return rule()
+    with builder.block() as made:
+        tangent = rule()
+    known = {**makers, **{result: each for each in made for result in each.results}}
+    for each in made:
+        if each.name == "mul" and _is_real(each.result):
+            for mask, dot in (each.operands, each.operands[::-1]):
+                if is_mask(mask, known):
+                    each = replace(each, opdef=zero_mul, operands=(mask, dot))
+                    break
+        builder.add(each)
+    return tangent

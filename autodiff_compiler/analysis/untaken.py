@@ -1,0 +1,358 @@
+"""Where 0 times infinity may come about in a derivative.
+
+A value is *untaken* where its cotangent may be 0 because a choice further on took something else.
+It is *unbounded* where it, or a slope on the way to it, may be infinite or no number though all
+inputs are ordinary numbers.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.text import parse_function
+>>> made = parse_function('''
+... func @f(%c: bool[2], %x: f32[2]) -> (f32[2]) {
+...   %s: f32[2] = sqrt %x
+...   %y: f32[2] = where %c, %s, 0.0
+...   %z: f32[2] = mul %y, %x
+...   return %z
+... }
+... ''')
+>>> found = Choices().of(made)
+>>> sorted(value.name for value in found.untaken), sorted(value.name for value in found.unbounded)
+(['s', 'x'], ['s', 'y', 'z'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from autodiff_compiler.analysis.activity import Activity, _Spread
+from autodiff_compiler.analysis.moderate import LEAST, moderate_values
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import producers
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.zeros import CHOICES, SINGULAR, TESTS
+
+#: Through how many operations a sign is looked for.
+DEPTH = 6
+#: Operators whose results are never negative, and those that keep a sign.
+NEVER_NEGATIVE = frozenset(
+    ("abs", "square", "exp", "sqrt", "relu", "sigmoid", "softplus", "softmax", "norm", "var", "std",
+     "hypot")
+)  # fmt: skip
+KEEP_SIGN = frozenset(
+    ("sum", "mean", "reshape", "expand_dims", "squeeze", "transpose", "broadcast_to", "index",
+     "copy", "max", "min", "cast", "add", "mul", "div")
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """The values of one function that are untaken, and those that are unbounded."""
+
+    untaken: frozenset[Value] = frozenset()
+    unbounded: frozenset[Value] = frozenset()
+    regular: frozenset[int] = frozenset()
+
+    def read_by(self, op: Op) -> set[AnyOperand]:
+        """What a derivative of ``op`` may read that is infinite, or no number."""
+        known = {each for each in (*op.operands, *op.results) if isinstance(each, Value)}
+        if op.name in SINGULAR and id(op) not in self.regular:
+            return set(known)
+        return set(known & self.unbounded)
+
+    def concerns(self, op: Op) -> bool:
+        """Whether its derivative may have a product of 0 and infinity."""
+        if op.opdef.kind in ("bilinear", "zero", "control", "container", "effect"):
+            return False
+        return not self.untaken.isdisjoint(op.results) and bool(self.read_by(op))
+
+
+NOTHING = Found()
+
+
+#: Which returns of a function are untaken, and which parameters unbounded, where it is called.
+Asked = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+class Choices:
+    """Remembers what was found in each function."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Function, Asked], Found] = {}
+        self._changes: dict[tuple[Function, Asked], bool] = {}
+        self._singular: dict[Function, bool] = {}
+
+    def of(self, function: Function, asked: Asked = ((), ())) -> Found:
+        """What is untaken and unbounded in ``function`` and its regions."""
+        if not self.concerns(function):
+            return NOTHING
+        key = (function, asked)
+        if key not in self._found:
+            returned, given = asked
+            forward = _Unbounded(self, function)
+            forward.add([function.params[place] for place in given])
+            forward.region(function.body)
+            backward = _Untaken(self, function, forward)
+            backward.mark(*(function.returns[place] for place in returned))
+            backward.region(function.body)
+            self._found[key] = Found(
+                frozenset(backward.values), frozenset(forward.values), frozenset(forward.regular)
+            )
+        return self._found[key]
+
+    def asked_by(self, call: Op, found: Found) -> Asked:
+        """What ``call`` asks of its callee, where that makes a difference."""
+        callee, asked = call.attrs["callee"], asked_of(call, found.untaken, found.unbounded)
+        return asked if self._changed(callee, asked) else ((), ())
+
+    def _changed(self, function: Function, asked: Asked) -> bool:
+        key = (function, asked)
+        if key not in self._changes:
+            found = self.of(function, asked)
+            self._changes[key] = found is not NOTHING and any(
+                self._changed(op.attrs["callee"], asked_of(op, found.untaken, found.unbounded))
+                if op.name == "call"
+                else found.concerns(op)
+                for op in function.body.walk()
+            )
+        return self._changes[key]
+
+    def concerns(self, function: Function) -> bool:
+        """Whether anything in ``function``, or in what it calls, is singular."""
+        if function not in self._singular:
+            names = set(function.op_names)
+            tested = not names.isdisjoint(TESTS)
+            inside = any(self.concerns(callee) for callee in function.callees())
+            self._singular[function] = tested or inside or not names.isdisjoint(SINGULAR)
+        return self._singular[function]
+
+
+class _Unbounded(_Spread):
+    """Forward: what may be infinite, or no number."""
+
+    def __init__(self, choices: Choices, function: Function):
+        super().__init__(Activity())
+        self.choices = choices
+        self.makers = producers(function.body)
+        self.moderate = moderate_values(function.body, function.moderate)
+        self.regular: set[int] = set()
+        tested = [op.operands[0] for op in function.body.walk() if op.name in TESTS]
+        self.values.update(value for value in tested if isinstance(value, Value))
+
+    def passes(self, op: Op) -> bool:
+        if op.opdef.kind == "zero" and op.name != "stop_gradient":
+            return False
+        if any(map(self.has, op.operands)):
+            return True
+        if op.name not in SINGULAR:
+            return False
+        if self.is_regular(op):
+            self.regular.add(id(op))
+            return False
+        return True
+
+    def returned(self, op: Op) -> frozenset[Value]:
+        given = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
+        return self.choices.of(op.attrs["callee"], ((), given)).unbounded
+
+    # ---- what is bounded after all
+
+    def is_regular(self, op: Op) -> bool:
+        """Whether a singular operator is applied where it is not."""
+        x, last = op.operands[0], op.operands[-1]
+        if op.result in self.moderate:
+            return True
+        if op.name in ("div", "mod", "fmod"):
+            return self.is_positive(last) or isinstance(last, (int, float)) and last != 0
+        if op.name == "pow":
+            return type(last) in (int, float) and last >= 1 and last == int(last)  # type: ignore[operator,arg-type]
+        if op.name in ("exp", "expm1"):
+            return self.never_positive(x)
+        if op.name == "log1p":
+            return self.never_negative(x)
+        return op.name in ("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal") and (
+            self.is_positive(x)
+        )
+
+    def is_positive(self, operand: AnyOperand, depth: int = DEPTH) -> bool:
+        """Whether it is well above 0."""
+        if not isinstance(operand, Value):
+            return isinstance(operand, (int, float)) and operand >= LEAST
+        op = self.makers.get(operand)
+        if operand in self.moderate:
+            return op is None or op.name != "neg"
+        if op is None or not depth:
+            return False
+        if op.name == "add":
+            pairs = (op.operands, op.operands[::-1])
+            return any(
+                self.is_positive(a, depth - 1) and self.never_negative(b, depth - 1)
+                for a, b in pairs
+            )
+        if op.name == "full":
+            return op.attrs["value"] >= LEAST
+        if op.name == "maximum":
+            return any(self.is_positive(each, depth - 1) for each in op.operands)
+        moves = op.name in ("sqrt", "reshape", "expand_dims", "squeeze", "broadcast_to", "copy")
+        return moves and self.is_positive(op.operands[0], depth - 1)
+
+    def never_negative(self, operand: AnyOperand, depth: int = DEPTH) -> bool:
+        if not isinstance(operand, Value):
+            return isinstance(operand, (int, float)) and operand >= 0
+        op = self.makers.get(operand)
+        if op is None or not depth:
+            return False
+        if op.name in NEVER_NEGATIVE or op.name == "mul" and op.operands[0] is op.operands[1]:
+            return True
+        if op.name == "pow":
+            return op.operands[1] in (2, 4)
+        if op.name in ("neg", "sub"):
+            return op.name == "neg" and self.never_positive(op.operands[0], depth - 1)
+        held = [o for o in op.operands if type_of(o) and o is not None]
+        return op.name in KEEP_SIGN and all(self.never_negative(o, depth - 1) for o in held[:2])
+
+    def never_positive(self, operand: AnyOperand, depth: int = DEPTH) -> bool:
+        if not isinstance(operand, Value):
+            return isinstance(operand, (int, float)) and operand <= 0
+        op = self.makers.get(operand)
+        if op is None or not depth:
+            return False
+        if op.name == "neg":
+            return self.never_negative(op.operands[0], depth - 1)
+        if op.name == "sub":
+            largest = self._largest(op.operands[1])
+            return largest is not None and largest is op.operands[0]
+        if op.name in ("mul", "div"):
+            a, b = op.operands
+            if op.name == "mul" and (self._is_minus(a, b) or self._is_minus(b, a)):
+                return True
+            signs = ((a, b), (b, a)) if op.name == "mul" else ((a, b),)
+            return any(
+                self.never_positive(u, depth - 1) and self.never_negative(v, depth - 1)
+                for u, v in signs
+            ) or op.name == "div" and (
+                self.never_negative(a, depth - 1) and self.never_positive(b, depth - 1)
+            )  # fmt: skip
+        return op.name in ("minimum", "reshape", "expand_dims", "sum", "mean") and any(
+            self.never_positive(o, depth - 1) for o in op.operands if o is not None
+        )
+
+    def _is_minus(self, a: AnyOperand, b: AnyOperand) -> bool:
+        op = self.makers.get(a) if isinstance(a, Value) else None
+        return op is not None and op.name == "neg" and op.operands[0] is b
+
+    def _largest(self, operand: AnyOperand) -> AnyOperand | None:
+        """x where ``operand`` is its largest element, moved or not."""
+        for _ in range(DEPTH):
+            op = self.makers.get(operand) if isinstance(operand, Value) else None
+            if op is None:
+                return None
+            if op.name == "max":
+                return op.operands[0]
+            if op.name not in ("reshape", "expand_dims", "broadcast_to", "stop_gradient"):
+                return None
+            operand = op.operands[0]
+        return None
+
+
+class _Untaken:
+    """Backward: what a choice further on may not take."""
+
+    def __init__(self, choices: Choices, function: Function, forward: _Unbounded):
+        self.choices, self.makers, self.forward = choices, forward.makers, forward
+        self.values: set[Value] = set()
+        self.items: dict[Value, set[Hashable]] = {}
+
+    def mark(self, *operands: AnyOperand) -> None:
+        self.values.update(operand for operand in operands if isinstance(operand, Value))
+
+    def has(self, operand: AnyOperand) -> bool:
+        return isinstance(operand, Value) and operand in self.values
+
+    def region(self, region: Region) -> None:
+        for op in reversed(region.ops):
+            RULES.get(op.name, _Untaken.plain)(self, op)
+
+    def plain(self, op: Op) -> None:
+        chosen = CHOICES.get(op.name, ())
+        for place, operand in enumerate(op.operands):
+            if op.opdef.operand_name(place) in chosen:
+                self.mark(operand)
+        if op.name == "mul":
+            for x, other in (op.operands, op.operands[::-1]):
+                if is_mask(other, self.makers):
+                    self.mark(x)
+        if op.opdef.kind != "zero" and any(map(self.has, op.results)):
+            self.mark(*op.operands)
+
+    def branch(self, op: Op) -> None:
+        for region in op.regions:
+            for result, yielded in zip(op.results, region.yields):
+                if self.has(result):
+                    self.mark(yielded)
+            self.region(region)
+
+    def loop(self, op: Op) -> None:
+        loop = Loop(op)
+        self.back(loop.carried, loop.carry_yields)
+        self.back(loop.carried, loop.inits)
+        self.back(loop.stacked, loop.stack_yields)
+        before = -1
+        while before != len(self.values):
+            before = len(self.values)
+            self.region(loop.body)
+            self.back(loop.carry_params, loop.carry_yields)
+        self.back(loop.carry_params, loop.inits)
+        self.back(loop.read_params, loop.reads)
+
+    def back(self, targets: Mapping | list | tuple, sources: list | tuple) -> None:
+        for target, source in zip(targets, sources, strict=True):
+            if self.has(target):
+                self.mark(source)
+
+    def call(self, op: Op) -> None:
+        callee = op.attrs["callee"]
+        inside = self.choices.of(callee, asked_of(op, self.values, self.forward.values)).untaken
+        self.mark(*(x for x, param in zip(op.operands, callee.params) if param in inside))
+
+    def ruled(self, op: Op) -> None:
+        if any(map(self.has, op.results)):
+            self.mark(*(op.operands[place] for place in op.attrs["wrt"]))
+
+    def item(self, op: Op) -> None:
+        if self.has(op.result):
+            source = op.operands[0]
+            if isinstance(source, Value) and source in self.makers:
+                self.items.setdefault(source, set()).add(op.attrs["key"])
+            else:
+                self.mark(source)
+
+    def container(self, op: Op) -> None:
+        keys = op.attrs.get("keys", range(len(op.operands)))
+        read = self.items.get(op.result, set())
+        for key, operand in zip(keys, op.operands):
+            if key in read or self.has(op.result):
+                self.mark(operand)
+
+
+RULES = {
+    "if": _Untaken.branch, "for": _Untaken.loop, "while": _Untaken.loop, "call": _Untaken.call,
+    "ruled": _Untaken.ruled, "item": _Untaken.item, "make_tuple": _Untaken.container,
+    "make_dict": _Untaken.container,
+}  # fmt: skip
+
+
+def asked_of(op: Op, untaken: set[Value] | frozenset[Value], unbounded: set | frozenset) -> Asked:
+    """What a call asks of its callee."""
+    returned = tuple(k for k, result in enumerate(op.results) if result in untaken)
+    return returned, tuple(k for k, x in enumerate(op.operands) if x in unbounded)
+
+
+def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:
+    """Whether it holds nothing but zeros and ones, made of a comparison."""
+    if not isinstance(operand, Value) or not isinstance(operand.type, ArrayType):
+        return False
+    op = makers.get(operand)
+    if operand.type.dtype == "bool":
+        return True
+    moves = ("cast", "reshape", "expand_dims", "broadcast_to", "copy")
+    return op is not None and op.name in moves and is_mask(op.operands[0], makers)
