@@ -16,7 +16,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from opcode import opname
 from types import TracebackType
@@ -111,7 +111,7 @@ def told(error: Exception, place: Callable[[], Span | None]) -> Exception:
     elif (
         isinstance(error, (CompileError, MemoryError, Warning))
         or runs_users_code(trace)
-        or _is_check(trace)
+        or is_check(trace, CHECKING)
     ):
         return error
     else:
@@ -120,7 +120,7 @@ def told(error: Exception, place: Callable[[], Span | None]) -> Exception:
         kind = type(error).__name__
         cause = f"{stage} fails, at {where} ({kind}: {text})" if text else f"{stage} fails ({kind})"
     COUNT.faults += 1
-    span = vars(error).get("_autodiff_place")
+    span = place_of(error)
     if span is None or not span.line:
         try:
             span = place()
@@ -152,15 +152,23 @@ def _is_compilers(frame: Any) -> bool:
     )
 
 
-def _is_check(trace: TracebackType | None) -> bool:
-    """Decide whether a ``raise`` of ours, in a file that checks what a user passes, raised it."""
+def is_check(trace: TracebackType | None, folders: Sequence[str] = ()) -> bool:
+    """Decide whether a ``raise`` of ours raised an exception, in a file of these folders (of any,
+    without them), and not something that failed."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
         return False
     code, place = trace.tb_frame.f_code, trace.tb_lasti
-    folder = _inside(code.co_filename).partition("/")[0].removesuffix(".py")
-    return folder in CHECKING and opname[code.co_code[place]] == "RAISE_VARARGS"
+    file = _inside(code.co_filename)
+    folder = file.partition("/")[0].removesuffix(".py")
+    there = folder in folders if folders else bool(file)
+    return there and opname[code.co_code[place]] == "RAISE_VARARGS"
+
+
+def place_of(error: BaseException) -> Span | None:
+    """Return the innermost place of the user's text that ``error`` passed through."""
+    return vars(error).get("_autodiff_place")
 
 
 def _inside(file: str) -> str:
@@ -234,4 +242,4 @@ def _joined(thread: threading.Thread) -> None:
         raise
 
 
-__all__ = ["COUNT", "compiling", "note_place", "runs_users_code", "told"]
+__all__ = ["COUNT", "compiling", "is_check", "note_place", "place_of", "runs_users_code", "told"]

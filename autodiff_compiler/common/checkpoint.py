@@ -104,22 +104,26 @@ def load_checkpoint(
         (prefix,) if isinstance(prefix, str) else tuple(prefix)
         for prefix in (specify_prefix or "", filter_prefix or ())
     )  # fmt: skip
-    found: dict[str, Parameter] = {}
+    held: dict[str, Parameter] = {}
     try:
         with zipfile.ZipFile(place) as archive:
             for member in archive.namelist():
                 with archive.open(member) as file:
                     array = np.lib.format.read_array(file, allow_pickle=False)
                 name = member.removesuffix(".npy")
-                chosen = name.startswith(wanted) and not name.startswith(unwanted)
-                if not chosen or not (choice_func is None or choice_func(name)):
-                    continue
-                found[name] = Parameter(Tensor(array), name=name)
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, KeyError, TypeError) as error:
+                held[name] = Parameter(Tensor(array), name=name)
+    except Exception as error:  # archives, their headers and the arrays fail in many ways
         raise ValueError(
             f"Failed to read the checkpoint file {place}: it is damaged, or no checkpoint "
             f"({error})."
         ) from error
+    found = {
+        name: parameter
+        for name, parameter in held.items()
+        if name.startswith(wanted)
+        and not name.startswith(unwanted)
+        and (choice_func is None or choice_func(name))
+    }
     if net is not None:
         load_param_into_net(net, found, strict_load)
     return found

@@ -20,7 +20,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
-from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.errors import CallError, UnsupportedSyntax
 from autodiff_compiler.frontend.asking import answer, is_question
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
 from autodiff_compiler.frontend.heap import frozen
@@ -96,13 +96,25 @@ class Calls(Outside):
         for keyword in node.keywords:
             value = self.evaluate(keyword.value)
             if keyword.arg is None:
-                kwargs.update(self.contents(value))
+                kwargs.update(self._keywords(value))
             else:
                 kwargs[keyword.arg] = value
         refuse_spoilt(self, (getattr(callee, "value", None), *args), mark)
         if handed_on and callee is not checkpointed:  # its loop begins here
             args = [named(self, arg) for arg in args]
         return self.call(callee, args, kwargs)
+
+    def _keywords(self, value: Any) -> dict[str, Any]:
+        """The arguments that ``**value`` stands for."""
+        contents = self.contents(value) if isinstance(value, (Ref, dict)) else value
+        if not isinstance(contents, dict) or not all(isinstance(key, str) for key in contents):
+            error = TypeError("argument after ** must be a mapping with strings as its keys")
+            raise self.fail(
+                CallError,
+                f"after ** stands a {self.described(value)}, not a dict whose keys are strings",
+                "pass the arguments by name",
+            ).meaning(error)
+        return contents
 
     def _super(self, node: Any) -> Any:
         if getattr(node.func, "id", "") != "super" or node.args:

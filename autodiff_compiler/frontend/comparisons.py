@@ -40,6 +40,9 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 UNTYPED = ArrayType()
 STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
 
+#: What ``in`` cannot look through.
+NO_CONTAINERS = (int, float, complex, type(None), type(...), type(NotImplemented))
+
 
 class Comparisons(Arithmetic):
     """Adds comparisons to ``Arithmetic``."""
@@ -172,6 +175,12 @@ class Comparisons(Arithmetic):
         if isinstance(items, dict):
             self.world.assume_keys(items)
             return items
+        if isinstance(items, NO_CONTAINERS):
+            raise self.fail(
+                DTypeError,
+                f"'in' asks for a container on its right, and this is a {type(items).__name__}",
+                "look in a list, a tuple, a dict or a string",
+            ).meaning(TypeError(f"argument of type '{type(items).__name__}' is not iterable"))
         listed = isinstance(items, Ref) and items.kind in ("list", "dict")
         return self.contents(items) if listed or not isinstance(
             items, (Ref, Value, Iteration, RunTimeRange)) else self.sequence(items)  # fmt: skip

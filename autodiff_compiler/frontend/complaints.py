@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from autodiff_compiler.errors import (
@@ -12,6 +13,7 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     UnknownName,
 )
+from autodiff_compiler.faults import is_check, place_of
 from autodiff_compiler.span import Span
 
 #: What a failing operator or library call means to the user, by the Python class it raised.
@@ -37,8 +39,21 @@ def translated(error: Exception, doing: str, called: Any, span: Span | None) -> 
         if isinstance(error, raised):
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             text = text.replace("'Value'", "'Tensor'").replace("'Ref'", "'list'")
+            text = re.sub(r"Ref\(kind='(\w+)', number=\d+\)", r"<a \1>", text)
             return kind(f"{doing}: {text}", _cure_of(kind, text, called), span)
     raise error
+
+
+#: The classes of Python's that may tell of a mistake of the user's.
+KINDS_RAISED = tuple(raised for raised, _ in KINDS)
+
+
+def checked(error: Exception, span: Span) -> CompileError | None:
+    """Return a mistake that a check of this package found, as it says, at the user's text; None for
+    an exception of the user's own code, and for a fault."""
+    if isinstance(error, CompileError) or not is_check(error.__traceback__):
+        return None
+    return translated(error, "this cannot be done", None, place_of(error) or span)
 
 
 def _cure_of(kind: type[CompileError], text: str, called: Any) -> str:

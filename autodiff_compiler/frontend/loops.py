@@ -258,7 +258,7 @@ class Loops(Rollable):
     def _combined(self, iterable: Iteration) -> Walk | list[Any]:
         walks = [self.walk(source) for source in iterable.sources]
         start = iterable.start
-        if any(isinstance(walk, list) for walk in walks):
+        if not walks or any(isinstance(walk, list) for walk in walks):
             return self.sequence(iterable)
         first: Walk = walks[0]  # type: ignore[assignment]
         found = tuple(ref for walk in walks for ref in walk.lists)  # type: ignore[union-attr]

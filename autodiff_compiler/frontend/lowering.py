@@ -10,6 +10,7 @@ import numpy as np
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
 from autodiff_compiler.frontend.recording import MISSING
@@ -29,6 +30,8 @@ from autodiff_compiler.ir.opdef import PRECISION, value_type
 from autodiff_compiler.ir.rewrite import free_values, users
 from autodiff_compiler.ir.types import (
     FUNCTION,
+    SHORT,
+    ArrayType,
     in_double,
 )
 from autodiff_compiler.operators import containers
@@ -64,9 +67,21 @@ class Lowering(Statements):
 
     def added(self, op: Op) -> None:
         """An operation is added to this function."""
+        for result in op.results:
+            self._check_dtype(result.type)
         self.refuse_raising(op)
         if self.world.numpy:
             note(self, op)
+
+    def _check_dtype(self, type_: Any) -> None:
+        """Refuse arrays of strings and objects, which may be made but not computed with."""
+        dtype = type_.dtype if isinstance(type_, ArrayType) else None
+        if dtype is not None and dtype not in SHORT:
+            raise self.fail(
+                DTypeError,
+                f"arrays of {dtype.rstrip('0123456789')} are not compiled",
+                "use arrays of numbers or bools, and a list for anything else",
+            )
 
     # ---- parameters
 
@@ -107,8 +122,9 @@ class Lowering(Statements):
     def lift(self, thing: Any, name: str = "") -> Value:
         """An outside array as a parameter of this function, once however often it is read."""
         if id(thing) not in self.hoisted:
-            array = thing if isinstance(thing, (np.ndarray, np.generic)) else thing._data
+            array = thing if isinstance(thing, (np.ndarray, np.generic)) else self._data_of(thing)
             type_ = FUNCTION if isinstance(thing, PythonFunction) else value_type(array)
+            self._check_dtype(type_)
             if isinstance(thing, Tensor):
                 self.watch(thing, self.world.path(thing))
             if PRECISION.double:
@@ -118,6 +134,16 @@ class Lowering(Statements):
             self.hoisted[id(thing)] = (thing, value)
             self.world.lifted[id(thing)] = thing
         return self.hoisted[id(thing)][1]
+
+    def _data_of(self, thing: Any) -> Any:
+        """What a tensor, a Parameter or another input is at run time."""
+        if isinstance(thing, type) or not hasattr(thing, "_data"):
+            raise self.fail(
+                DTypeError,
+                f"a {type(thing).__name__} cannot be computed with, or stored in an array",
+                "use a number or an array",
+            )
+        return thing._data
 
     def known(self, value: Value) -> Any:
         """The array that stands behind a value from outside, assumed to stay as it is; None for

@@ -13,6 +13,7 @@ import numpy as np
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.frontend import iterators, lists, make, views
 from autodiff_compiler.frontend.branches import Raised, Returned
+from autodiff_compiler.frontend.complaints import KINDS_RAISED, checked
 from autodiff_compiler.frontend.exits import exits_of
 from autodiff_compiler.frontend.exits import leaves as ends
 from autodiff_compiler.frontend.stepping import Thrown
@@ -79,6 +80,11 @@ class Statements(Storing):
                     if self.thrown_by(self.builder.placed(error)):
                         return Thrown()
                     self.poison(self.builder.placed(error))
+                except KINDS_RAISED as error:
+                    refusal = checked(error, self.builder.span)
+                    if refusal is None:
+                        raise
+                    self.poison(refusal)
         except Unreached:
             return Raised()
         except PoisonTouched:

@@ -41,7 +41,11 @@ class Wording(Access):
             self.evaluate(part.format_spec), "a format")  # fmt: skip
         if isinstance(value, Value) and part.conversion in (-1, 115):
             return spec, value
-        return spec, format(CONVERSIONS[part.conversion](self.shown(value)), spec)
+        shown = CONVERSIONS[part.conversion](self.shown(value))
+        try:
+            return spec, format(shown, spec)
+        except (TypeError, ValueError) as error:
+            raise self.translate(error, "the format fails").meaning(error) from None
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """As ``Expressions.binary``; texts are joined, and filled by ``%``."""

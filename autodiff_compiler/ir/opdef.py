@@ -155,7 +155,16 @@ class OpDef:
                 f"{self.name} is not for complex numbers",
                 "take the part that is meant first: ops.real, ops.imag or ops.abs",
             )
-        found = self.result(types, **attrs)
+        try:
+            found = self.result(types, **attrs)
+        except (AssertionError, AttributeError) as error:
+            given = [str(type_) for type_ in types if not isinstance(type_, ArrayType)]
+            if not given:
+                raise
+            raise DTypeError(
+                f"{self.name} takes arrays, and is given {', '.join(given)}",
+                "make an array of it first: np.asarray(x), or Tensor(x)",
+            ) from error
         if not PRECISION.double:
             return found
         return tuple(map(in_double, found)) if isinstance(found, tuple) else in_double(found)

@@ -143,6 +143,8 @@ def classify(item: Any, rest: Sequence[Type]) -> tuple[str, int, Any]:
 
 def _sliced(dim: Dim, item: Any) -> Dim:
     start, stop, step = item[1:]
+    if step == 0:
+        raise ShapeError("slice step cannot be zero", "use a step of 1 or more, or of -1 or less")
     if start is None and stop is None and step in (None, 1, -1):
         return dim
     if isinstance(dim, int) and not any(is_op(part) for part in item[1:]):

@@ -34,10 +34,13 @@ FORMAT = 1
 def kept_on_disk(folder: str, key: str, make: Callable[[], Printed]) -> Printed:
     """``make()``, or what an earlier process made under the same ``key`` and left in ``folder``.
 
-    A folder that cannot be written to is warned of.
+    A file that cannot be read is as good as none. A folder that cannot be written to is warned of.
     """
     path = Path(folder) / f"{key}.json"
-    found = _read(path)
+    try:
+        found = _read(path)
+    except Exception:  # whatever is in it, it is no record of this format
+        found = None
     if found is not None:
         return replace(found, from_disk=True)
     made = make()
@@ -45,7 +48,7 @@ def kept_on_disk(folder: str, key: str, make: Callable[[], Printed]) -> Printed:
         path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as file:
             file.write(_written(made))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         warnings.warn(f"compiled text is not kept in {folder}: {error}", stacklevel=2)
     return made
 

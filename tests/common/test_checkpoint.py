@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +111,40 @@ def test_a_file_stays_as_it_was(tmp_path: Path) -> None:
         ms.load_checkpoint(tmp_path / "b.ckpt")
     assert ms.load_checkpoint(path)["w"].asnumpy().tolist() == [1.0]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_whatever_is_damaged_is_a_value_error(tmp_path: Path) -> None:
+    file = tmp_path / "net.ckpt"
+    ms.save_checkpoint(net(), file)
+    whole, rng = file.read_bytes(), np.random.default_rng(0)
+    damaged = [whole[:end] for end in range(len(whole))]
+    damaged += [rng.bytes(300), pickle.dumps([1, 2]), b"PK\x05\x06" + bytes(18)[:-1]]
+    for _ in range(300):
+        changed = bytearray(whole)
+        for place in rng.integers(len(whole), size=3):
+            changed[place] = rng.integers(256)
+        damaged.append(bytes(changed))
+    for contents in damaged:
+        file.write_bytes(contents)
+        cell = net()
+        before = values(cell)
+        try:
+            ms.load_checkpoint(file)
+        except ValueError as error:
+            assert "checkpoint" in str(error)
+            with pytest.raises(ValueError, match="checkpoint"):
+                ms.load_checkpoint(file, cell)
+            assert values(cell) == before
+    with pytest.raises(ValueError, match="checkpoint"):
+        ms.load_checkpoint(tmp_path)
+
+
+def test_what_chooses_raises_what_it_likes(tmp_path: Path) -> None:
+    file = tmp_path / "net.ckpt"
+    ms.save_checkpoint(net(), file)
+
+    def choose(name: str) -> bool:
+        raise KeyError(name)
+
+    with pytest.raises(KeyError):
+        ms.load_checkpoint(file, choice_func=choose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -113,6 +114,43 @@ def test_a_damaged_file_is_written_anew(folder, harm):
     assert not gradient().from_disk
     assert file.read_bytes() == whole
     assert gradient().from_disk
+
+
+def test_any_damage_is_a_miss(folder):
+    gradient()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    rng = np.random.default_rng(0)
+
+    def checked(body):
+        return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+    record = json.loads(whole.partition(b"\n")[2])
+    damaged = [whole[: rng.integers(len(whole))] for _ in range(4)]
+    damaged += [
+        rng.bytes(200),
+        b"\n",
+        checked(b""),
+        checked(b"[]"),
+        checked(b"null"),
+        checked(b"{}"),
+    ]
+    for name in ("output", "lent"):
+        damaged.append(checked(json.dumps({**record, name: None}).encode()))
+    damaged.append(checked(json.dumps({**record, "more": 1}).encode()))
+    for contents in damaged:
+        file.write_bytes(contents)
+        assert not gradient().from_disk
+        assert file.read_bytes() == whole
+
+
+def test_a_directory_in_the_place_of_a_file_is_a_miss(folder):
+    gradient()
+    (file,) = folder.iterdir()
+    file.unlink()
+    file.mkdir()
+    with pytest.warns(UserWarning, match="compiled text is not kept in"):
+        assert not gradient().from_disk
 
 
 def test_a_folder_that_cannot_be_written_is_warned_of(folder, tmp_path):
