@@ -17,12 +17,18 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from opcode import opname
 from types import TracebackType
 from typing import Any, TypeVar
 
-from autodiff_compiler.errors import CompileError, InternalError, UnsupportedSyntax
+from autodiff_compiler.errors import (
+    CallError,
+    CompileError,
+    InternalError,
+    SourceNotFound,
+    UnsupportedSyntax,
+)
 from autodiff_compiler.span import Span
 
 Made = TypeVar("Made")
@@ -39,6 +45,8 @@ STAGES = {
     "passes": "optimisation", "emit": "emission", "runtime": "loading",
     "pipeline.py": "compiling",
 }  # fmt: skip
+#: What is wrong with a call, or with a file, and not with a line of the function.
+ELSEWHERE = (CallError, SourceNotFound)
 #: The folders that check what a user passes, and raise Python's own classes where it is wrong.
 CHECKING = ("common", "ops", "numpy", "nn", "runtime", "testing", "api", "amp", "plan")
 
@@ -104,12 +112,14 @@ def compiling(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> 
 def told(error: Exception, place: Callable[[], Span | None]) -> Exception:
     """Return ``error``, or the InternalError to raise in its place."""
     trace = error.__traceback__
+    if isinstance(error, CompileError):
+        return _placed(error, place)
     if isinstance(error, InternalError):
         if error.span is not None:
             return error
         cause = str(error)
     elif (
-        isinstance(error, (CompileError, MemoryError, Warning))
+        isinstance(error, (MemoryError, Warning))
         or runs_users_code(trace)
         or is_check(trace, CHECKING)
     ):
@@ -127,6 +137,16 @@ def told(error: Exception, place: Callable[[], Span | None]) -> Exception:
         except Exception:
             span = None
     return InternalError(cause, span)
+
+
+def _placed(error: CompileError, place: Callable[[], Span | None]) -> CompileError:
+    """Return ``error``, told of the whole function where it has no place of its own in it."""
+    if all(each.span or issubclass(each.kind, ELSEWHERE) for each in error.problems):
+        return error
+    span = place()
+    return error.holding(
+        [each if each.span else replace(each, span=span) for each in error.problems]
+    )
 
 
 def runs_users_code(trace: TracebackType | None) -> bool:

@@ -43,6 +43,12 @@ class Storing(Raising):
                 key = slice(*(self.static(end, "a bound") for end in ends))
             key = self.static(key, "an index into a list or dict")
             contents = self.contents(owner)
+            if not isinstance(contents, (dict, list, tuple)):
+                raise self.fail(
+                    DTypeError,
+                    f"the items of a {self.described(owner)} cannot be set",
+                    "set items of a list or dict",
+                )
             changed = dict(contents) if isinstance(contents, dict) else list(contents)
             if isinstance(key, slice):
                 value = self.sequence(value)
