@@ -161,7 +161,10 @@ class _Asked:
                 cure = "give the number itself in place of its type"
                 raise CallError(str(need), cure) from None
 
-        return compiling(lambda: with_known_numbers(attempt, given)[0], lambda: place_of(target))
+        return compiling(
+            lambda: with_known_numbers(attempt, given, differentiated=request.positions)[0],
+            lambda: place_of(target),
+        )
 
     def request(
         self, target: Any, given: Sequence[Any], slots: Sequence[Slot], names: Sequence[str]

@@ -324,7 +324,7 @@ class Runtime:
         table = self.cache.table(fn)
         compiled, table.needed[key] = with_known_numbers(
             lambda known: self.compile_unit(fn, request, slots, keywords, known),
-            slots, table.needed.get(key, frozenset()),
+            slots, table.needed.get(key, frozenset()), request.positions,
         )  # fmt: skip
         return compiled
 

@@ -6,7 +6,7 @@ A number is an input of the generated source where that can be. Where the compil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from autodiff_compiler.errors import CompileError
@@ -19,8 +19,12 @@ def with_known_numbers(
     attempt: Callable[[frozenset[int]], Made],
     slots: Sequence[Any],
     known: frozenset[int] = frozenset(),
+    differentiated: Collection[int] = (),
 ) -> tuple[Made, frozenset[int]]:
-    """``attempt(known)``, repeated with more known slots as long as that may help; and which.
+    """Return ``attempt(known)``, repeated with more known slots while that may help; and which.
+
+    After a CompileError ints are made known first, then floats. A number that is ``differentiated``
+    is made known only where a NeedValues names it.
 
     >>> def attempt(known):
     ...     if 1 not in known:
@@ -29,7 +33,11 @@ def with_known_numbers(
     >>> with_known_numbers(attempt, ("x", 3))
     ('done', frozenset({1}))
     """
-    numbers = frozenset(n for n, slot in enumerate(slots) if type(slot) in (int, float))
+    numbers = {n: type(slot) for n, slot in enumerate(slots) if n not in differentiated}
+    further = [
+        frozenset(n for n, kind in numbers.items() if kind in kinds)
+        for kinds in ((int,), (int, float))
+    ]
     while True:
         try:
             return attempt(known), known
@@ -38,8 +46,8 @@ def with_known_numbers(
             if wanted <= known:
                 raise
         except CompileError:
-            wanted = numbers
-            if wanted <= known:
+            wanted = next((each for each in further if not each <= known), frozenset())
+            if not wanted:
                 raise
         known |= wanted
 

@@ -37,3 +37,13 @@ def test_a_text_that_answers_false_runs_once(capsys: pytest.CaptureFixture) -> N
     for _ in range(4):
         assert is_large(np.ones(2, np.float32), 2.0) is False
         assert capsys.readouterr().out == "ran\n"
+
+
+def test_a_size_is_made_known_and_the_differentiated_number_stays() -> None:
+    """A count that must be known does not cost a float beside it its gradient."""
+
+    def f(x, s, n):
+        return np.sum(x * np.full(n, 0.3)) * s
+
+    slope, rate = ms.grad(f, (0, 1))(np.ones(3), 0.5, 3)
+    assert np.allclose(slope, 0.15) and np.isclose(rate, 0.9)
