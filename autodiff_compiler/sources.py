@@ -23,6 +23,7 @@ from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.gradient import ALL, GradientFunction, checked_position
+from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped
 from autodiff_compiler.plan import Hooked, NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.known import with_known_numbers
@@ -149,6 +150,8 @@ class _Asked:
         signatures(given)  # which refuses what holds itself
         slots = tuple(map(slot_of, given))
         names = [*argument_names(target, len(given) - len(keywords)), *keywords]
+        if apart := flattened(target, given[: len(given) - len(keywords)], keywords):
+            return self.of_leaves(*apart, names).compiled(*apart, make)
         request = self.request(target, given, slots, names)
 
         def attempt(known: frozenset[int]) -> Made:
@@ -165,6 +168,22 @@ class _Asked:
             lambda: with_known_numbers(attempt, given, differentiated=request.positions)[0],
             lambda: place_of(target),
         )
+
+    def of_leaves(self, flat: Flat, leaves: Sequence[Any], names: Sequence[str]) -> _Asked:
+        """Return what is asked of the leaves of containers where this is asked of these."""
+        position = self.position
+        if self.mode != "value":
+            by_list = self.get_by_list or self.weights is not None
+            asked = _position(position, names, self.get_all, by_list)
+            if asked == ALL:
+                asked = tuple(range(len(flat.skeletons)))
+            wanted = () if asked is None else asked if isinstance(asked, tuple) else (asked,)
+            position = tuple(
+                place for slot in wanted for place in flat.places(slot)
+                if flat.is_leaf(slot) or isinstance(leaves[place], str) or is_active(leaves[place])
+            )  # fmt: skip
+        weights = _weights(flat, self.weights)
+        return replace(self, position=position or None, keywords={}, get_all=False, weights=weights)
 
     def request(
         self, target: Any, given: Sequence[Any], slots: Sequence[Slot], names: Sequence[str]

@@ -279,7 +279,7 @@ class Calls(Outside):
         """Calls a Cell, a method or a function that has a text."""
         if isinstance(callee, Cell):
             again |= bool(self.world.attribute(callee, "_recompute", self.builder.span))
-        if any(hides_values(value) for value in (*args, *kwargs.values())):
+        if any(hides_values(value, self.state.heap) for value in (*args, *kwargs.values())):
             return self.enter(callee, args, kwargs)
         key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
         if key in self.world.written_out:

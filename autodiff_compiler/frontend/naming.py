@@ -116,13 +116,19 @@ def _positional(text: Any) -> list[str]:
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
-def hides_values(value: Any) -> bool:
-    """Whether an argument sees values of this text that are not its own leaves."""
+def hides_values(value: Any, heap: Mapping[Ref, Any], seen: frozenset[Ref] = frozenset()) -> bool:
+    """Whether an argument sees values of this text that are not its own leaves: it is an object,
+    say, or a list or dict with one in it."""
     if isinstance(value, (tuple, dict)):
-        return any(map(hides_values, value.values() if isinstance(value, dict) else value))
+        items = value.values() if isinstance(value, dict) else value
+        return any(hides_values(item, heap, seen) for item in items)
     if isinstance(value, (types.MethodType, Ref)):
         ref = getattr(value, "__self__", value)
-        return isinstance(ref, Ref) and ref.kind in ("object", "iterator")
+        if not isinstance(ref, Ref):
+            return False
+        if ref.kind in ("object", "iterator"):
+            return True
+        return ref not in seen and hides_values(heap.get(ref), heap, seen | {ref})
     return isinstance(
         value, (View, Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Partial)
     )

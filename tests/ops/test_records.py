@@ -198,3 +198,32 @@ def test_an_object_that_the_text_writes_to_is_the_callers(tensors):
     assert state.calls == 3
     np.testing.assert_allclose(np.asarray(state.h), 4 * X)
     np.testing.assert_allclose(np.asarray(found), 5 * X)
+
+
+def total_of(things):
+    total = 0.0
+    for thing in things:
+        total = total + thing.total()
+    return total
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_row_of_objects(kind):
+    things = kind([Params(X, 0.5), Params(2 * X, 3.0)])
+    for found in (ms.grad(total_of)(things), ms.grad(lambda row: total_of(row))(things)):
+        assert type(found) is kind and [type(each) for each in found] == [Params, Params]
+        np.testing.assert_allclose(found[0].w, 0.5 * np.sin(2 * X), rtol=1e-12)
+        np.testing.assert_allclose(found[1].b, np.sum(np.sin(2 * X) ** 2), rtol=1e-12)
+
+
+def test_the_source_for_an_object():
+    text = ms.gradient_source(of_methods, Params(X, 0.5), value=True)
+    space = {}
+    exec(text, space)
+    value, residuals = space["of_methods_forward"](X, 0.5)
+    d_w, d_b = space["of_methods_backward"](residuals)
+    assert value == pytest.approx(of_methods(Params(X, 0.5)))
+    np.testing.assert_allclose(d_w, 0.5 * np.sin(2 * X) + np.array([1.0, 0, 0]), rtol=1e-12)
+    np.testing.assert_allclose(d_b, np.sum(np.sin(X) ** 2), rtol=1e-12)
+    text = ms.gradient_source(of_methods, Params(X, 0.5), mode="forward")
+    assert "dot_p_w" in text and "dot_p_b" in text
