@@ -73,6 +73,8 @@ class Parameter(Tensor):
             default_input.init_data()
         narrow = mstype.int32 if type(default_input) is int else None
         super().__init__(default_input, narrow)
+        if isinstance(default_input, Tensor):
+            self._data = self._data.copy()  # a Parameter shares its memory with nobody
         self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel = layerwise_parallel

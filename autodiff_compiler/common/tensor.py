@@ -58,7 +58,7 @@ class Tensor(Operand):
             if init is not None:
                 self._init = init
         else:
-            self._data = to_array(input_data, dtype)
+            self._data = _shared(input_data, dtype)
 
     def __apply_operator__(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
         return wrap(eager.apply(opdef, operands, attrs))
@@ -262,40 +262,41 @@ class Tensor(Operand):
         return wrap(cast(self._data, name))
 
     def to(self, dtype: Any) -> Tensor:
-        """As ``astype``."""
-        return self.astype(dtype)
+        """The elements in another dtype; a Tensor of that dtype shares its memory."""
+        same = mstype.to_numpy_name(dtype) == self._data.dtype.name
+        return wrap(self._data) if same else self.astype(dtype)
 
     def half(self) -> Tensor:
         """As float16."""
-        return self.astype(mstype.float16)
+        return self.to(mstype.float16)
 
     def float(self) -> Tensor:
         """As float32."""
-        return self.astype(mstype.float32)
+        return self.to(mstype.float32)
 
     def double(self) -> Tensor:
         """As float64."""
-        return self.astype(mstype.float64)
+        return self.to(mstype.float64)
 
     def byte(self) -> Tensor:
         """As uint8."""
-        return self.astype(mstype.uint8)
+        return self.to(mstype.uint8)
 
     def short(self) -> Tensor:
         """As int16."""
-        return self.astype(mstype.int16)
+        return self.to(mstype.int16)
 
     def int(self) -> Tensor:
         """As int32."""
-        return self.astype(mstype.int32)
+        return self.to(mstype.int32)
 
     def long(self) -> Tensor:
         """As int64."""
-        return self.astype(mstype.int64)
+        return self.to(mstype.int64)
 
     def bool(self) -> Tensor:
         """Which elements are not zero."""
-        return self.astype(mstype.bool_)
+        return self.to(mstype.bool_)
 
     def assign_value(self, value: Any) -> Tensor:
         """Takes over the shape, dtype and elements of another Tensor."""
@@ -331,7 +332,7 @@ def wrap(value: Any) -> Any:
 
 
 def tensor(input_data: Any, dtype: mstype.Type | None = None) -> Tensor:
-    """A Tensor of ``input_data``, which is copied."""
+    """A Tensor of ``input_data``, which is copied unless it is a Tensor of that dtype."""
     return Tensor(input_data, dtype)
 
 
@@ -339,6 +340,15 @@ def _is_comparable(other: Any) -> bool:
     """Whether ``==`` works element by element; with anything else it gives a plain bool."""
     numbers = (bool, int, float, complex, np.ndarray, np.generic)
     return isinstance(other, numbers) or hasattr(other, "__apply_operator__")
+
+
+def _shared(data: Any, dtype: mstype.Type | None) -> np.ndarray:
+    """The array of a Tensor that has this dtype, which a second Tensor shares; else a new one."""
+    if isinstance(data, Tensor) and data._data.dtype.name == mstype.to_numpy_name(
+        data.dtype if dtype is None else dtype
+    ):
+        return data._data
+    return to_array(data, dtype)
 
 
 def _array_of(element: Any) -> Any:

@@ -233,7 +233,7 @@ class Calls(Outside):
             return value
         name = to_numpy_name(dtype) if dtype is not None else {"int": "int64", "bool": "bool"}.get(
             str(value.type), "float32")  # fmt: skip
-        return structure.cast(value, dtype=name)
+        return value if name == value.dtype_name else structure.cast(value, dtype=name)
 
     def _below_jit(self, callee: Any) -> Any:
         """The function that jit or differentiable was put around: they change nothing here."""

@@ -170,7 +170,7 @@ class Storing(Raising):
         for value in (leaf for thing in live for leaf in leaves(thing)):
             for view, base in ((value, owner), (owner, value)):
                 maker = self.builder.producer(view)
-                if maker is not None and maker.opdef.views and maker.operands[0] is base:
+                if maker is not None and any(each is base for each in maker.viewed):
                     raise self.fail(
                         UnsupportedSyntax,
                         f"'{owner.name}' shares its memory with another variable (a view), and "

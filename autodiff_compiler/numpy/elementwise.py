@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
-from autodiff_compiler.ops._shapes import holds_complex, known_sizes
+from autodiff_compiler.ops._shapes import apart, holds_complex, known_sizes
 from autodiff_compiler.ops.parts import item_at
 
 abs = absolute = fabs = ops.abs
@@ -14,7 +14,7 @@ add, subtract, multiply = ops.add, ops.sub, ops.mul
 divide = true_divide = ops.div
 floor_divide, fmod = ops.floor_divide, ops.fmod
 mod = remainder = ops.floor_mod
-negative, positive, reciprocal = ops.neg, ops.positive, ops.reciprocal
+negative, positive, reciprocal = ops.neg, apart(ops.positive), ops.reciprocal
 power = float_power = ops.pow
 square, sqrt, sign = ops.square, ops.sqrt, ops.sign
 exp, exp2, expm1 = ops.exp, ops.exp2, ops.expm1
@@ -28,7 +28,6 @@ deg2rad = radians = ops.deg2rad
 rad2deg = degrees = ops.rad2deg
 hypot, sinc, heaviside, copysign = ops.hypot, ops.sinc, ops.heaviside, ops.copysign
 ceil, floor, trunc = ops.ceil, ops.floor, ops.trunc
-conj = conjugate = ops.conj
 fix, rint = ops.trunc, ops.round
 maximum, minimum, fmax, fmin = ops.maximum, ops.minimum, ops.fmax, ops.fmin
 equal, not_equal = ops.equal, ops.not_equal
@@ -95,9 +94,17 @@ def interp(x: Any, xp: Any, fp: Any) -> Any:
     return y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
 
 
+def conj(x: Any) -> Any:
+    """The complex conjugate; a real array is its own."""
+    return ops.conj(x) if holds_complex(x) else x
+
+
+conjugate = conj
+
+
 def real(val: Any) -> Any:
-    """The real part."""
-    return ops.real(val)
+    """The real part; a real array is its own."""
+    return ops.real(val) if holds_complex(val) else val
 
 
 def imag(val: Any) -> Any:

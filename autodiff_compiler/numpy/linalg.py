@@ -10,7 +10,12 @@ from autodiff_compiler.numpy.reductions import max, min, sum
 from autodiff_compiler.ops._shapes import known_rank, known_sizes
 from autodiff_compiler.ops.parts import item_at
 
-det, inv, matrix_power, pinv = ops.det, ops.inverse, ops.matrix_power, ops.pinv
+det, inv, pinv = ops.det, ops.inverse, ops.pinv
+
+
+def matrix_power(a: Any, n: int) -> Any:
+    """Each matrix multiplied by itself, n in all; itself for one."""
+    return a if n == 1 else ops.matrix_power(a, n)
 
 
 def slogdet(a: Any) -> tuple[Any, Any]:

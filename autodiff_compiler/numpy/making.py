@@ -12,7 +12,7 @@ from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import INT, PROMOTION, ScalarType
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops._shapes import known_sizes
+from autodiff_compiler.ops._shapes import apart, in_dtype, known_sizes
 
 ones = ops.ones
 
@@ -57,9 +57,7 @@ def identity(n: int, dtype: Any = None) -> Any:
 
 def array(object: Any, dtype: Any = None, copy: bool = True) -> Any:
     """Nested lists with values in them, or a copy."""
-    if isinstance(object, (list, tuple)):
-        object = ops.stack([_element(array(item)) for item in object])
-    return object if dtype is None else structure.cast(object, dtype=to_numpy_name(dtype))
+    return apart(asarray)(object, dtype) if copy else asarray(object, dtype)
 
 
 def _element(item: Any) -> Any:
@@ -82,8 +80,10 @@ def _wide() -> str:
 
 
 def asarray(a: Any, dtype: Any = None) -> Any:
-    """As ``array``."""
-    return array(a, dtype)
+    """Nested lists with values in them; an array of that dtype is its own."""
+    if isinstance(a, (list, tuple)):
+        a = ops.stack([_element(asarray(item)) for item in a])
+    return in_dtype(a, dtype)
 
 
 def copy(a: Any) -> Any:

@@ -59,7 +59,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     """The elements in reverse order along axes, by default along all."""
     axes = range(known_rank(m, "flip")) if axis is None else (
         (axis,) if isinstance(axis, int) else axis)  # fmt: skip
-    return ops.flip(m, tuple(axes))
+    return ops.flip(m, tuple(axes)) if axes else m
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:

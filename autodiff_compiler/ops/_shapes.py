@@ -6,7 +6,8 @@ they decide is decided from shapes, ranks and dtype names, which these few funct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.common.dtype import to_numpy_name
@@ -16,7 +17,7 @@ from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, ListType, Shape, is_complex
 from autodiff_compiler.operators.containers import make_tuple
 from autodiff_compiler.operators.declare import normal_axes
-from autodiff_compiler.operators.structure import cast
+from autodiff_compiler.operators.structure import cast, copy
 
 
 def shape_of(x: Any) -> Shape:
@@ -102,6 +103,18 @@ def in_dtype(x: Any, dtype: Any) -> Any:
     if dtype is None or dtype_of(x) == to_numpy_name(dtype):
         return x
     return cast(x, dtype=to_numpy_name(dtype))
+
+
+def apart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``function`` with a result that is never its first argument itself, but a copy."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        out = function(*args, **kwargs)
+        given = args[0] if args else next(iter(kwargs.values()), None)
+        return copy(out) if out is given and rank_of(out) != 0 else out
+
+    return called
 
 
 def setting(given: Any) -> Any:

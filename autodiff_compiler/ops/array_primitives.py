@@ -18,7 +18,7 @@ from autodiff_compiler.ops import (
     ordering,
     parts,
 )
-from autodiff_compiler.ops._shapes import known_rank
+from autodiff_compiler.ops._shapes import apart, known_rank
 from autodiff_compiler.ops.primitive import Primitive, primitive
 
 GatherNd = primitive("GatherNd", parts.gather_nd)
@@ -59,7 +59,7 @@ SearchSorted = primitive("SearchSorted", ordering.search_sorted, dtype=int64, ri
 Fill, FillV2 = primitive("Fill", creation.fill), primitive("FillV2", creation.filled)
 Range = primitive("Range", creation.range, maxlen=1000000)
 LinSpace = primitive("LinSpace", creation.linspace)
-Identity, DType = primitive("Identity", arrays.identity), primitive("DType", arrays.dtype)
+Identity, DType = primitive("Identity", apart(arrays.identity)), primitive("DType", arrays.dtype)
 
 
 class _InPlace(Primitive):

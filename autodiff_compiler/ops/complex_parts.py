@@ -8,16 +8,18 @@ from typing import Any
 from autodiff_compiler.operators import compare, elementwise
 from autodiff_compiler.operators import complex as parts
 from autodiff_compiler.ops import arrays, creation
-from autodiff_compiler.ops._shapes import dtype_of, holds_complex, is_integral
+from autodiff_compiler.ops._shapes import apart, dtype_of, holds_complex, is_integral
 
 
+@apart
 def conj(input: Any) -> Any:
-    """The complex conjugate; a real tensor as it is."""
+    """The complex conjugate."""
     return parts.conj(input) if holds_complex(input) else input
 
 
+@apart
 def real(input: Any) -> Any:
-    """The real part; a real tensor as it is."""
+    """The real part."""
     return parts.real(input) if holds_complex(input) else input
 
 

@@ -11,6 +11,7 @@ from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.operators import draws, elementwise, structure
 from autodiff_compiler.ops import arrays, masks, reductions
 from autodiff_compiler.ops._shapes import (
+    apart,
     axis_of,
     dtype_of,
     in_dtype,
@@ -49,11 +50,12 @@ def _dropped(x: Any, p: Any, seed: Any = None, lead: int | None = None) -> tuple
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, seed: Any = None) -> Any:
     """Each element zeroed with the probability p in [0, 1), else divided by 1 - p."""
-    if not training or _probability(p) == 0.0:
+    if not training:
         return input
-    return _dropped(input, p, seed)[0]
+    return structure.copy(input) if _probability(p) == 0.0 else _dropped(input, p, seed)[0]
 
 
+@apart
 def _of_channels(x: Any, p: float, training: bool, ranks: tuple[int, ...], what: str) -> Any:
     rank = known_rank(x, what)
     if rank not in ranks:
@@ -82,7 +84,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Any:
 def dropped_with_mask(x: Any, keep_prob: float, seed: Any = None) -> tuple[Any, Any]:
     """What the operator class ``Dropout`` gives: the output, and the mask in its dtype."""
     if keep_prob == 1.0:
-        return x, structure.full_like(x, value=1)
+        return structure.copy(x), structure.full_like(x, value=1)
     out, kept = _dropped(x, round(1.0 - keep_prob, 12), seed)
     return out, structure.cast(kept, dtype=dtype_of(out) or "float32")
 

@@ -14,7 +14,7 @@ from typing import Any
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise, indexing, moving, structure
 from autodiff_compiler.ops import arrays, creation, pooling
-from autodiff_compiler.ops._shapes import dtype_of, known_rank, shape_of
+from autodiff_compiler.ops._shapes import apart, dtype_of, known_rank, shape_of
 from autodiff_compiler.ops.primitive import Primitive
 
 #: Which ranks a mode is for. Only the second row knows what ``align_corners`` is.
@@ -80,6 +80,7 @@ def _each(given: Any, space: int, what: str) -> tuple[Any, ...]:
     return tuple(given)
 
 
+@apart
 def _resized(
     x: Any, size: Sequence[int], mode: str, align_corners: bool, steps: Sequence[float] | None
 ) -> Any:

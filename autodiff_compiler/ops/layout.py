@@ -14,6 +14,7 @@ from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import (
+    apart,
     axis_of,
     in_dtype,
     known_rank,
@@ -33,6 +34,7 @@ def _ints(given: Any) -> tuple[int, ...]:
 # ---- repeating and shifting
 
 
+@apart
 def tile(input: Any, dims: Any) -> Any:
     """The input repeated as a whole, ``dims[k]`` times along axis k."""
     counts, rank = _ints(dims), known_rank(input, "tile")
@@ -135,6 +137,7 @@ def mirror(x: Any, widths: Any, mode: str) -> Any:
     return moving.pad_mirrored(x, widths=tuple(map(tuple, setting(widths))), mode=mode)
 
 
+@apart
 def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
     """A pair (before, after) for each axis, in order; a negative width cuts off."""
     if any(min(pair) < 0 for pair in paddings):

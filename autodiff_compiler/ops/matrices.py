@@ -8,6 +8,7 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import convolution, decompositions, moving, singular, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import (
+    apart,
     axis_of,
     dtype_of,
     in_dtype,
@@ -224,6 +225,7 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
     return values, singular.left_vectors(input), right
 
 
+@apart
 def matrix_power(input: Any, n: int) -> Any:
     """Each matrix multiplied by itself, n in all; for a negative n its inverse so."""
     if n < 0:

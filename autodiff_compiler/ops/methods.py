@@ -33,6 +33,7 @@ from autodiff_compiler.ops import (
     reductions,
 )
 from autodiff_compiler.ops._shapes import (
+    apart,
     axes_of,
     dtype_of,
     in_dtype,
@@ -167,8 +168,8 @@ def broadcast_to(self: Any, *shape: Any) -> Any:
 
 
 def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
-    """In another dtype."""
-    return in_dtype(self, dtype)
+    """In another dtype, and in memory of its own unless ``copy`` says no."""
+    return apart(in_dtype)(self, dtype) if copy else in_dtype(self, dtype)
 
 
 def type_as(self: Any, other: Any) -> Any:
@@ -223,8 +224,8 @@ METHODS: dict[str, Callable[..., Any]] = {
         copy=elementwise.deepcopy, cumsum=cumsum, multinomial=draws.multinomial,
         expand=broadcast_to, expand_as=expand_as, flatten=flatten, flip=flip, max=max, min=min,
         permute=permute,
-        reshape=reshape, std=std, sum=sum, swapdims=layout.swapdims, to=astype,
-        transpose=transpose, type=astype, type_as=type_as, value=lambda self: self, var=var,
+        reshape=reshape, std=std, sum=sum, swapdims=layout.swapdims, to=in_dtype,
+        transpose=transpose, type=in_dtype, type_as=type_as, value=lambda self: self, var=var,
         view=reshape, view_as=view_as, where=where, dim=rank_of, numel=arrays.size,
         new_zeros=lambda self, size, dtype=None: creation.zeros(size, dtype or dtype_of(self)),
         new_ones=lambda self, size, dtype=None: creation.ones(size, dtype or dtype_of(self)),

@@ -22,7 +22,7 @@ from autodiff_compiler.operators import (
 )
 from autodiff_compiler.operators.convolution import span
 from autodiff_compiler.ops import arrays, creation
-from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank
+from autodiff_compiler.ops._shapes import apart, dtype_of, in_dtype, known_rank
 from autodiff_compiler.ops.convolution import Widths, dims, each, padded, widths_of
 
 LOWEST = float("-inf")
@@ -81,6 +81,7 @@ def _along_axes(
     return x
 
 
+@apart
 def max_pool(
     x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, space: int,
     return_indices: bool = False, pad_mode: str = "pad",

@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler.operators import along, joining, reduce, structure
 from autodiff_compiler.ops._keywords import also
-from autodiff_compiler.ops._shapes import axes_of, axis_of, dtype_of, in_dtype, rank_of
+from autodiff_compiler.ops._shapes import apart, axes_of, axis_of, dtype_of, in_dtype, rank_of
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
@@ -113,6 +113,7 @@ def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
     return in_dtype(total, own if dtype is None else dtype)
 
 
+@apart
 def flip(input: Any, dims: Any) -> Any:
     """The elements in reverse order along ``dims``; as they are if there is none."""
     if isinstance(dims, (tuple, list)) and not dims:
