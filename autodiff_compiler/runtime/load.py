@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.plan import Compiled
+from autodiff_compiler.runtime.debugger import GENERATED, set_breakpoints, show_lines
 from autodiff_compiler.span import Caller, told_chain
 
 
@@ -34,6 +35,7 @@ class Loaded:
         note = self._note(error)
         if note is None:
             return
+        show_lines()
         if hasattr(error, "add_note"):
             if note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
@@ -63,14 +65,15 @@ def load(compiled: Compiled, name: str) -> Loaded:
     linecache.cache[file] = (len(compiled.source), None, lines, file)
     namespace: dict[str, Any] = {"__name__": file}
     exec(compile(compiled.source, file, "exec", dont_inherit=True), namespace)
+    set_breakpoints(file, compiled.source, compiled.line_map)
     loaded = Loaded(compiled, file, namespace)
     weakref.finalize(loaded, linecache.cache.pop, file, None).atexit = False
     return loaded
 
 
 def _free_name(name: str) -> str:
-    file, number = f"<autodiff {name}>", 1
+    file, number = f"{GENERATED}{name}>", 1
     while file in linecache.cache:
         number += 1
-        file = f"<autodiff {name} #{number}>"
+        file = f"{GENERATED}{name} #{number}>"
     return file

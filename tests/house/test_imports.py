@@ -53,7 +53,10 @@ FLOORS = (
         "emit: apart literals templates unparse wrap lines uses tapes statements loops compose "
         "names to_numpy sizes readers origins kept account",
     ),
-    ("runtime: known disk load guards slots sensitivity workspace cache quick unit invoke",),
+    (
+        "runtime: known disk debugger load guards slots sensitivity workspace cache quick unit "
+        "invoke",
+    ),
     ("stages", "pipeline"),
     ("testing:", "signatures", "sources", "api", "targets", "cli", "plugin", "paths"),
     ("__init__", "__main__"),
