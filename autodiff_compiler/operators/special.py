@@ -1,8 +1,7 @@
 """Special functions, of which NumPy has some and not others; those it lacks are series in NumPy.
 
 Sources: the error function from M. Shepherd and J. Laframboise, "Chebyshev approximation of
-(1 + 2x) exp(x²) erfc(x)", Math. Comp. 36 (1981), the coefficients computed anew; the gamma family
-from Stirling's series (NIST DLMF 5.11.1, 5.15.8), after eight steps of recurrence upward.
+(1 + 2x) exp(x²) erfc(x)", Math. Comp. 36 (1981), the coefficients computed anew.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def _dtype_of(type_: Type) -> str | None:
     return type_.dtype if isinstance(type_, ArrayType) else "float64"
 
 
-def _in_dtype(types: Sequence[Type], text: str) -> str:
+def in_dtype(types: Sequence[Type], text: str) -> str:
     """``text``, which computes in float64, in the dtype of the operand."""
     dtype = _dtype_of(types[0])
     if dtype == "float64":
@@ -152,7 +151,7 @@ def _from_tail(last: str, square: str) -> Callable[..., str]:
             f"{{out}} = {size}\n"
             f"{{out}} = np.polyval({list(TAIL)}, 1.0 - 7.5 / ({{out}} + 3.75)) * "
             "np.exp(-{out} * {out}) / (1.0 + 2.0 * {out})\n"
-            f"{{out}} = {_in_dtype(types, last)}"
+            f"{{out}} = {in_dtype(types, last)}"
         )
 
     return text
@@ -208,7 +207,7 @@ def _erfinv_numpy(types: Sequence[Type]) -> str:
     )
     return (
         f"{{out}} = {wide}\n{{out}} = -np.log((1.0 - {{out}}) * (1.0 + {{out}}))\n"
-        f"{{out}} = {_in_dtype(types, last)}"
+        f"{{out}} = {in_dtype(types, last)}"
     )
 
 
@@ -216,67 +215,6 @@ erfinv = real_function(
     "erfinv",
     "The inverse of erf: infinite at -1 and 1, NaN beyond. d_x = ct * sqrt(pi) / 2 * exp(out²).",
     _erfinv_numpy, lambda out: math.sqrt(math.pi) / 2.0 * exp(out * out),
-)  # fmt: skip
-
-
-# ---- the gamma function
-
-#: Bernoulli's numbers B2, B4 … B16.
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-#: x, x + 1 … x + 7 in a new last axis, and last of all z = x + 8, where the series is exact.
-_STEPS = "{out} = np.expand_dims({x}, -1) + np.arange(9.0)\n"
-_BELOW, _Z = "{out}[..., :8]", "{out}[..., 8]"
-
-
-def _series(*rising: float) -> str:
-    """A polynomial in 1 / z²."""
-    return f"np.polyval({list(rising[::-1])}, {_Z} ** -2.0)"
-
-
-def _in_steps(types: Sequence[Type], text: str) -> str:
-    return f"{_STEPS}{{out}} = {_in_dtype(types, f'({text})')}"
-
-
-def _lgamma_numpy(types: Sequence[Type]) -> str:
-    stirling = [b / (2 * k * (2 * k - 1)) for k, b in enumerate(_BERNOULLI, 1)]
-    return _in_steps(
-        types,
-        f"({_Z} - 0.5) * np.log({_Z}) - {_Z} + {0.5 * math.log(2 * math.pi)}"
-        f" + {_series(*stirling)} / {_Z} - np.sum(np.log({_BELOW}), axis=-1)",
-    )
-
-
-def _polygamma_numpy(types: Sequence[Type], *, n: int) -> str:
-    if n == 0:
-        terms = [-b / (2 * k) for k, b in enumerate(_BERNOULLI, 1)]
-        return _in_steps(
-            types,
-            f"np.log({_Z}) - 0.5 / {_Z} + {_series(0.0, *terms)} - np.sum(1.0 / {_BELOW}, axis=-1)",
-        )
-    up = (-1.0) ** (n + 1)
-    whole = up * math.factorial(n)
-    terms = [
-        up * b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
-        for k, b in enumerate(_BERNOULLI, 1)
-    ]
-    return _in_steps(
-        types,
-        f"({_series(whole / n, *terms)} + {whole / 2} / {_Z}) / {_Z} ** {float(n)}"
-        f" + {whole} * np.sum({_BELOW} ** {-float(n + 1)}, axis=-1)",
-    )
-
-
-polygamma: OpDef = elementwise(
-    "polygamma",
-    "The n-th derivative of the digamma function, which is that of log(gamma(x)), for x > 0. "
-    "d_x = ct * polygamma(n + 1, x).",
-    numpy=_polygamma_numpy, dtype=floating, label="polygamma_{x}",
-    partials={"x": lambda x, n: polygamma(x, n=n + 1)},
-)  # fmt: skip
-
-lgamma = real_function(
-    "lgamma", "log(gamma(x)) for x > 0. d_x = ct * digamma(x).",
-    _lgamma_numpy, lambda x: polygamma(x, n=0),
 )  # fmt: skip
 
 
@@ -289,7 +227,7 @@ _ANGLES = "np.pi * (np.arange(128) + 0.5) / 128"
 def _bessel_numpy(types: Sequence[Type], *, n: int) -> str:
     harmonic = f" * np.cos({n} * {{out}})" if n else ""
     text = f"np.mean(np.exp(np.expand_dims({{x}}, -1) * np.cos({{out}})){harmonic}, axis=-1)"
-    return f"{{out}} = {_ANGLES}\n{{out}} = {_in_dtype(types, text)}"
+    return f"{{out}} = {_ANGLES}\n{{out}} = {in_dtype(types, text)}"
 
 
 bessel_i: OpDef = elementwise(

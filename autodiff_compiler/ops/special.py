@@ -9,7 +9,14 @@ from typing import Any
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import compare, elementwise, indexing, special, structure
+from autodiff_compiler.operators import (
+    compare,
+    elementwise,
+    gamma,
+    indexing,
+    special,
+    structure,
+)
 from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import axis_of, dtype_of, in_dtype, is_integral, known_rank
@@ -59,35 +66,21 @@ def i0(input: Any) -> Any:
     return special.bessel_i(input, n=0)
 
 
-def _mirrored(x: Any) -> tuple[Any, Any, Any]:
-    """Where x is positive; x there and 1 - x elsewhere; and x elsewhere, 1 / 4 there."""
-    positive = x > 0.0
-    right = elementwise.where(positive, x, 1.0 - x)
-    return positive, right, elementwise.where(positive, 0.25, x)
-
-
 def lgamma(input: Any) -> Any:
-    """log(abs(gamma(input))); left of 0 by the reflection formula."""
-    positive, right, left = _mirrored(input)
-    value = special.lgamma(right)
-    sine = elementwise.abs(elementwise.sin(math.pi * left))
-    return elementwise.where(positive, value, elementwise.log(math.pi / sine) - value)
+    """log(abs(gamma(input)))."""
+    return gamma.lgamma(input)
 
 
 def digamma(input: Any) -> Any:
-    """The derivative of ``lgamma``; left of 0 by the reflection formula."""
-    positive, right, left = _mirrored(input)
-    reflected = elementwise.where(positive, 0.0, math.pi / elementwise.tan(math.pi * left))
-    return special.polygamma(right, n=0) - reflected
+    """The derivative of ``lgamma``."""
+    return gamma.polygamma(input, n=0)
 
 
 def polygamma(n: int, input: Any) -> Any:
-    """The n-th derivative of ``digamma``, NaN left of 0 unless n is 0."""
+    """The n-th derivative of ``digamma``."""
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"the order of polygamma is an int from 0 on, not {n!r}")
-    if n == 0:
-        return digamma(input)
-    return elementwise.where(input > 0.0, special.polygamma(input, n=n), math.nan)
+    return gamma.polygamma(input, n=n)
 
 
 def igamma(input: Any, other: Any) -> Any:
@@ -96,7 +89,7 @@ def igamma(input: Any, other: Any) -> Any:
     It is computed in float64. The second derivative in ``input`` is refused.
     """
     a, x = (in_dtype(v, "float64") if _is_tensor(v) else float(v) for v in (input, other))
-    out = special.gamma_p(a, x, special.lgamma(a))
+    out = special.gamma_p(a, x, gamma.lgamma(a))
     return in_dtype(out, dtype_of(elementwise.add(input, other)))
 
 

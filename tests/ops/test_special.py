@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler import Tensor, nn, ops
+from autodiff_compiler import Tensor, grad, nn, ops
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
@@ -245,7 +245,35 @@ def test_the_gamma_family_at_known_points() -> None:
     assert trigamma == pytest.approx([math.pi**2 / 6, math.pi**2 / 2], rel=1e-14)
     apery = 1.2020569031595942
     assert ops.polygamma(2, Tensor(np.array([1.0]))).asnumpy() == pytest.approx([-2 * apery])
-    assert np.isnan(ops.polygamma(2, Tensor(np.array([-1.5]))).asnumpy())
+
+
+#: lgamma and the first derivatives of digamma, by mpmath to 50 digits.
+LGAMMA = {
+    1.000000001: -5.772157118381039e-10, 2.000000001: 4.2278437040226697e-10,
+    0.9999999: 5.772157468444193e-08, 1.9999: -4.227520877215346e-05, 2.3: 0.15418945495963046,
+    0.6: 0.39823385806923495, -0.5: 1.2655121234846454, -10.7: -15.416789096416636,
+}  # fmt: skip
+POLYGAMMA = {
+    0: (0.03648997397857652, 0.7031566406452432, 3.3173231575618227, 0.13374481244706443),
+    1: (8.934802200544679, 9.379246644989124, 14.725912160961292, 14.99018713906938),
+    2: (-0.82879664423432, -0.2362040516417274, 68.71379252927031, -68.8454998385991),
+    3: (193.40909103400244, 194.59427621918763, 768.9350646661422, 769.0194964081203),
+}
+
+
+def test_lgamma_is_exact_at_its_zeros_and_left_of_0() -> None:
+    found = ops.lgamma(Tensor(np.array(list(LGAMMA)))).asnumpy()
+    np.testing.assert_allclose(found, list(LGAMMA.values()), rtol=2e-15)
+
+
+@pytest.mark.parametrize("n", POLYGAMMA)
+def test_polygamma_left_of_0(n: int) -> None:
+    x = np.array([-0.5, -1.5, -2.3, -10.7])
+    found = ops.polygamma(n, Tensor(x)).asnumpy()
+    np.testing.assert_allclose(found, POLYGAMMA[n], rtol=3e-14)
+    if n < 3:
+        slope = grad(lambda x: ops.polygamma(n, x))(Tensor(x)).asnumpy()
+        np.testing.assert_allclose(slope, POLYGAMMA[n + 1], rtol=3e-14)
 
 
 def test_whole_numbers_stay_whole() -> None:
