@@ -34,7 +34,7 @@ class Problem:
     def __str__(self) -> str:
         lines = [f"{self.kind.__name__}: {self.cause}"]
         if self.span is not None:
-            lines[0] = f"{self.span.where}: {lines[0]}"
+            lines[0] = f"{self.span.place}: {lines[0]}"
             lines.append(self.span.caret())
         lines += [f"  {line}" for line in told_chain(self.span, self.callers)]
         cure = self.cure or f"see 'autodiff-compiler explain {self.kind.code}'"
@@ -305,7 +305,7 @@ class InternalError(Exception):
     def __init__(self, cause: str, span: Span | None = None):
         self.cause, self.span = cause, span
         if span is not None:
-            place = f"{span.where}: InternalError: {cause}\n{span.caret()}"
+            place = f"{span.place}: InternalError: {cause}\n{span.caret()}"
             cause = f"{place}\n  cure: {self.CURE} [{self.code}]"
         super().__init__(cause)
 

@@ -222,9 +222,8 @@ def _refuse(lowered: Lowered, primal: Function, request: Request) -> None:
     for position in request.positions:
         if position not in lowered.places:
             raise CallError(
-                f"argument {position} decides over the text, so its value is known while compiling "
-                "and it has no gradient",
-                "pass what decides, such as int(n), as an argument of its own",
+                f"argument {position} is used as a compile-time constant, so it has no gradient",
+                "pass what must be known, such as int(n), as an argument of its own",
                 lowered.function.span,
             )
     out = type_of(primal.returns[int(request.aux)])

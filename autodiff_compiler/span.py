@@ -34,6 +34,13 @@ class Span:
         """``net.py:14:15``, the file by its base name only, so that output never holds a path."""
         return f"{os.path.basename(self.file)}:{self.line}:{self.column}"
 
+    @property
+    def place(self) -> str:
+        """``src/net.py:14:15``, the file as it is found from the working directory, or in full."""
+        here = os.getcwd() + os.sep
+        file = self.file[len(here) :] if self.file.startswith(here) else self.file
+        return f"{file}:{self.line}:{self.column}"
+
     def caret(self) -> str:
         """The source line with carets under the stretch, indented by four blanks.
 
@@ -62,7 +69,7 @@ class Caller:
     name: str = ""
 
     def __str__(self) -> str:
-        place, inside = self.span.where.rpartition(":")[0], f" in {self.name}" * bool(self.name)
+        place, inside = self.span.place.rpartition(":")[0], f" in {self.name}" * bool(self.name)
         return f"called from {place}{inside}: {self.span.text.strip()}"
 
 

@@ -58,7 +58,8 @@ def checked(error: Exception, span: Span) -> CompileError | None:
 
 def _cure_of(kind: type[CompileError], text: str, called: Any) -> str:
     usage = usage_of(called) if "argument" in text else ""
-    return f"call it as {usage}" if usage else CURES[kind]
+    tells = usage and not usage.endswith("(*args, **kwargs)")
+    return f"call it as {usage}" if tells else CURES[kind]
 
 
 def usage_of(called: Any, name: str = "") -> str:

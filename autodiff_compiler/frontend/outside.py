@@ -32,6 +32,7 @@ from autodiff_compiler.operators import structure
 from autodiff_compiler.ops import arrays
 from autodiff_compiler.plan import CONTAINERS
 from autodiff_compiler.plan import frozen as apart
+from autodiff_compiler.vocabulary.missing import equivalent
 
 #: Functions of NumPy that fill an array with one number; what ``empty`` leaves is told by nobody.
 _FILLING = (np.zeros, np.ones, np.empty, np.full)
@@ -167,7 +168,7 @@ class Outside(Keeping):
                 return self.filled(callee.__self__, args)
             raise self.fail(
                 UnsupportedSyntax,
-                f"'{name}' cannot be called with a run-time value",
+                f"'{name}' is not supported with arguments that are known at run time only",
                 self._instead_of(callee, name),
             )
         if self.world.numpy and any(callee is filling for filling in _FILLING):
@@ -246,8 +247,11 @@ class Outside(Keeping):
             return "build a dict, beginning with {}: it keeps its order, and has setdefault"
         if is_hashable(callee) and callee in MATH:
             return f"use ops.{getattr(MATH[callee], '__name__', name)}, which has a derivative"
+        ours = equivalent(callee)
+        if ours:
+            return f"use {ours}, which has a derivative"
         if is_numpy(callee):
-            return f"write it with what autodiff_compiler.numpy has, which is not np.{name}"
+            return "use what autodiff_compiler.numpy has: 'autodiff-compiler ops' lists it"
         return "write it in Python, or with operators of ops"
 
 

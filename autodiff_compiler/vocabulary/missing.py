@@ -34,6 +34,43 @@ def names(surface: str, tier: int) -> tuple[str, ...]:
     )
 
 
+#: What PyTorch, TensorFlow and older MindSpore call otherwise.
+EQUIVALENTS = {
+    "Linear": "Dense", "Module": "Cell", "ModuleList": "CellList", "Sequential": "SequentialCell",
+    "ModuleDict": "CellDict", "Conv2D": "Conv2d", "Conv1D": "Conv1d", "MaxPooling2D": "MaxPool2d",
+    "AveragePooling2D": "AvgPool2d", "BatchNormalization": "BatchNorm2d",
+    "LayerNormalization": "LayerNorm", "CrossEntropyLoss": "SoftmaxCrossEntropyWithLogits",
+    "BCEWithLogitsLoss": "BCEWithLogitsLoss", "cat": "concat", "concatenate": "concat",
+    "unsqueeze": "expand_dims", "permute": "transpose", "mm": "matmul", "multiply": "mul",
+    "subtract": "sub", "divide": "div", "where": "select", "reduce_mean": "mean",
+    "reduce_sum": "sum", "reduce_max": "max", "reduce_min": "min", "view": "reshape",
+    "detach": "stop_gradient", "softmax_cross_entropy_with_logits": "cross_entropy",
+    "add_n": "addn", "clip": "clamp", "clip_by_value": "clamp", "no_grad": "stop_gradient",
+    "SGDOptimizer": "SGD", "forward": "construct", "parameters": "get_parameters",
+}  # fmt: skip
+
+
+#: What does here what a function of SciPy does, by its name.
+SCIPY = {
+    "gammaln": "ops.lgamma", "loggamma": "ops.lgamma", "psi": "ops.digamma",
+    "digamma": "ops.digamma", "polygamma": "ops.polygamma", "gammainc": "ops.igamma",
+    "erf": "ops.erf", "erfc": "ops.erfc", "erfinv": "ops.erfinv", "expit": "ops.sigmoid",
+    "logit": "ops.logit", "softmax": "ops.softmax", "log_softmax": "ops.log_softmax",
+    "logsumexp": "ops.logsumexp", "xlogy": "ops.xlogy", "i0": "ops.i0", "log1p": "ops.log1p",
+    "expm1": "ops.expm1", "cholesky": "np.linalg.cholesky", "inv": "np.linalg.inv",
+    "det": "np.linalg.det", "norm": "np.linalg.norm", "pinv": "np.linalg.pinv",
+    "solve": "np.linalg.solve", "svd": "np.linalg.svd",
+}  # fmt: skip
+
+
+def equivalent(function: Any) -> str | None:
+    """What stands for a function of SciPy here, if there is such a thing."""
+    name, home = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
+    # SciPy's ufuncs do not say where they come from.
+    theirs = home.startswith("scipy") or type(function).__name__ == "ufunc"
+    return SCIPY.get(name) if theirs else None
+
+
 @cache
 def left_out(owner: str) -> frozenset[str]:
     """The names that ``owner`` has in MindSpore; of those that are here, nobody asks."""
@@ -50,8 +87,24 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.75) -> str | No
     for other in known:
         if other[0] != "_":
             plain.setdefault(_plain(other), other)
-    found = difflib.get_close_matches(_plain(name), plain, 1, likeness)
-    return plain[found[0]] if found else None
+    asked = _plain(name)
+    found = difflib.get_close_matches(asked, plain, 1, likeness)
+    return plain[found[0]] if found and _edits(asked, found[0]) <= 1 + len(asked) // 5 else None
+
+
+def _edits(one: str, other: str) -> int:
+    """How many letters must be put in, left out or changed to make ``one`` of ``other``.
+
+    >>> _edits("reshap", "reshape"), _edits("accuracy", "gradaccumulationcell")
+    (1, 15)
+    """
+    row = list(range(len(other) + 1))
+    for number, letter in enumerate(one, 1):
+        before, row[0] = row[0], number
+        for place, its in enumerate(other, 1):
+            least = min(row[place] + 1, row[place - 1] + 1, before + (letter != its))
+            before, row[place] = row[place], least
+    return row[-1]
 
 
 def _plain(name: str) -> str:
@@ -61,11 +114,15 @@ def _plain(name: str) -> str:
 def no_such(owner: str, name: str, known: Iterable[str]) -> UnknownAttribute:
     """The error for ``owner.name``, where ``known`` are the names that ``owner`` has."""
     known = list(known)
+    same = EQUIVALENTS.get(name)
+    if same in known:
+        cure = f"it is called '{same}' here"
+        return UnknownAttribute(f"{_owner(owner)} has no {_kind(owner)}'{name}'", cure)
     if name not in left_out(owner):
         like = nearest(name, known)
         cure = f"did you mean '{like}'?" if like else ALL
         return UnknownAttribute(f"{_owner(owner)} has no {_kind(owner)}'{name}'", cure)
-    like = nearest(name, known, 0.3)
+    like = nearest(name, known)
     cure = f"the nearest name here is '{like}'; {ALL}" if like else ALL
     return UnknownAttribute(f"MindSpore's {owner}.{name} is left out here", cure)
 

@@ -15,6 +15,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import errors, nn, ops
 from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.vocabulary import missing
 from tests.errors import (  # noqa: F401
     refused,
     refused_called,
@@ -32,6 +33,12 @@ PROBLEM = re.compile(
 )
 X = ms.Tensor([1.0, 2.0])
 GO = ops.GradOperation
+
+
+@pytest.fixture(autouse=True)
+def beside_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages tell files as they are found from the working directory."""
+    monkeypatch.chdir(MESSAGES.parent)
 
 
 def message_of(case: Refused) -> str:
@@ -242,3 +249,40 @@ def test_of_a_shape_without_a_rank_the_cure_is_to_give_one(text: Callable[..., A
     with pytest.raises(errors.ShapeError, match=r"how many axes .*\n.*\n.*\n.*x=f32\[2,3\]"):
         ms.gradient_source(text, "any[...]")
     assert "def " in ms.gradient_source(text, "f32[a,b]")
+
+
+def test_files_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here = MESSAGES.parent
+    for start, told in ((here.parent, "errors/refused.py:"), (tmp_path, f"{here}/refused.py:")):
+        monkeypatch.chdir(start)
+        assert message_of(REFUSED[0]).startswith(told.replace("/", os.sep))
+
+
+#: Words of the compiler's own, which tell a user nothing.
+INTERNAL = re.compile(r"_data\b|\bRef\(|decides? over|\bPoisoned|\bHoisted|'Value'")
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_no_message_tells_of_the_inside(case: Refused) -> None:
+    for line in message_of(case).splitlines():
+        assert line.startswith("    ") or not INTERNAL.search(line), line
+
+
+def test_what_is_called_otherwise_elsewhere_is_named() -> None:
+    for ask, wanted in (
+        (lambda: nn.Linear, "it is called 'Dense' here"),
+        (lambda: nn.ModuleList, "it is called 'CellList' here"),
+        (lambda: nn.Dens, "did you mean 'Dense'"),
+    ):
+        with pytest.raises(AttributeError, match=wanted):
+            ask()
+    with pytest.raises(AttributeError) as caught:
+        nn.Accuracy  # noqa: B018
+    assert "GradAccumulationCell" not in str(caught.value)
+
+
+def test_every_equivalent_of_scipy_is_there() -> None:
+    spaces = {"ops": ops, "np.linalg": np.linalg}
+    for ours in missing.SCIPY.values():
+        space, _, name = ours.rpartition(".")
+        assert callable(getattr(spaces[space], name))
