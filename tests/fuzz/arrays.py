@@ -119,14 +119,13 @@ class Form:
     layouts: tuple[str, str, str]
     scalar_y: bool
 
-    def inputs(self, seed: int, n: int, wide: bool = False) -> tuple[Any, ...]:
-        """Random inputs of this form; ``wide`` gives them all as float64."""
+    def inputs(self, seed: int, n: int) -> tuple[Any, ...]:
+        """Random inputs of this form."""
         rng = np.random.RandomState(seed)
         shapes = (self.size,), () if self.scalar_y else (self.size,), (self.rows, self.size)
         arrays = []
         for shape, dtype, layout in zip(shapes, self.dtypes, self.layouts):
-            numbers = rng.uniform(-1, 1, shape).astype(dtype)
-            arrays.append(laid_out(numbers.astype(np.float64) if wide else numbers, layout))
+            arrays.append(laid_out(rng.uniform(-1, 1, shape).astype(dtype), layout))
         return *arrays, float(rng.uniform(0.2, 0.9)), n
 
 
