@@ -2,7 +2,8 @@
 
 ``--cpu`` counts the time on one core, for a machine that others use as well.
 
-``python -m benchmarks calls`` measures what a cached call costs instead.
+``python -m benchmarks calls`` measures what a cached call costs instead, and ``python -m benchmarks
+loops`` gradients of loops that write items, at three sizes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from benchmarks import call_overhead
+from benchmarks import call_overhead, loops
 from benchmarks.measure import measure
 from benchmarks.rounds import ONE_CORE
 from benchmarks.table import brief
@@ -25,9 +26,11 @@ def main(names: list[str]) -> int:
     if names == ["calls"]:
         call_overhead.main()
         return 0
+    if names == ["loops"]:
+        return loops.main()
     strange = [name for name in names if name not in WORKLOADS]
     if strange:
-        print(f"no workload {', '.join(strange)}; there are {', '.join(WORKLOADS)}, calls",
+        print(f"no workload {', '.join(strange)}; there are {', '.join(WORKLOADS)}, calls, loops",
               file=sys.stderr)  # fmt: skip
         return 2
     results = [each for name in names or WORKLOADS for each in measure(name, ["ours", "hand"])]

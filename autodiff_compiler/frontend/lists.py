@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.meeting import as_type, list_type
+from autodiff_compiler.frontend.meeting import as_type, item_as, joined_type, list_type
 from autodiff_compiler.frontend.packing import make_container
 from autodiff_compiler.frontend.values import Listed, Ref, leaves
 from autodiff_compiler.ir.build import Unreached
@@ -123,7 +123,7 @@ def reversed_list(low: Any, owner: Value) -> Value:
 
 def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
     """The list after ``owner[at] = value``."""
-    packed = _item_value(low, owner, value)
+    owner, packed = _met(low, owner, value)
     at = position(low, at)
     with in_range(low, owner, at, "list assignment index out of range"):
         new = lists.list_set(owner, packed, at)
@@ -174,9 +174,28 @@ def _item_value(low: Any, owner: Value, value: Any) -> Any:
     return low.packed(value)
 
 
+def _met(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
+    """The list and a value that it gets, where one may have numbers for the other's arrays."""
+    packed = _item_value(low, owner, value)
+    have, new = lists.item_of(owner.type), type_of(packed)
+    both = joined_type(have, new)
+    if both is None:
+        raise low.fail(
+            DTypeError,
+            f"a {low.described(value)} cannot be an item of a list of {have} whose length is known "
+            "at run time only",
+            "keep items of one kind in it",
+        )
+    if join(have, new) is not None:
+        return owner, packed
+    if have != both:
+        owner = kept(low, lists.list_as(owner, type=str(both)), owner)
+    return owner, packed if new == both else item_as(value, both)
+
+
 def append(low: Any, owner: Value, value: Any) -> Value:
     """The list after ``owner.append(value)``."""
-    packed = _item_value(low, owner, value)
+    owner, packed = _met(low, owner, value)
     return kept(low, lists.list_append(owner, packed), owner, value)
 
 

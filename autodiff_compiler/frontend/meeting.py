@@ -30,6 +30,7 @@ from autodiff_compiler.ir.types import (
 )
 from autodiff_compiler.operators.containers import make_list
 from autodiff_compiler.operators.declare import arithmetic_dtype
+from autodiff_compiler.operators.lists import list_as
 from autodiff_compiler.operators.structure import cast, full
 
 
@@ -110,7 +111,15 @@ def leaf_type(leaf: Any) -> Type | None:
 
 def joined_type(left: Type, right: Type) -> Type | None:
     """As ``types.join``, and dtypes join as in arithmetic: a number becomes an array if it meets
-    one. What is read after two ways meet has one dtype, whichever was taken."""
+    one, also in tuples and lists. What is read after two ways meet has one dtype, whichever was
+    taken."""
+    if isinstance(left, TupleType) and isinstance(right, TupleType) and left != right:
+        pairs = zip(left.items, right.items)
+        items = [joined_type(a, b) for a, b in pairs if len(left.items) == len(right.items)]
+        return TupleType(tuple(items)) if items and None not in items else None  # type: ignore
+    if isinstance(left, ListType) and isinstance(right, ListType):
+        item = joined_type(left.item, right.item)
+        return None if item is None else ListType(item)
     arrays = [type_ for type_ in (left, right) if isinstance(type_, ArrayType)]
     if not arrays or not all(isinstance(t, (ArrayType, ScalarType)) for t in (left, right)):
         return join(left, right)
@@ -121,10 +130,10 @@ def joined_type(left: Type, right: Type) -> Type | None:
 
 def as_type(operand: Any, type_: Type) -> AnyOperand:
     """``operand``, made an array of its dtype where ``type_`` is one, and a run-time list of known
-    items."""
+    items, or of another's that are made such arrays."""
     if isinstance(operand, Listed):
         assert isinstance(type_, ListType)
-        return current().make(make_list, [_item_as(x, type_.item) for x in operand.items], {})
+        return current().make(make_list, [item_as(x, type_.item) for x in operand.items], {})
     have = type_of(operand)
     if isinstance(type_, ArrayType) and isinstance(have, ArrayType):
         if type_.dtype not in (have.dtype, None):
@@ -135,10 +144,12 @@ def as_type(operand: Any, type_: Type) -> AnyOperand:
         if isinstance(operand, Value):
             return cast(operand, dtype=dtype)
         return full(shape=(), dtype=dtype, value=operand)
+    if isinstance(type_, ListType) and isinstance(have, ListType) and join(have, type_) is None:
+        return list_as(operand, type=str(type_.item))
     return operand
 
 
-def _item_as(item: Any, type_: Type) -> AnyOperand:
+def item_as(item: Any, type_: Type) -> AnyOperand:
     if isinstance(item, tuple) and isinstance(type_, TupleType):
-        return make_container([_item_as(x, t) for x, t in zip(item, type_.items)])
+        return make_container([item_as(x, t) for x, t in zip(item, type_.items)])
     return as_type(item, type_)

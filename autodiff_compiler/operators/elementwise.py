@@ -32,6 +32,7 @@ from autodiff_compiler.operators.families import (
     signed,
 )
 from autodiff_compiler.operators.lowered import bound_parts, choice_parts
+from autodiff_compiler.operators.single import bound_text, chosen_text
 from autodiff_compiler.operators.structure import cast, full_like
 
 XY = ("x", "y")
@@ -138,7 +139,7 @@ def _larger(ct: Any, x: Any, y: Any, loser: Any) -> Any:
 
 maximum = elementwise(
     "maximum", "The larger of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
-    operands=XY, numpy="np.maximum({x}, {y})", label="larger_{x}_{y}",
+    operands=XY, numpy=bound_text(">=", "maximum"), label="larger_{x}_{y}",
     partials={
         "x": lambda ct, x, y: _larger(ct, x, y, x < y),
         "y": lambda ct, x, y: _larger(ct, x, y, y < x),
@@ -148,7 +149,7 @@ maximum = elementwise(
 
 minimum = elementwise(
     "minimum", "The smaller of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
-    operands=XY, numpy="np.minimum({x}, {y})", label="smaller_{x}_{y}",
+    operands=XY, numpy=bound_text("<=", "minimum"), label="smaller_{x}_{y}",
     partials={
         "x": lambda ct, x, y: _larger(ct, x, y, y < x),
         "y": lambda ct, x, y: _larger(ct, x, y, x < y),
@@ -197,7 +198,7 @@ def _where_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
 
 
 def _where_numpy(types: Sequence[Type]) -> str:
-    text = "np.where({c}, {x}, {y})"
+    text = chosen_text(types) or "np.where({c}, {x}, {y})"
     numbers = FLOAT in types[1:] and all(isinstance(type_, ScalarType) for type_ in types[1:])
     return f"{text}.astype(np.float32)" if numbers and not PROMOTION.numpy else text
 

@@ -17,6 +17,8 @@ from autodiff_compiler.ir.nodes import Loop, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import (
     BOOL,
+    COMPLEX,
+    FLOAT,
     INT,
     NONE,
     UNDEFINED,
@@ -24,8 +26,10 @@ from autodiff_compiler.ir.types import (
     Dim,
     ListType,
     ScalarType,
+    TupleType,
     Type,
     join,
+    parse_type,
 )
 from autodiff_compiler.operators.containers import (
     add_text,
@@ -272,6 +276,29 @@ def _copied(type_: Type, text: str, depth: int = 0) -> str:
         return f"[{_copied(type_.item, name, depth + 1)} for {name} in {text}]"
     return f"{text}.copy()" if isinstance(type_, ArrayType) else text
 
+
+def _item_as(have: Type, want: Type, text: str) -> str:
+    """The text of an item as one of the type ``want``."""
+    if isinstance(have, TupleType) and isinstance(want, TupleType):
+        pairs = enumerate(zip(have.items, want.items))
+        parts = [_item_as(a, b, f"{text}[{place}]") for place, (a, b) in pairs]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    if isinstance(have, ScalarType) and isinstance(want, ArrayType):
+        return f"np.{want.dtype}({text})"
+    if isinstance(have, ArrayType) and want in (FLOAT, COMPLEX):
+        return f"{want}({text})"
+    return text
+
+
+list_as: OpDef = OpDef(
+    "list_as",
+    "The list with numbers as arrays of one number, where ``type`` has these, or the reverse.",
+    ("x",),
+    lambda types, *, type: f"[{_item_as(item_of(types[0]), parse_type(type), 'a')} for a in {{x}}]",
+    lambda types, *, type: ListType(parse_type(type)),
+    adjoint={"x": lambda ct, x: list_as(ct, type=str(item_of(x.type)))}, linear_in=("x",),
+    label="{x}", batch="items",
+)  # fmt: skip
 
 list_copy = OpDef(
     "list_copy", "A new list of the same items.", ("x",), "list({x})", same_type,

@@ -205,6 +205,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "list_concat": (case(TILES, axis=0), case(TILES, axis=1)),
     "list_split": (case(real(6, 2), TILES, axis=0),),
     "list_copy": (case(TILES),),
+    "list_as": (case([0.5, -1.5], type="f64[]"),),
     "list_own": (case(TILES),),
     "list_pad": (case(TILES[:2], TILES),),
     "list_trim": (case(TILES, TILES[:2]),),
