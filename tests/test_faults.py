@@ -15,6 +15,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import cli, pipeline
 from autodiff_compiler.emit import to_numpy
+from autodiff_compiler.emit.lines import DEEPEST, Document
 from autodiff_compiler.errors import CompileError, InternalError
 from autodiff_compiler.faults import COUNT
 from autodiff_compiler.frontend.arithmetic import Arithmetic
@@ -178,3 +179,19 @@ def returns_what_holds_itself(x):
 def test_a_result_that_holds_itself_is_refused() -> None:
     with pytest.raises(CompileError, match="holds itself"):
         ms.jit(returns_what_holds_itself)(X)
+
+
+def test_many_branches_in_each_other_are_compiled(tmp_path: Path) -> None:
+    tests = "".join(f"    if x[0] > {n + 9}: return x * {n}\n" for n in range(60))
+    f = written(tmp_path, f"def f(x):\n{tests}    return x\n")
+    scope: dict[str, Any] = {}
+    exec(compile(ms.gradient_source(f, X), "made", "exec"), scope)
+    np.testing.assert_array_equal(ms.grad(f)(X), [1.0, 1.0])
+
+
+def test_what_python_could_not_read_is_refused() -> None:
+    document = Document()
+    document.add("x = 1", DEEPEST - 1, "1| a comment that is cut to next to nothing")
+    with pytest.raises(CompileError, match="more deeply than Python can read"):
+        document.add("x = 1", DEEPEST)
+    assert all(line.lstrip()[0] in "#x" for line in document.render().splitlines())

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autodiff_compiler.emit.wrap import STEP, WIDTH, wrap
+from autodiff_compiler.errors import UnsupportedSyntax
 
 GAP = 2
+#: How many levels of indentation Python's parser reads.
+DEEPEST = 100
 CUT = " …"
 
 
@@ -61,6 +64,11 @@ class Document:
     ) -> None:
         """A line of code, the text of the comment behind it (without its ``#``), and what the line
         comes from: ``origins`` tells it again for every printed line."""
+        if indent >= DEEPEST:
+            raise UnsupportedSyntax(
+                "the generated source would be indented more deeply than Python can read",
+                "use fewer branches in each other: divide the function, or write a table or a loop",
+            )
         comment = None if trailing is None else f"# {trailing}".rstrip()
         wrapped = tuple(wrap(code.rstrip(), indent * STEP))
         self.lines.append(Line(wrapped, comment, indent == 0, origin))
@@ -131,4 +139,4 @@ def _column(lines: list[Line]) -> int:
 def _cut(comment: str, width: int) -> str:
     if len(comment) <= width:
         return comment
-    return comment[: width - len(CUT)].rstrip() + CUT
+    return comment[: max(width - len(CUT), 1)].rstrip() + CUT
