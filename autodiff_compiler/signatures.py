@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.convert import objection_to
 from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
@@ -14,7 +15,6 @@ from autodiff_compiler.ir.types import (
     FLOAT,
     INT,
     NONE,
-    SHORT,
     DictType,
     TupleType,
     Type,
@@ -37,11 +37,8 @@ def abstract(value: Any) -> Type | Static:
     if isinstance(value, Tensor):
         return type_of_array(value._data)
     if isinstance(value, (np.ndarray, np.generic)):
-        if value.dtype.name not in SHORT:
-            raise CallError(
-                f"an array of {value.dtype} is given, and arrays of it are not compiled",
-                "pass numbers or bools: array.astype(float)",
-            )
+        if (objection := objection_to(value)) is not None:
+            raise CallError(*objection)
         return type_of_array(value)
     if plain_kind(value) in _NUMBERS:
         return _NUMBERS[plain_kind(value)]

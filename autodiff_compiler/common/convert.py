@@ -5,18 +5,86 @@ Python ints become int64 and floats float32; an array keeps its dtype.
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.ir.opdef import PRECISION
+from autodiff_compiler.ir.types import SHORT
 
 _ACCEPTED = (
     "['TensorPy', 'Tensor', 'ndarray', 'str_', 'list', 'tuple', 'float', 'int', 'bool', "
     "'complex', 'bytes']"
 )
+
+
+#: What a subclass of ndarray may define without its arrays meaning something else.
+_HARMLESS = frozenset(
+    ("__new__", "__init__", "__array_finalize__", "__array_priority__", "__class_getitem__",
+     "__del__", "__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__",
+     "__reduce__", "__repr__", "__setstate__", "__slots__", "__static_attributes__", "__str__",
+     "__weakref__", "__annotations__", "__annotate_func__")
+)  # fmt: skip
+
+
+@functools.cache
+def is_plain_array(kind: Any) -> bool:
+    """Decide whether arrays of a subclass of ndarray compute as plain arrays do: its class, and
+    those between the two, define nothing that arrays have.
+
+    >>> [is_plain_array(kind) for kind in (np.ndarray, np.memmap, np.matrix, np.ma.MaskedArray)]
+    [True, True, False, False]
+    """
+    between = kind.__mro__[: kind.__mro__.index(np.ndarray)] if kind is not np.memmap else ()
+    return not any(
+        name not in _HARMLESS and (hasattr(np.ndarray, name) or name in _PROTOCOLS)
+        for base in between if base is not np.memmap for name in vars(base)
+    )  # fmt: skip
+
+
+_PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array_wrap__", "__getattr__")
+
+
+def objection_to(array: Any) -> tuple[str, str] | None:
+    """Return why an array or scalar of NumPy is not compiled, and the cure; None if it is."""
+    kind: Any = type(array)
+    if isinstance(array, np.ndarray) and not is_plain_array(kind):
+        return (
+            f"the operators of a {kind.__name__} mean something else than those of an array",
+            "use the plain array: np.asarray(m), or of a masked one m.filled(0.0)",
+        )
+    if array.dtype.name not in SHORT:
+        return (
+            f"an array of {array.dtype} is given, and arrays of it are not compiled",
+            "pass numbers or bools: array.astype(float)",
+        )
+    return None
+
+
+@functools.cache
+def _makes_an_array(kind: Any) -> bool:
+    return hasattr(kind, "__array__") and not (
+        issubclass(kind, (np.ndarray, np.generic, type)) or hasattr(kind, "asnumpy")
+    )
+
+
+@functools.cache
+def _is_installed(kind: Any) -> bool:
+    """Whether a class stands in an installed package, and not in the user's own text."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+
+
+def is_foreign(thing: Any, installed: bool = False) -> bool:
+    """Whether this is no array, but something that one can be made of, such as a Series of pandas.
+    ``installed``: of an installed package alone, for the user's own objects have texts."""
+    kind: Any = type(thing)
+    return _makes_an_array(kind) and (not installed or _is_installed(kind))
 
 
 def to_array(data: Any, dtype: mstype.Type | None = None) -> np.ndarray:
@@ -33,6 +101,9 @@ def to_array(data: Any, dtype: mstype.Type | None = None) -> np.ndarray:
     if hasattr(data, "asnumpy"):
         array = np.array(data.asnumpy())
     elif isinstance(data, (np.ndarray, np.generic)):
+        kind: Any = type(data)
+        if isinstance(data, np.ndarray) and not is_plain_array(kind):
+            raise TypeError("{}; {}".format(*objection_to(data) or ()))
         array = np.array(data)
     elif isinstance(data, (bool, int, float, complex)):
         array = _from_python(data)

@@ -20,6 +20,9 @@ class Engine(Protocol):
     def again(self, function: Any, args: tuple) -> Any:
         """What a transformed function answers, if the call is like an earlier one; else False."""
 
+    def compiled(self, function: Any) -> list[str]:
+        """What of a transformed function is compiled: a title for each signature."""
+
     def run_gradient(self, gradient_function: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """Runs the compiled pair of a gradient function and packs its result."""
 

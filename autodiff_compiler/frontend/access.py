@@ -255,6 +255,7 @@ class Access(Subscripts):
             return HeapMethod(owner, name)
         if isinstance(owner, Value):
             return self._value_attribute(owner, name)
+        self.refuse_foreign(owner, installed=True)
         if isinstance(owner, View):
             kind = type(getattr({}, owner.kind)())
             raise self.fail(

@@ -87,6 +87,7 @@ class Arithmetic(Expressions):
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """``left sign right`` for compile-time values."""
+        self.refuse_foreign(left, right, installed=True)
         name = BINARY[sign].__name__.strip("_")
         found = self.operated(left, right, f"__{name}__", f"__r{name}__")
         if found is not NotImplemented:
@@ -95,6 +96,7 @@ class Arithmetic(Expressions):
             left, right = self.set_of(left), self.set_of(right)
         if isinstance(left, Ref) or isinstance(right, Ref):
             return self._heap_binary(sign, left, right)
+        self.refuse_foreign(left, right)
         for side in (left, right):
             self.world.assume_held(side)
         with self.dividing(sign, left, right):

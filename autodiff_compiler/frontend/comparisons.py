@@ -88,6 +88,7 @@ class Comparisons(Arithmetic):
             found = self._identical(left, right)
             return found if sign == "Is" else _not(found)
         if sign in COMPARE:
+            self.refuse_foreign(left, right, installed=True)
             found = self._compare_objects(sign, left, right)
             if found is not NotImplemented:
                 return found

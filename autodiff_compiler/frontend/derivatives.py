@@ -59,14 +59,6 @@ class Derivatives(Precision):
     #: How many calls in this function were marked.
     _marked = 0
 
-    def plain(self, value: Any) -> Any:
-        """A compile-time value as library code sees it: with lists and dicts for references."""
-        raise NotImplementedError
-
-    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Runs a function of this package now; on values it adds operations."""
-        raise NotImplementedError
-
     def original(self, arg: Any) -> Any:
         """A Parameter as the object it is, for those who ask which one."""
         raise NotImplementedError

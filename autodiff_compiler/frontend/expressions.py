@@ -8,6 +8,7 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.common.convert import is_foreign
 from autodiff_compiler.errors import (
     CompileError,
     DTypeError,
@@ -119,6 +120,17 @@ class Expressions(Stepping):
     def parameter(self, value: Value) -> Any:
         """The Parameter from outside that ``value`` is, be it passed as an argument; or None."""
         raise NotImplementedError
+
+    def refuse_foreign(self, *things: Any, installed: bool = False) -> None:
+        """Raises where what is no array, but can be made one, is computed with; ``installed``:
+        where it is of an installed package."""
+        for thing in things:
+            if isinstance(thing, (list, tuple)):
+                self.refuse_foreign(*thing, installed=installed)
+            if is_foreign(thing, installed):
+                name = type(thing).__name__
+                cure = f"pass its array in: np.asarray(x), made before the call, of the {name}"
+                raise self.fail(DTypeError, f"a {name} cannot be computed with here", cure)
 
     def lifted(self, thing: Any) -> Any:
         """``thing`` with every outside array in it made a value."""

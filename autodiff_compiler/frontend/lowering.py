@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.convert import objection_to
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
@@ -125,6 +126,8 @@ class Lowering(Statements):
             array = thing if isinstance(thing, (np.ndarray, np.generic)) else self._data_of(thing)
             type_ = FUNCTION if isinstance(thing, PythonFunction) else value_type(array)
             self._check_dtype(type_)
+            if isinstance(array, (np.ndarray, np.generic)) and (told := objection_to(array)):
+                raise self.fail(DTypeError, *told)
             if isinstance(thing, Tensor):
                 self.watch(thing, self.world.path(thing))
             if PRECISION.double:

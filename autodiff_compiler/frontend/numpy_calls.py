@@ -16,6 +16,7 @@ import numpy as np
 from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.frontend.numpy_signatures import Numpys
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops._shapes import dtype_of
 from autodiff_compiler.ops.parts import item_at
@@ -28,7 +29,7 @@ def _table(theirs: Any, room: Any) -> dict[Any, Callable[..., Any]]:
     """From the functions of a NumPy module to ours of the same names."""
     names = [name for name in dir(room) if name[0] != "_" and callable(getattr(room, name))]
     return {
-        getattr(theirs, name): getattr(room, name)
+        getattr(theirs, name): Numpys(getattr(theirs, name), getattr(room, name))
         for name in names
         if hasattr(theirs, name) and name not in _MAKES_FLOAT32
     }
@@ -37,53 +38,26 @@ def _table(theirs: Any, room: Any) -> dict[Any, Callable[..., Any]]:
 def _wide(make: Callable[..., Any]) -> Callable[..., Any]:
     """Makes an array of a size that a run tells, in NumPy's dtype."""
 
-    def made(shape: Any, dtype: Any = float) -> Any:
+    def made(shape: Any, dtype: Any = "float64") -> Any:
         return make(shape, dtype=to_numpy_name(dtype))
 
     return made
-
-
-def _in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds or multiplies whole numbers as NumPy does: in 64 bits, unsigned ones without a sign."""
-
-    def counted(a: Any, *arguments: Any, **named: Any) -> Any:
-        dtype = dtype_of(a) or ""
-        if dtype in ("uint8", "uint16", "uint32"):
-            a = structure.cast(a, dtype="uint64")
-        elif dtype in ("int8", "int16", "int32") and function is ours.cumsum:
-            a = structure.cast(a, dtype="int64")  # the others do so by themselves
-        return function(a, *arguments, **named)
-
-    return counted
-
-
-def _of_rows(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Takes a list of arrays for an array, as NumPy does."""
-
-    def of_rows(a: Any, *arguments: Any, **named: Any) -> Any:
-        a = ours.array(a) if isinstance(a, (list, tuple)) else a
-        return function(a, *arguments, **named)
-
-    of_rows.__name__ = name  # for what is said where it fails
-    return of_rows
 
 
 def _contiguous(a: Any, dtype: Any = None) -> Any:
     return ours.asarray(ours.atleast_1d(a), dtype)
 
 
-_COUNTED = {
-    name: _in_64_bits(getattr(ours, name)) for name in ("sum", "prod", "cumsum", "cumprod", "trace")
-}
-_REDUCED = ("mean", "std", "var", "max", "amax", "min", "amin", "median", "ptp")
 NUMPY: dict[Any, Callable[..., Any]] = {
     **_table(np, ours),
     **_table(np.linalg, ours.linalg),
-    **{getattr(np, name): _wide(getattr(ours, name)) for name in ("empty", "ones", "zeros")},
-    **{getattr(np, name): _of_rows(name, function) for name, function in _COUNTED.items()},
-    **{getattr(np, name): _of_rows(name, getattr(ours, name)) for name in _REDUCED},
-    np.asanyarray: ours.asarray, np.ascontiguousarray: _contiguous,
-}  # fmt: skip
+    **{
+        getattr(np, name): Numpys(getattr(np, name), _wide(getattr(ours, name)))
+        for name in ("empty", "ones", "zeros")
+    },
+    np.asanyarray: Numpys(np.asanyarray, ours.asarray),
+    np.ascontiguousarray: Numpys(np.ascontiguousarray, _contiguous),
+}
 
 
 def _log(x: Any, base: Any = None) -> Any:
@@ -112,13 +86,13 @@ def _reshape(a: Any, *shape: Any) -> Any:
 
 
 def _transpose(a: Any, *axes: Any) -> Any:
-    return ours.transpose(a, (axes[0] if len(axes) == 1 else axes) or None)
+    together = len(axes) == 1 and not isinstance(axes[0], int)
+    return ours.transpose(a, (axes[0] if together else axes) or None)
 
 
 def _astype(a: Any, dtype: Any, casting: Any = "unsafe") -> Any:
-    want = np.dtype(dtype).name
-    have = dtype_of(a)
-    if have is not None and not np.can_cast(have, want, casting):
+    have, want = dtype_of(a), np.dtype(dtype).name
+    if casting != "unsafe" and (have is None or not np.can_cast(have, want, casting)):
         raise TypeError(f"{have} cannot be cast to {want} by the rule {casting!r}")
     return structure.cast(a, dtype=want)
 
@@ -150,28 +124,34 @@ _SAME = [
     "conj",
     "conjugate",
     "copy",
+    "cumprod",
+    "cumsum",
     "diagonal",
     "dot",
     "max",
     "mean",
     "min",
-    "ptp",
+    "prod",
     "ravel",
     "repeat",
     "round",
     "squeeze",
     "std",
+    "sum",
     "swapaxes",
     "take",
+    "trace",
     "var",
 ]
 
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+_METHODS: dict[str, Callable[..., Any]] = {
     **{name: getattr(ours, name) for name in _SAME},
-    **_COUNTED,
     "reshape": _reshape, "transpose": _transpose, "flatten": ours.ravel, "astype": _astype,
     "item": _item, "view": _view,
 }  # fmt: skip
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+    name: Numpys(None, function, name) for name, function in _METHODS.items()
+}
 ARRAY_PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "T": ours.transpose, "mT": _turned, "ndim": ours.ndim, "size": ours.size, "real": ours.real,
     "imag": ours.imag, "dtype": lambda a: np.dtype(a.dtype_name),

@@ -81,6 +81,7 @@ class Outside(Keeping):
         lists_go = getattr(function, "function", function) in LISTED
         given = [self.plain(arg, lists_go) for arg in args]
         named = {key: self.plain(arg, lists_go) for key, arg in kwargs.items()}
+        self.refuse_foreign(*given, *named.values())
         before, name = apart((given, named)), getattr(function, "__name__", type(function).__name__)
         try:
             result = function(*given, **named)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import numpy as np
 
+from autodiff_compiler import numpy
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError, UnknownName
 from autodiff_compiler.frontend import lists
@@ -41,6 +42,7 @@ class Subscripts(Comparisons):
         """``owner[key]``."""
         if isinstance(owner, Value):
             return self._value_item(owner, key)
+        self.refuse_foreign(owner, installed=True)
         method = self.special(owner, "__getitem__")
         if method is not None:
             return self.call(method, (key,), {})
@@ -174,8 +176,9 @@ class Subscripts(Comparisons):
             if part is Ellipsis:
                 return "..."
             if isinstance(part, (Ref, tuple, list)):
-                constant = Tensor([self.static(i, "an index") for i in self.contents(part)])
-                return code(self.lift(constant))
+                return code(self._positions(part))
+            if isinstance(part, (np.integer, np.bool_)):
+                part = part.item()
             if part is None or isinstance(part, (bool, int)):
                 return part
             raise self.fail(
@@ -186,6 +189,34 @@ class Subscripts(Comparisons):
 
         parts = key if isinstance(key, tuple) else (key,)
         return rest, tuple(code(part) for part in parts)
+
+    def _positions(self, listed: Any) -> Value:
+        """The array that a list of positions or of bools is; its numbers may be known by the run
+        only."""
+        held = self.plain(listed)
+        if not _holds_value(held):
+            try:
+                made = np.array(held)
+            except ValueError as error:
+                raise self.translate(error, "this cannot be an index") from None
+            return self.lift(Tensor(made if made.size else made.astype(np.int64)))
+        found: Value = self.macro(numpy.array, [held], {})
+        return found
+
+    def plain(self, arg: Any, lists_go: bool = False) -> Any:
+        """A heap list as a list, a heap dict as a dict, arrays as values."""
+        raise NotImplementedError
+
+    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Runs a function of this package now; on values it adds operations."""
+        raise NotImplementedError
+
+
+def _holds_value(held: Any) -> bool:
+    """Whether nested lists hold what only the run knows."""
+    if isinstance(held, (list, tuple)):
+        return any(map(_holds_value, held))
+    return isinstance(held, Value)
 
 
 def _as_numpy_says(error: ShapeError, owner: Value, key: Any) -> CompileError:

@@ -8,8 +8,10 @@ from math import e, inf, nan, pi
 
 from autodiff_compiler.numpy import linalg
 from autodiff_compiler.numpy import names as _names
+from autodiff_compiler.numpy.differences import *  # noqa: F403
 from autodiff_compiler.numpy.elementwise import *  # noqa: F403
 from autodiff_compiler.numpy.making import *  # noqa: F403
+from autodiff_compiler.numpy.padding import *  # noqa: F403
 from autodiff_compiler.numpy.products import *  # noqa: F403
 from autodiff_compiler.numpy.reductions import *  # noqa: F403
 from autodiff_compiler.numpy.shapes import *  # noqa: F403

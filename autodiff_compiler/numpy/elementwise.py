@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as _np
+
 from autodiff_compiler import ops
-from autodiff_compiler.ops._shapes import apart, holds_complex, known_sizes
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, PROMOTION
+from autodiff_compiler.operators import structure
+from autodiff_compiler.ops._shapes import apart, dtype_of, holds_complex, is_integral, known_sizes
 from autodiff_compiler.ops.parts import item_at
 
+_abs = abs
 abs = absolute = fabs = ops.abs
 add, subtract, multiply = ops.add, ops.sub, ops.mul
 divide = true_divide = ops.div
@@ -26,9 +32,9 @@ sinh, cosh, tanh = ops.sinh, ops.cosh, ops.tanh
 arcsinh, arccosh, arctanh = ops.asinh, ops.acosh, ops.atanh
 deg2rad = radians = ops.deg2rad
 rad2deg = degrees = ops.rad2deg
-hypot, sinc, heaviside, copysign = ops.hypot, ops.sinc, ops.heaviside, ops.copysign
+hypot, heaviside, copysign = ops.hypot, ops.heaviside, ops.copysign
 ceil, floor, trunc = ops.ceil, ops.floor, ops.trunc
-fix, rint = ops.trunc, ops.round
+rint = ops.round
 maximum, minimum, fmax, fmin = ops.maximum, ops.minimum, ops.fmax, ops.fmin
 equal, not_equal = ops.equal, ops.not_equal
 greater, greater_equal = ops.greater, ops.greater_equal
@@ -47,12 +53,54 @@ def cbrt(x: Any) -> Any:
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """``a`` held between two bounds, either of which may be None."""
-    return ops.clip(a, a_min if min is None else min, a_max if max is None else max)
+    if (a_min is not None or a_max is not None) and (min is not None or max is not None):
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` or `a_max` is"
+                         " provided is forbidden.")  # fmt: skip
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    bounds = [bound for bound in (low, high) if bound is not None]
+    if PROMOTION.numpy:
+        if not bounds:
+            if dtype_of(a) == "bool":
+                raise TypeError("bools are not copied by a clip without bounds")
+            return ops.positive(a)
+        a = in_common(a, *bounds)
+    return ops.clip(a, low, high)
+
+
+def in_common(a: Any, *others: Any) -> Any:
+    """``a`` in the dtype of NumPy's arithmetic of it and others."""
+    dtype = common_dtype(a, *others)
+    return a if dtype is None or dtype_of(a) in (None, dtype) else structure.cast(a, dtype=dtype)
+
+
+def common_dtype(*things: Any) -> str | None:
+    """The dtype of NumPy's arithmetic of arrays and numbers; None if not known."""
+    kinds = [_sample(thing) for thing in things]
+    return None if any(kind is None for kind in kinds) else _np.result_type(*kinds).name
+
+
+def _sample(thing: Any) -> Any:
+    """What ``result_type`` is told of an array or a number; None if not known."""
+    if dtype_of(thing) is not None:
+        return _np.dtype(dtype_of(thing))
+    if isinstance(thing, Value):
+        numbers: dict[Any, Any] = {INT: 1, FLOAT: 1.0, COMPLEX: 1j, BOOL: True}
+        return numbers.get(thing.type)
+    return thing if isinstance(thing, (bool, int, float, complex)) else None
 
 
 def round(a: Any, decimals: int = 0) -> Any:
     """Rounded to so many decimals, halves to the even neighbour."""
-    return ops.round(a, decimals=decimals)
+    if not PROMOTION.numpy:
+        return ops.round(a, decimals=decimals)
+    whole = (dtype_of(a) or "").startswith(("int", "uint"))
+    if decimals == 0 or whole and decimals > 0:
+        return a if whole else ops.round(a)
+    scale = 10.0 ** _abs(decimals)
+    if decimals > 0:
+        return ops.round(a * scale) / scale
+    rounded = ops.round(a / scale) * scale
+    return structure.cast(rounded, dtype=dtype_of(a)) if whole else rounded
 
 
 around = round
@@ -63,6 +111,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     """Numbers in the place of NaN and the infinities."""
     if copy is not True:
         raise TypeError("nan_to_num makes a new array here; leave out copy=False")
+    if is_integral(x) and PROMOTION.numpy:
+        return x
     return ops.nan_to_num(x, nan, posinf, neginf)
 
 
@@ -71,27 +121,72 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     return ops.isclose(a, b, rtol, atol, equal_nan)
 
 
-def where(condition: Any, *choices: Any) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """``where(condition, x, y)``: x where the condition holds, else y."""
-    if len(choices) != 2:
+    if x is None or y is None:
         raise TypeError("where needs a condition and two choices: how many places hold is not known"
                         " while compiling")  # fmt: skip
-    return ops.where(condition, *choices)
+    return ops.where(condition, x, y)
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """The choice of the first condition that holds, else ``default``."""
-    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not len(condlist):
+        raise ValueError("select with an empty condition list is not possible")
+    if PROMOTION.numpy:
+        dtype = common_dtype(*choicelist, default)
+        if dtype is None or not any(dtype_of(choice) for choice in (*choicelist, default)):
+            dtype = None
+        for condition, choice in reversed(list(zip(condlist, choicelist))):
+            default = _in(ops.where(condition, _in(choice, dtype), default), dtype)
+        return default
+    for condition, choice in reversed(list(zip(condlist, choicelist))):
         default = ops.where(condition, choice, default)
     return default
 
 
-def interp(x: Any, xp: Any, fp: Any) -> Any:
-    """Piecewise linear through the points ``(xp, fp)``, constant beyond the outer ones."""
-    place = ops.clip(ops.searchsorted(xp, x), 1, known_sizes(xp, "interp")[0] - 1)
-    x0, x1, y0, y1 = (item_at(row, at) for row in (xp, fp) for at in (place - 1, place))
-    inside = ops.clip(x, item_at(xp, 0), item_at(xp, -1))
-    return y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
+def _in(x: Any, dtype: str | None) -> Any:
+    """An array in a dtype; numbers as they are, and arrays too where it is not known."""
+    return x if dtype is None or dtype_of(x) in (None, dtype) else structure.cast(x, dtype=dtype)
+
+
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """Piecewise linear through the points ``(xp, fp)``; beyond the outer ones constant, ``left``
+    and ``right``, or with a period."""
+    if PROMOTION.numpy:
+        x, xp, fp = (_float64(thing) for thing in (x, xp, fp))
+    count = known_sizes(xp, "interp")[0]
+    if period is not None:
+        if period == 0:
+            raise ValueError("period must be a non-zero value")
+        period, left, right = _abs(period), None, None
+        x, xp = ops.floor_mod(x, period), ops.floor_mod(xp, period)
+        order = ops.argsort(xp)
+        xp, fp = item_at(xp, order), item_at(fp, order)
+        xp = ops.concat(
+            (item_at(xp, slice(-1, None)) - period, xp, item_at(xp, slice(0, 1)) + period)
+        )
+        fp = ops.concat((item_at(fp, slice(-1, None)), fp, item_at(fp, slice(0, 1))))
+        count += 2
+    first, last = item_at(xp, 0), item_at(xp, -1)
+    if count == 1:
+        found = ops.where(ops.isnan(x), x, item_at(fp, 0))
+    else:
+        place = ops.clip(ops.searchsorted(xp, x), 1, count - 1)
+        x0, x1, y0, y1 = (item_at(row, at) for row in (xp, fp) for at in (place - 1, place))
+        inside = ops.clip(x, first, last)
+        found = y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
+    if left is not None:
+        found = ops.where(x < first, left, found)
+    return found if right is None else ops.where(x > last, right, found)
+
+
+def _float64(x: Any) -> Any:
+    return x if dtype_of(x) in ("float64", "complex128") else structure.cast(x, dtype="float64")
 
 
 def conj(x: Any) -> Any:
@@ -112,12 +207,29 @@ def imag(val: Any) -> Any:
     return ops.imag(val)
 
 
-def angle(z: Any) -> Any:
-    """The angle from the positive real axis."""
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle from the positive real axis, in radians or degrees."""
     if holds_complex(z):
-        return ops.angle(z)
-    zero = ops.zeros_like(z)
-    return ops.where(z < 0, zero + math.pi, zero)
+        found = ops.angle(z)
+    else:
+        if is_integral(z) and PROMOTION.numpy:
+            loop = _np.arctan2.resolve_dtypes((int, _np.dtype(dtype_of(z)), None))
+            z = structure.cast(z, dtype=loop[-1].name)
+        zero = ops.zeros_like(z)
+        found = ops.where(z < 0, zero + math.pi, zero)
+    return found * (180 / math.pi) if deg else found
+
+
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), and 1 at 0."""
+    if is_integral(x) and PROMOTION.numpy:
+        x = structure.cast(x, dtype="float64")
+    return ops.sinc(x)
+
+
+def fix(x: Any) -> Any:
+    """Without the fraction."""
+    return x if is_integral(x) and PROMOTION.numpy else ops.trunc(x)
 
 
 __all__ = [

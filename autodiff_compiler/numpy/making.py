@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as _index
 from typing import Any
 
 import numpy as _np
@@ -9,10 +10,19 @@ import numpy as _np
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import int32, of_name, to_numpy_name
 from autodiff_compiler.common.tensor import tensor
+from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import INT, PROMOTION, ScalarType
+from autodiff_compiler.ir.types import BOOL, COMPLEX, INT, PROMOTION, ScalarType
+from autodiff_compiler.numpy.elementwise import common_dtype
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops._shapes import apart, in_dtype, known_sizes
+from autodiff_compiler.ops._shapes import (
+    apart,
+    dtype_of,
+    in_dtype,
+    known_rank,
+    known_sizes,
+    rank_of,
+)
 
 ones = ops.ones
 
@@ -55,17 +65,31 @@ def identity(n: int, dtype: Any = None) -> Any:
     return ops.eye(n, n, dtype)
 
 
-def array(object: Any, dtype: Any = None, copy: bool = True) -> Any:
-    """Nested lists with values in them, or a copy."""
-    return apart(asarray)(object, dtype) if copy else asarray(object, dtype)
+def array(object: Any, dtype: Any = None, copy: bool = True, *, ndmin: int = 0) -> Any:
+    """Nested lists with values in them, or a copy; of ``ndmin`` axes at least."""
+    made = apart(asarray)(object, dtype) if copy else asarray(object, dtype)
+    if ndmin and (missing := ndmin - known_rank(made, "array")) > 0:
+        made = ops.expand_dims(made, tuple(range(missing)))
+    return made
+
+
+def _is_known(thing: Any) -> bool:
+    """Whether nested lists hold numbers only."""
+    if isinstance(thing, (list, tuple)):
+        return all(map(_is_known, thing))
+    return isinstance(thing, (bool, int, float, complex, _np.generic))
 
 
 def _element(item: Any) -> Any:
     """A number as a tensor of one: NumPy's floats are wide, MindSpore's are not."""
     number = item.type if isinstance(item, Value) else item
-    if not isinstance(number, (bool, int, float, ScalarType)):
+    if not isinstance(number, (bool, int, float, complex, ScalarType)):
         return item
-    if number is INT or isinstance(number, int):
+    if PROMOTION.numpy and (number is BOOL or isinstance(number, bool)):
+        dtype = "bool"
+    elif number is COMPLEX or isinstance(number, complex):
+        dtype = "complex128" if PROMOTION.numpy else "complex64"
+    elif number is INT or isinstance(number, int):
         dtype = "int64" if PROMOTION.numpy else "int32"
     else:
         dtype = _wide()
@@ -82,7 +106,12 @@ def _wide() -> str:
 def asarray(a: Any, dtype: Any = None) -> Any:
     """Nested lists with values in them; an array of that dtype is its own."""
     if isinstance(a, (list, tuple)):
-        a = ops.stack([_element(asarray(item)) for item in a])
+        if _is_known(a) and PROMOTION.numpy:
+            a = tensor(_np.array(a))
+        else:
+            a = ops.stack([_element(asarray(item)) for item in a])
+    elif PROMOTION.numpy:
+        a = _element(a)
     return in_dtype(a, dtype)
 
 
@@ -92,21 +121,59 @@ def copy(a: Any) -> Any:
     return structure.cast(a, dtype="bool") if is_bool else a * 1
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
     """The shape of ``a``, filled with one value."""
-    return array(ops.zeros_like(a) + fill_value, dtype)
+    if not PROMOTION.numpy:
+        return array(ops.zeros_like(a) + fill_value, dtype)
+    wanted = dtype_of(a) if dtype is None else to_numpy_name(dtype)
+    if wanted is None:
+        raise ShapeError("full_like needs to know a dtype", "give it: dtype=np.float64")
+    sizes = ops.shape(a) if shape is None else shape
+    if isinstance(fill_value, (bool, int, float, complex)):
+        return ops.full(sizes, _np.asarray(fill_value).astype(wanted).item(), dtype=wanted)
+    return ops.broadcast_to(structure.cast(array(fill_value), dtype=wanted), sizes)
 
 
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
-    """So many numbers from start to stop, equally far apart."""
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: Any = None, axis: int = 0,
+) -> Any:  # fmt: skip
+    """So many numbers from start to stop, equally far apart; where ``retstep``, with the step."""
+    num = _index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
     gaps = num - 1 if endpoint else num
-    steps = tensor((_np.arange(num) / max(gaps, 1)).astype(_wide()))
-    return start + (stop - start) * steps
+    start, stop = (array(end) if isinstance(end, (list, tuple)) else end for end in (start, stop))
+    kind = common_dtype(start, stop, 1.0) if PROMOTION.numpy else None
+    steps = tensor((_np.arange(num) / max(gaps, 1)).astype(kind or _wide()))
+    if PROMOTION.numpy:
+        start, stop = start * 1.0, stop * 1.0
+    width = stop - start
+    rank = rank_of(width) or 0
+    if rank:
+        steps = ops.reshape(steps, (-1, *(1,) * rank))
+    made = start + width * steps
+    if kind is not None and dtype_of(made) not in (None, kind):
+        made = structure.cast(made, dtype=kind)
+    if axis:
+        made = ops.moveaxis(made, 0, axis)
+    if dtype is not None:
+        wanted = to_numpy_name(dtype)
+        made = structure.cast(ops.floor(made) if "int" in wanted else made, dtype=wanted)
+    if not retstep:
+        return made
+    return made, (width / gaps if gaps > 0 else float("nan"))
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of ``x`` as columns."""
     count = known_sizes(x, "vander")[0] if N is None else N
+    own = dtype_of(x)
+    if PROMOTION.numpy and own is not None:
+        wanted = _np.promote_types(own, int).name
+        x = x if wanted == dtype_of(x) else structure.cast(x, dtype=wanted)
+    if not count:
+        return ops.full((*ops.shape(x), 0), 0, dtype=dtype_of(x))
     powers = [ops.ones_like(x) if k == 0 else x**k for k in range(count)]
     return ops.stack(powers if increasing else powers[::-1], -1)
 

@@ -7,8 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.operators import structure
-from autodiff_compiler.ops._shapes import known_rank, known_sizes, rank_of
+from autodiff_compiler.ops._shapes import (
+    dtype_of,
+    holds_complex,
+    known_rank,
+    known_sizes,
+    rank_of,
+    setting,
+)
 from autodiff_compiler.ops.parts import item_at
 
 matmul, kron = ops.matmul, ops.kron
@@ -22,8 +31,18 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def vdot(a: Any, b: Any) -> Any:
-    """The sum of the products of all elements."""
-    return structure.sum_(ops.reshape(a, (-1,)) * ops.reshape(b, (-1,)), axes=None, keepdims=False)
+    """The sum of the products of all elements, those of ``a`` conjugated."""
+    a, b = ops.reshape(a, (-1,)), ops.reshape(b, (-1,))
+    if PROMOTION.numpy and holds_complex(a):
+        a = ops.conj(a)
+    return _total(a * b)
+
+
+def _total(products: Any) -> Any:
+    """The sum of a row, in its own dtype as that of a product is."""
+    own = dtype_of(products)
+    total = structure.sum_(products, axes=None, keepdims=False)
+    return structure.cast(total, dtype=own) if own not in (None, dtype_of(total)) else total
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -38,21 +57,44 @@ def outer(a: Any, b: Any) -> Any:
     return ops.reshape(a, (-1, 1)) * ops.reshape(b, (1, -1))
 
 
-def cross(a: Any, b: Any, axis: int = -1) -> Any:
-    """The vector that stands upright on two others."""
-    if known_sizes(a, "cross")[axis] == 3:
-        return ops.cross(a, b, axis)
-    a, b = ops.moveaxis(a, axis, -1), ops.moveaxis(b, axis, -1)
-    return item_at(a, (..., 0)) * item_at(b, (..., 1)) - item_at(a, (..., 1)) * item_at(b, (..., 0))
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    """The vector that stands upright on two others, along the axes of each."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = ops.moveaxis(a, axisa, -1), ops.moveaxis(b, axisb, -1)
+    sizes = ops.shape(a)[-1], ops.shape(b)[-1]
+    if not all(isinstance(size, int) for size in sizes):
+        raise ShapeError("cross needs to know the length of the vectors", "give the shapes")
+    if not all(size in (2, 3) for size in sizes):
+        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    parts: list[list[Any]] = [
+        [item_at(x, (..., k)) if k < size else None for k in range(3)]
+        for x, size in zip((a, b), sizes)
+    ]
+    (a0, a1, a2), (b0, b1, b2) = parts
+    upright = a0 * b1 - a1 * b0
+    if sizes == (2, 2):
+        return upright
+    first = a1 * b2 - a2 * b1 if None not in (a2, b2) else a1 * b2 if a2 is None else -(a2 * b1)
+    second = a2 * b0 - a0 * b2 if None not in (a2, b2) else -(a0 * b2) if a2 is None else a2 * b0
+    return ops.moveaxis(ops.stack((first, second, upright), -1), -1, axisc)
 
 
-def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Any:
+def einsum(*operands: Any, optimize: Any = False) -> Any:
     """The sum of products that the subscripts say; without a sum or a product, a view."""
-    if len(operands) == 1 and isinstance(subscripts, str):
-        found = _viewed(subscripts.replace(" ", ""), operands[0])
+    if not operands or not isinstance(operands[0], str):
+        raise TypeError("einsum with lists of axes has no operator; write the subscripts as a str")
+    if len(operands) == 2:
+        found = _viewed(operands[0].replace(" ", ""), operands[1])
         if found is not None:
             return found
-    return ops.einsum(subscripts, *operands)
+    if len(operands) == 2:
+        found = _viewed(operands[0].replace(" ", ""), operands[1])
+        if found is not None:
+            return found
+    return ops.einsum(*operands)
 
 
 def _viewed(subscripts: str, x: Any) -> Any:
@@ -82,33 +124,49 @@ def _viewed(subscripts: str, x: Any) -> Any:
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """The sum of products over pairs of axes, or over the last ones of ``a``, first of ``b``."""
     rank_a, rank_b = known_rank(a, "tensordot"), known_rank(b, "tensordot")
+    axes = setting(axes)
     if isinstance(axes, int):
         over_a, over_b = list(range(rank_a - axes, rank_a)), list(range(axes))
     else:
         over_a, over_b = _axes(axes[0], rank_a), _axes(axes[1], rank_b)
     left = [axis for axis in range(rank_a) if axis not in over_a]
     right = [axis for axis in range(rank_b) if axis not in over_b]
-    sizes_a, sizes_b = known_sizes(a, "tensordot"), known_sizes(b, "tensordot")
-    count = 1
-    for axis in over_a:
-        count *= sizes_a[axis]
-    rows = ops.reshape(ops.transpose(a, (*left, *over_a)), (-1, count))
-    columns = ops.reshape(ops.transpose(b, (*over_b, *right)), (count, -1))
+    sizes_a, sizes_b = ops.shape(a), ops.shape(b)
+    count, height, width = (
+        _product([sizes[axis] for axis in axes])
+        for sizes, axes in ((sizes_a, over_a), (sizes_a, left), (sizes_b, right))
+    )
+    rows = ops.reshape(ops.transpose(a, (*left, *over_a)), (height, count))
+    columns = ops.reshape(ops.transpose(b, (*over_b, *right)), (count, width))
     shape = [sizes_a[axis] for axis in left] + [sizes_b[axis] for axis in right]
     return ops.reshape(ops.matmul(rows, columns), tuple(shape))
+
+
+def _product(sizes: Sequence[Any]) -> Any:
+    """The product of sizes, which a run may tell."""
+    total = 1
+    for size in sizes:
+        total = total * size
+    return total
 
 
 def _axes(given: Any, rank: int) -> list[int]:
     return [axis % rank for axis in ((given,) if isinstance(given, int) else given)]
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """The discrete convolution of two rows."""
+    a, v = (ops.reshape(x, (1,)) if rank_of(x) == 0 else x for x in (a, v))
     (long,), (short,) = known_sizes(a, "convolve"), known_sizes(v, "convolve")
     if long < short:
         return convolve(v, a, mode)
+    if not short:
+        raise ValueError("v cannot be empty")
+    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
     rows = [_shifted(a, place, short - 1) * item_at(v, place) for place in range(short)]
-    whole = sum(rows[1:], rows[0])
+    whole = rows[0]
+    for row in rows[1:]:
+        whole = ops.logical_or(whole, row) if dtype_of(whole) == "bool" else whole + row
     cut = {"full": 0, "same": (short - 1) // 2, "valid": short - 1}[mode]
     size = {"full": long + short - 1, "same": long, "valid": long - short + 1}[mode]
     return item_at(whole, slice(cut, cut + size))
@@ -125,6 +183,11 @@ def polyval(p: Any, x: Any) -> Any:
     if not isinstance(p, (list, tuple)):
         (count,) = known_sizes(p, "polyval")
         p = [item_at(p, place) for place in range(count)]
+    if PROMOTION.numpy:
+        total = ops.zeros_like(x)
+        for coefficient in p:
+            total = total * x + coefficient
+        return total
     total = x * 0
     for place, coefficient in enumerate(p):
         total = (total * x if place else total) + coefficient
@@ -133,6 +196,8 @@ def polyval(p: Any, x: Any) -> Any:
 
 def multi_dot(arrays: Sequence[Any]) -> Any:
     """The product of several matrices, from the left."""
+    if len(arrays) < 2:
+        raise ValueError("Expecting at least two arrays.")
     product = arrays[0]
     for array in arrays[1:]:
         product = ops.matmul(product, array)

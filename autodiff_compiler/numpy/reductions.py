@@ -5,74 +5,198 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as _np
+
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.operators import declare, reduce, structure
-from autodiff_compiler.ops._shapes import dtype_of, known_sizes, rank_of
+from autodiff_compiler.ir.types import PROMOTION
+from autodiff_compiler.operators import declare, ordering, reduce, structure
+from autodiff_compiler.ops._shapes import (
+    dtype_of,
+    holds_complex,
+    known_rank,
+    known_sizes,
+    rank_of,
+    shape_of,
+)
 from autodiff_compiler.ops.parts import item_at
 
 
 def _axes(a: Any, axis: Any) -> tuple[int, ...] | None:
-    return declare.normal_axes(axis, rank_of(a) or 0)
+    rank = rank_of(a) or 0
+    if PROMOTION.numpy and not rank and axis in (0, -1):
+        return None  # NumPy lets one number have an axis here
+    return declare.normal_axes(axis, rank)
 
 
-def _reduction(record: OpDef, **fixed: Any) -> Callable[..., Any]:
-    def reduction(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def is_none(axis: Any) -> bool:
+    """Whether ``axis`` is the empty tuple, which names no axis for NumPy and all for MindSpore."""
+    return PROMOTION.numpy and isinstance(axis, (tuple, list)) and not axis
+
+
+def _over(record: OpDef, a: Any, axis: Any, keepdims: Any, **settings: Any) -> Any:
+    """A reduction over ``axis``; where that names none, each element is reduced by itself."""
+    if is_none(axis):
+        a, axis, keepdims = structure.expand_dims(a, axes=(known_rank(a, "this"),)), -1, False
+    return record(a, axes=_axes(a, axis), keepdims=bool(keepdims), **settings)
+
+
+def _reduction(record: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
+    def reduction(
+        a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None
+    ) -> Any:
         kind = None if dtype is None else to_numpy_name(dtype)
-        a = a if kind is None else structure.cast(a, dtype=kind)
-        out = record(a, axes=_axes(a, axis), keepdims=bool(keepdims), **fixed)
+        a = _counted(a) if kind is None else structure.cast(a, dtype=kind)
+        out = _over(record, a, axis, keepdims)
         # Small whole numbers are added up in more bits, and cut off afterwards.
-        return out if dtype_of(out) == kind or kind is None else structure.cast(out, dtype=kind)
+        out = out if dtype_of(out) == kind or kind is None else structure.cast(out, dtype=kind)
+        if initial is None:
+            return out
+        return combine(out, _of_dtype(initial, dtype_of(out)))
 
     return reduction
 
 
-def _extreme(record: OpDef) -> Callable[..., Any]:
+def _of_dtype(number: Any, dtype: str | None) -> Any:
+    """A number in the dtype of what it is combined with."""
+    if dtype is None or dtype_of(number) == dtype:
+        return number
+    if isinstance(number, (bool, int, float, complex)):
+        return _np.dtype(dtype).type(number).item()  # raises where there is no room for it
+    return structure.cast(number, dtype=dtype)
+
+
+def _counted(a: Any) -> Any:
+    """Whole numbers in the 64 bits in which NumPy adds and multiplies them."""
+    dtype = dtype_of(a) or ""
+    if PROMOTION.numpy and dtype in ("uint8", "uint16", "uint32"):
+        return structure.cast(a, dtype="uint64")
+    return a
+
+
+def _test(record: OpDef) -> Callable[..., Any]:
+    def test(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return _over(record, a, axis, keepdims)
+
+    return test
+
+
+def _extreme(record: OpDef, combine: Callable[..., Any]) -> Callable[..., Any]:
     """A tie is shared, as over several axes."""
 
-    def extreme(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return record(a, axes=_axes(a, axis), keepdims=bool(keepdims), first=False)
+    def extreme(a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None) -> Any:
+        if initial is None:
+            return _over(record, a, axis, keepdims, first=False)
+        sizes, axes = known_sizes(a, "'initial'"), _axes(a, axis)
+        if is_none(axis) or 0 not in [
+            sizes[k] for k in (range(len(sizes)) if axes is None else axes)
+        ]:
+            out = _over(record, a, axis, keepdims, first=False)
+        else:  # nothing but the first number is there
+            total = structure.sum_(
+                structure.cast(a, dtype="bool"), axes=axes, keepdims=bool(keepdims)
+            )
+            out = structure.cast(ops.zeros_like(total) + initial, dtype=dtype_of(a))
+        return combine(out, _of_dtype(initial, dtype_of(out)))
 
     return extreme
 
 
-def _floating(a: Any) -> Any:
+def _floating(a: Any, dtype: Any = None) -> Any:
+    if dtype is not None:
+        return structure.cast(a, dtype=to_numpy_name(dtype))
     exact = (dtype_of(a) or "float64").startswith(("int", "uint", "bool"))
     return structure.cast(a, dtype="float64") if exact else a
 
 
-sum = _reduction(structure.sum_)
-prod = _reduction(reduce.prod)
-any, all = _reduction(reduce.any), _reduction(reduce.all)
-max = amax = _extreme(reduce.max)
-min = amin = _extreme(reduce.min)
+def _in_dtype(out: Any, dtype: Any) -> Any:
+    wanted = None if dtype is None else to_numpy_name(dtype)
+    return out if wanted in (None, dtype_of(out)) else structure.cast(out, dtype=wanted)
 
 
-def mean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+sum = _reduction(structure.sum_, ops.add)
+prod = _reduction(reduce.prod, ops.mul)
+any, all = _test(reduce.any), _test(reduce.all)
+max = amax = _extreme(reduce.max, ops.maximum)
+min = amin = _extreme(reduce.min, ops.minimum)
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """The mean; of whole numbers as float64."""
-    return reduce.mean(_floating(a), axes=_axes(a, axis), keepdims=bool(keepdims))
+    return _over(reduce.mean, _floating(a, dtype), axis, keepdims)
 
 
-def var(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False,
+    correction: Any = None,
+) -> Any:  # fmt: skip
     """The variance, divided by count - ddof."""
-    return reduce.var(_floating(a), axes=_axes(a, axis), keepdims=bool(keepdims), ddof=ddof)
+    return _spread(reduce.var, a, axis, dtype, ddof, keepdims, correction)
 
 
-def std(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False,
+    correction: Any = None,
+) -> Any:  # fmt: skip
     """The standard deviation, by count - ddof."""
-    return reduce.std(_floating(a), axes=_axes(a, axis), keepdims=bool(keepdims), ddof=ddof)
+    return _spread(reduce.std, a, axis, dtype, ddof, keepdims, correction)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
-    """The mean with weights, which have the shape of ``a`` or are one per place of the axis."""
+def _spread(
+    record: OpDef, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, correction: Any
+) -> Any:
+    if correction is not None and ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    ddof = ddof if correction is None else correction
+    if dtype is not None and holds_complex(a):
+        raise TypeError("the spread of complex numbers in another dtype has no operator")
+    return _over(record, _floating(a, dtype), axis, keepdims, ddof=ddof)
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *,
+    keepdims: bool = False,
+) -> Any:  # fmt: skip
+    """The mean with weights, which have the shape of ``a`` or are one per place of the axis; where
+    ``returned``, with the sum of the weights."""
+    if PROMOTION.numpy and 0 in (shape_of(a) or ()) and _count(a, axis) == 0:
+        raise ZeroDivisionError("there are no weights: their sum is zero")
     if weights is None:
-        return mean(a, axis, keepdims=keepdims)
-    if rank_of(weights) == 1 and rank_of(a) != 1:
-        rank = rank_of(a) or 0
-        shape = tuple(-1 if k == axis % rank else 1 for k in range(rank))
-        weights = ops.zeros_like(a) + ops.reshape(weights, shape)
-    return sum(a * weights, axis, keepdims=keepdims) / sum(weights, axis, keepdims=keepdims)
+        found = mean(a, axis, keepdims=keepdims)
+        if not returned:
+            return found
+        return found, ops.zeros_like(found) + _count(a, axis)
+    rank = known_rank(a, "average")
+    if known_rank(weights, "average") != rank or shape_of(weights) != shape_of(a):
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        axes = [k % rank for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+        if len(axes) != rank_of(weights):
+            raise ValueError("Shape of weights must be consistent with shape of a along specified"
+                             " axis.")  # fmt: skip
+        weights = ops.transpose(weights, tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+        sizes = iter(ops.shape(weights))
+        weights = ops.reshape(weights, tuple(next(sizes) if k in axes else 1 for k in range(rank)))
+        weights = ops.broadcast_to(weights, ops.shape(a))
+    exact = (dtype_of(a) or "").startswith(("int", "uint", "bool"))
+    product = a * weights
+    if exact and PROMOTION.numpy:
+        product = _floating(product)
+        product = structure.cast(product, dtype="float64") if "complex" not in (
+            dtype_of(product) or "") else product  # fmt: skip
+    scale = sum(structure.cast(weights, dtype=dtype_of(product)) if dtype_of(product) else weights,
+                axis, keepdims=keepdims)  # fmt: skip
+    found = sum(product, axis, keepdims=keepdims) / scale
+    return (found, scale) if returned else found
+
+
+def _count(a: Any, axis: Any) -> int:
+    sizes, axes = known_sizes(a, "the count of elements"), _axes(a, axis)
+    if is_none(axis):
+        return 1
+    return int(_np.prod([sizes[k] for k in (range(len(sizes)) if axes is None else axes)]))
 
 
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -80,101 +204,126 @@ def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
-def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """The element in the middle, or the mean of the two that are."""
-    rank = rank_of(a) or 0
-    row = ops.reshape(a, (-1,)) if axis is None else ops.moveaxis(a, axis, -1)
-    row, _ = ops.sort(row)
-    size = known_sizes(row, "median")[-1]
-    middle = (item_at(row, (..., (size - 1) // 2)) + item_at(row, (..., size // 2))) / 2
+    rank = known_rank(a, "median")
+    axes = () if is_none(axis) else _axes(a, axis) or tuple(range(rank))
+    rest = tuple(k for k in range(rank) if k not in axes)
+    sizes = known_sizes(a, "median")
+    kept = tuple(sizes[k] for k in rest)
+    count = int(_np.prod([sizes[k] for k in axes], dtype=int))
+    if count == 0:
+        raise ShapeError("the median of nothing is not a number", "give at least one element")
+    row, _ = ops.sort(ops.reshape(ops.transpose(_floating(a), (*rest, *axes)), (*kept, count)))
+    middle = (item_at(row, (..., (count - 1) // 2)) + item_at(row, (..., count // 2))) / 2
     if not keepdims:
         return middle
-    return ops.reshape(middle, (1,) * rank) if axis is None else ops.expand_dims(middle, axis)
+    return ops.reshape(middle, tuple(1 if k in axes else sizes[k] for k in range(rank)))
 
 
-def nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _numbers_only(a: Any) -> tuple[Any, Any]:
+    """``a`` with 0 for NaN, and where it has a number."""
+    if (dtype_of(a) or "").startswith(("int", "uint", "bool")):
+        return a, ops.equal(a, a)
+    return ops.where(ops.isnan(a), 0, a), ops.logical_not(ops.isnan(a))
+
+
+def nansum(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None
+) -> Any:
     """The sum without NaN."""
-    return sum(ops.where(ops.isnan(a), 0.0, a), axis, keepdims=keepdims)
+    return sum(_numbers_only(a)[0], axis, dtype, keepdims=keepdims, initial=initial)
 
 
-def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     """The mean without NaN."""
-    count = sum(ops.where(ops.isnan(a), 0.0, 1.0), axis, keepdims=keepdims)
-    return nansum(a, axis, keepdims=keepdims) / count
+    numbers, present = _numbers_only(_floating(a, dtype))
+    count = sum(present, axis, keepdims=keepdims)
+    total = sum(numbers, axis, keepdims=keepdims)
+    own = dtype_of(total)
+    return total / (structure.cast(count, dtype=own) if own else count)
 
 
-def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Any:
+def allclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
     """Whether all elements are equal but for rounding."""
-    return all(ops.isclose(a, b, rtol, atol))
+    return all(ops.isclose(a, b, rtol, atol, equal_nan))
 
 
-def argmax(a: Any, axis: int | None = None) -> Any:
+def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """The position of the first largest."""
-    return ops.argmax(a, axis)
+    return _place(reduce.argmax, ops.argmax, a, axis, keepdims)
 
 
-def argmin(a: Any, axis: int | None = None) -> Any:
+def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     """The position of the first smallest."""
-    return ops.argmin(a, axis)
+    return _place(reduce.argmin, ops.argmin, a, axis, keepdims)
 
 
-def count_nonzero(a: Any, axis: Any = None) -> Any:
+def _place(
+    record: OpDef, theirs: Callable[..., Any], a: Any, axis: int | None, keepdims: bool
+) -> Any:
+    if not PROMOTION.numpy:
+        return theirs(a, axis)
+    if axis is None or rank_of(a) == 0:
+        place = record(ops.reshape(a, (-1,)), axis=0, keepdims=False)
+        return ops.reshape(place, (1,) * known_rank(a, "keepdims")) if keepdims else place
+    (axis,) = declare.normal_axes(axis, known_rank(a, "argmax"))  # type: ignore[misc]
+    return record(a, axis=axis, keepdims=bool(keepdims))
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """How many are not zero."""
-    return sum(ops.where(ops.not_equal(a, 0), 1, 0), axis)
+    if PROMOTION.numpy:
+        return sum(ops.not_equal(a, 0), axis, keepdims=keepdims)
+    return sum(ops.where(ops.not_equal(a, 0), 1, 0), axis, keepdims=keepdims)
 
 
-def cumsum(a: Any, axis: int | None = None) -> Any:
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Running sums, of all in one row or along an axis."""
-    return ops.cumsum(ops.reshape(a, (-1,)) if axis is None else a, axis or 0)
+    return _running(ops.cumsum, a, axis, dtype)
 
 
-def cumprod(a: Any, axis: int | None = None) -> Any:
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Running products, of all in one row or along an axis."""
-    return ops.cumprod(ops.reshape(a, (-1,)) if axis is None else a, axis or 0)
+    return _running(ops.cumprod, a, axis, dtype)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """Differences of neighbours, n times over."""
-    return ops.diff(a, n, axis, prepend, append)
+def _running(run: Callable[..., Any], a: Any, axis: int | None, dtype: Any) -> Any:
+    a = _counted(a) if dtype is None else _in_dtype(a, dtype)
+    if PROMOTION.numpy and dtype is None and dtype_of(a) in ("bool", "int8", "int16", "int32"):
+        a = structure.cast(a, dtype="int64")
+    if axis is None or rank_of(a) == 0:
+        a, axis = ops.reshape(a, (-1,)), 0
+    return _in_dtype(run(a, axis), dtype)
 
 
-def gradient(f: Any, *spacing: float, axis: Any = None) -> Any:
-    """Slopes by central differences inside and by one-sided ones at the ends."""
-    rank = rank_of(f) or 0
-    axes = range(rank) if axis is None else declare.normal_axes(axis, rank) or ()
-    steps = spacing * len(axes) if len(spacing) == 1 else spacing or (1.0,) * len(axes)
-    found = [_slope(f, place, step) for place, step in zip(axes, steps, strict=True)]
-    return found[0] if len(found) == 1 else found
+def _check_kind(kind: Any) -> None:
+    if kind is not None and str(kind)[:1].lower() not in tuple("qhms"):
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
 
 
-def _slope(f: Any, axis: int, step: float) -> Any:
-    row = ops.moveaxis(f, axis, 0)
-    steps = ops.diff(row, 1, 0)
-    inside = (item_at(steps, slice(1, None)) + item_at(steps, slice(None, -1))) / 2.0
-    ends = item_at(steps, slice(0, 1)), item_at(steps, slice(-1, None))
-    return ops.moveaxis(ops.concat((ends[0], inside, ends[1])) / step, 0, axis)
-
-
-def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
-    """The area under straight lines through the points."""
-    row = ops.moveaxis(y, axis, -1)
-    width = dx if x is None else ops.diff(x)
-    both = item_at(row, (..., slice(1, None))) + item_at(row, (..., slice(None, -1)))
-    return sum(both * width, -1) / 2.0
-
-
-def sort(a: Any, axis: int | None = -1) -> Any:
-    """The elements in order."""
+def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
+    """The elements in order; by whatever way, they come out alike."""
+    _check_kind(kind)
     return ops.sort(ops.reshape(a, (-1,)) if axis is None else a, -1 if axis is None else axis)[0]
 
 
-def argsort(a: Any, axis: int | None = -1) -> Any:
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
     """The positions of the elements in order."""
+    _check_kind(kind)
+    if PROMOTION.numpy and rank_of(a) == 0:
+        return ordering.argsort(ops.reshape(a, (1,)), axis=0, descending=False)
+    if PROMOTION.numpy:
+        a, axis = (ops.reshape(a, (-1,)), 0) if axis is None else (a, axis)
+        (axis,) = declare.normal_axes(axis, known_rank(a, "argsort")) or (axis,)
+        return ordering.argsort(a, axis=axis, descending=False)
     return ops.argsort(ops.reshape(a, (-1,)) if axis is None else a, -1 if axis is None else axis)
 
 
 __all__ = [
     "all", "allclose", "amax", "amin", "any", "argmax", "argmin", "argsort", "average",
-    "count_nonzero", "cumprod", "cumsum", "diff", "gradient", "max", "mean", "median", "min",
-    "nanmean", "nansum", "prod", "ptp", "sort", "std", "sum", "trapezoid", "var",
+    "count_nonzero", "cumprod", "cumsum", "max", "mean", "median", "min",
+    "nanmean", "nansum", "prod", "ptp", "sort", "std", "sum", "var",
 ]  # fmt: skip

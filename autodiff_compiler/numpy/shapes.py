@@ -3,33 +3,111 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
-from autodiff_compiler import ops
-from autodiff_compiler.common.tensor import tensor
-from autodiff_compiler.operators import along, structure
-from autodiff_compiler.operators.declare import broadcast_shapes
-from autodiff_compiler.ops._shapes import known_rank, known_sizes, setting, shape_of
-from autodiff_compiler.ops.parts import item_at
+import numpy as np
 
-expand_dims, squeeze, moveaxis = ops.expand_dims, ops.squeeze, ops.moveaxis
+from autodiff_compiler import ops
+from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.common.tensor import tensor
+from autodiff_compiler.errors import ShapeError
+from autodiff_compiler.ir.types import PROMOTION
+from autodiff_compiler.numpy.reductions import is_none, sum
+from autodiff_compiler.operators import along, declare, structure
+from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.ops._shapes import (
+    dtype_of,
+    known_rank,
+    rank_of,
+    setting,
+    shape_of,
+)
+from autodiff_compiler.ops.parts import along_axis, item_at
+
+expand_dims, moveaxis = ops.expand_dims, ops.moveaxis
 broadcast_to = ops.broadcast_to
-atleast_1d, atleast_2d, atleast_3d = ops.atleast_1d, ops.atleast_2d, ops.atleast_3d
-hstack, dstack, column_stack, stack = ops.hstack, ops.dstack, ops.column_stack, ops.stack
-vstack = row_stack = ops.vstack
 fliplr, flipud = ops.fliplr, ops.flipud
-zeros_like, ones_like = ops.zeros_like, ops.ones_like
-empty_like = ops.zeros_like  # what it holds is told by nobody
-repeat = ops.repeat_interleave
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element along an axis (None: of all in one row) so many times in a row."""
+    if rank_of(a) == 0 and axis in (0, -1):
+        axis = None
+    return ops.repeat_interleave(a, repeats, axis)
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Without axes of length one: those named, or all."""
+    if is_none(axis) or PROMOTION.numpy and rank_of(a) == 0 and axis in (0, -1):
+        return ops.reshape(a, ops.shape(a))
+    return ops.squeeze(a, axis)
+
+
+def _each(at_least: Callable[[Any], Any]) -> Callable[..., Any]:
+    def each(*arys: Any) -> Any:
+        return at_least(arys[0]) if len(arys) == 1 else tuple(at_least(x) for x in arys)
+
+    return each
+
+
+atleast_1d, atleast_2d, atleast_3d = map(_each, (ops.atleast_1d, ops.atleast_2d, ops.atleast_3d))
+
+
+def _joining(join: Callable[..., Any]) -> Callable[..., Any]:
+    def joining(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
+        return join(_cast_all(tup, dtype, casting))
+
+    return joining
+
+
+def _cast_all(arrays: Any, dtype: Any, casting: Any) -> Any:
+    """The arrays in a dtype, as far as ``casting`` allows that."""
+    if dtype is None:
+        return arrays
+    wanted = to_numpy_name(dtype)
+    for array in arrays:
+        have = dtype_of(array)
+        if have is not None and not np.can_cast(have, wanted, casting):
+            raise TypeError(f"Cannot cast array data from dtype('{have}') to dtype('{wanted}') "
+                            f"according to the rule '{casting}'")  # fmt: skip
+    return [structure.cast(array, dtype=wanted) for array in arrays]
+
+
+hstack, vstack, dstack, column_stack = map(
+    _joining, (ops.hstack, ops.vstack, ops.dstack, ops.column_stack)
+)
+row_stack = vstack
+
+
+def stack(
+    arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    """All of one shape, along a new axis."""
+    return ops.stack(_cast_all(arrays, dtype, casting), axis)
+
+
+def _like(value: int) -> Callable[..., Any]:
+    def like(prototype: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+        made = ops.zeros_like(prototype) if value == 0 else ops.ones_like(prototype)
+        if shape is not None:
+            kind = dtype_of(prototype)
+            return ops.full(shape, value, dtype=kind if dtype is None else to_numpy_name(dtype))
+        return made if dtype is None else structure.cast(made, dtype=to_numpy_name(dtype))
+
+    return like
+
+
+zeros_like, ones_like = _like(0), _like(1)
+empty_like = zeros_like  # what it holds is told by nobody
 
 
 def reshape(a: Any, shape: Any, order: str = "C") -> Any:
     """The elements in rows of another shape."""
     if order != "C":
         raise TypeError(f"reshape in the order {order!r} has no operator; transpose before it")
-    return ops.reshape(a, (shape,) if isinstance(shape, int) else tuple(shape))
+    return ops.reshape(a, tuple(shape) if isinstance(shape, (tuple, list)) else shape)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
@@ -37,8 +115,10 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return ops.swapaxes(a, axis1, axis2)
 
 
-def ravel(a: Any) -> Any:
+def ravel(a: Any, order: str = "C") -> Any:
     """All elements in one row."""
+    if order != "C":
+        raise TypeError(f"ravel in the order {order!r} has no operator; transpose before it")
     return ops.reshape(a, (-1,))
 
 
@@ -51,7 +131,10 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """An axis moved to stand before ``start``."""
     rank = known_rank(a, "rollaxis")
-    axis, start = axis % rank, start % (rank + 1)
+    (axis,) = declare.normal_axes(axis, rank) or (axis,)
+    start = start + rank if start < 0 else start
+    if not 0 <= start <= rank:
+        raise ValueError(f"'start' is not between {-rank} and {rank}")
     return ops.moveaxis(a, axis, start - 1 if axis < start else start)
 
 
@@ -80,41 +163,56 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     """The plane of two axes turned by k quarters."""
+    rank = known_rank(m, "rot90")
+    if len(axes) == 2 and axes[0] % rank == axes[1] % rank:
+        raise ValueError("Axes must be different.")
     return ops.rot90(m, k, tuple(axes))
 
 
 def tile(A: Any, reps: Any) -> Any:
     """Repeated as a whole, so many times along each axis."""
+    reps = setting(reps)
     return ops.tile(A, (reps,) if isinstance(reps, int) else tuple(reps))
 
 
-def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+def concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
     """One after another along an axis; None for all elements in one row."""
+    arrays = _cast_all(arrays, dtype, casting)
     if axis is None:
         return ops.concat([ops.reshape(array, (-1,)) for array in arrays], 0)
+    if any(rank_of(array) == 0 for array in arrays):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
     return ops.concat(list(arrays), axis)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """``values`` after ``arr``."""
-    return concatenate((ops.atleast_1d(arr), ops.atleast_1d(values)), axis)
+    return concatenate((arr, values), axis)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """So many pieces, the first ones longer by one, or pieces that end at the places given."""
+    if isinstance(indices_or_sections, int) and indices_or_sections <= 0:
+        raise ValueError("number sections must be larger than 0.")
     return list(ops.tensor_split(ary, _places(indices_or_sections), axis))
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """As ``array_split``; a number must divide the axis."""
-    size = known_sizes(ary, "split")[axis]
-    if isinstance(indices_or_sections, int) and size % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
+    if isinstance(indices_or_sections, int):
+        size = ops.shape(ary)[axis]
+        if not isinstance(size, int):
+            raise ShapeError(f"split needs to know the size of axis {axis}", "give it as a number")
+        if indices_or_sections > 0 and size % indices_or_sections:
+            raise ValueError("array split does not result in an equal division")
     return array_split(ary, indices_or_sections, axis)
 
 
 def _places(given: Any) -> Any:
-    return given if isinstance(given, int) else tuple(int(place) for place in given)
+    given = setting(given)
+    return given if isinstance(given, int) else tuple(index(place) for place in given)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
@@ -134,17 +232,27 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 def tril(m: Any, k: int = 0) -> Any:
     """Zeros above the k-th diagonal."""
-    return ops.tril(m, k)
+    return ops.tril(_square(m, "tril"), k)
 
 
 def triu(m: Any, k: int = 0) -> Any:
     """Zeros below the k-th diagonal."""
-    return ops.triu(m, k)
+    return ops.triu(_square(m, "triu"), k)
+
+
+def _square(m: Any, what: str) -> Any:
+    """A row as the matrix that has it in each row, which is what NumPy makes of it."""
+    if known_rank(m, what) != 1:
+        return m
+    size = ops.shape(m)[0]
+    return ops.broadcast_to(m, (size, size))
 
 
 def diag(v: Any, k: int = 0) -> Any:
     """A matrix with ``v`` on its k-th diagonal; of a matrix, that diagonal."""
-    return ops.diag_embed(v, k) if known_rank(v, "diag") == 1 else ops.diagonal(v, k)
+    if known_rank(v, "diag") not in (1, 2):
+        raise ValueError("Input must be 1- or 2-d.")
+    return ops.diag_embed(v, k) if rank_of(v) == 1 else ops.diagonal(v, k)
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
@@ -152,72 +260,43 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return ops.diagonal(a, offset, axis1, axis2)
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     """The sum of the diagonal of a plane."""
-    return structure.sum_(ops.diagonal(a, offset, axis1, axis2), axes=(-1,), keepdims=False)
+    return sum(ops.diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
-    """Elements before and after each axis: a constant, the edge, a reflection or a wrap."""
-    rank = known_rank(array, "pad")
-    pairs = [(index(before), index(after)) for before, after in _pairs(pad_width, rank)]
-    if any(min(pair) < 0 for pair in pairs):
-        raise ValueError(f"'pad_width' must not be negative, but got {pad_width}.")
-    for axis, (before, after) in enumerate(pairs):
-        row = ops.moveaxis(array, axis, 0)
-        size = known_sizes(row, "pad")[0]
-        if mode == "constant":
-            ends = _pairs(constant_values, rank)[axis]
-            parts = [_filled(row, before, ends[0]), row, _filled(row, after, ends[1])]
-        elif mode in ("edge", "reflect", "symmetric", "wrap"):
-            places = [_source(place, size, mode) for place in range(-before, size + after)]
-            parts = [item_at(row, tensor(places))]
+def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
+    """The elements at positions, of all in one row or along an axis. Positions outside are an
+    error, or counted round and round, or drawn to the ends."""
+    if axis is None:
+        a, axis = ops.reshape(a, (-1,)), 0
+    if rank_of(a) == 0:
+        a = ops.reshape(a, (1,))
+    (axis,) = declare.normal_axes(axis, known_rank(a, "take")) or (axis,)
+    if isinstance(indices, (list, tuple)):
+        indices = tensor(np.asarray(indices, None if np.size(indices) else np.int64))
+    if mode != "raise":
+        size = ops.shape(a)[axis]
+        if mode not in ("wrap", "clip"):
+            raise ValueError("clipmode must be one of 'clip', 'raise', or 'wrap'")
+        if mode == "wrap":
+            indices = indices % size
+        elif isinstance(indices, int) and isinstance(size, int):
+            indices = min(max(indices, 0), size - 1)
         else:
-            raise TypeError(f"pad in the mode {mode!r} has no operator; use constant, edge, "
-                            "reflect, symmetric or wrap")  # fmt: skip
-        array = ops.moveaxis(ops.concat(parts) if len(parts) > 1 else parts[0], 0, axis)
-    return array
+            indices = ops.minimum(ops.maximum(indices, 0), size - 1)
+    if dtype_of(indices) == "bool":
+        indices = structure.cast(indices, dtype="int64")
+    return item_at(a, along_axis(axis, indices))
 
 
-def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
-    """A pair for each axis, from one number, one pair or all pairs."""
-    if not isinstance(given, (tuple, list)):
-        return [(given, given)] * rank
-    if not isinstance(given[0], (tuple, list)):
-        pair = (given[0], given[-1])
-        return [pair] * rank
-    return [tuple(pair) for pair in given] * (rank if len(given) == 1 else 1)  # type: ignore
-
-
-def _filled(row: Any, count: int, value: Any) -> Any:
-    sizes = (count, *known_sizes(row, "pad")[1:])
-    return ops.zeros_like(ops.broadcast_to(item_at(row, slice(0, 1)), sizes)) + value
-
-
-def _source(place: int, size: int, mode: str) -> int:
-    """The element that stands at ``place`` of the padded axis."""
-    if mode == "edge":
-        return min(max(place, 0), size - 1)
-    if mode == "wrap":
-        return place % size
-    period = 2 * size if mode == "symmetric" else max(2 * size - 2, 1)
-    place %= period
-    return place if place < size else period - place - (mode == "symmetric")
-
-
-def take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    """The elements at positions, of all in one row or along an axis."""
-    row = ops.reshape(a, (-1,)) if axis is None else ops.moveaxis(a, axis, 0)
-    found = item_at(row, tensor(indices) if isinstance(indices, (list, tuple)) else indices)
-    if axis is None or isinstance(indices, int):
-        return found
-    rank = 1 if isinstance(indices, (list, tuple)) else known_rank(indices, "take")
-    return ops.moveaxis(found, tuple(range(rank)), tuple(range(axis, axis + rank)))
-
-
-def take_along_axis(arr: Any, indices: Any, axis: int) -> Any:
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     """For each place of ``indices`` the element that it names along an axis; along the others the
     two are stretched to fit."""
+    if axis is None:
+        arr, axis = ops.reshape(arr, (-1,)), 0
+    if isinstance(indices, (list, tuple)):
+        indices = tensor(np.asarray(indices))
     have, want = shape_of(arr), shape_of(indices)
     if have and want and len(have) == len(want):
         place = axis % len(have)
@@ -234,14 +313,25 @@ def _stretched(x: Any, shape: Any, axis: int) -> Any:
     return x if wide == shape_of(x) else ops.broadcast_to(x, wide)
 
 
-def meshgrid(*xi: Any, indexing: str = "xy") -> list[Any]:
-    """The coordinates of a grid."""
-    return list(ops.meshgrid(*xi, indexing=indexing))
+def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> Any:
+    """The coordinates of a grid; where ``sparse``, each along its own axis only."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    if not sparse:
+        grid: Sequence[Any] = ops.meshgrid(*xi, indexing=indexing) if xi else ()
+    else:
+        places = [*range(len(xi))]
+        if indexing == "xy" and len(xi) > 1:
+            places[:2] = 1, 0
+        grid = [
+            ops.reshape(x, (*(1,) * k, -1, *(1,) * (len(xi) - 1 - k))) for k, x in zip(places, xi)
+        ]
+    return tuple(grid) if PROMOTION.numpy else list(grid)
 
 
 def shape(a: Any) -> Any:
     """The size of each axis."""
-    return known_sizes(a, "shape")
+    return ops.shape(a)
 
 
 def ndim(a: Any) -> int:
@@ -251,15 +341,18 @@ def ndim(a: Any) -> int:
 
 def size(a: Any, axis: int | None = None) -> Any:
     """How many elements, of all or along an axis."""
-    sizes = known_sizes(a, "size")
-    return math.prod(sizes) if axis is None else sizes[axis]
+    sizes = ops.shape(a)
+    if axis is None:
+        return math.prod(sizes)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return math.prod(sizes[one] for one in axes)
 
 
 __all__ = [
     "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to",
     "column_stack", "concatenate", "diag", "diagonal", "dsplit", "dstack", "empty_like",
     "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "meshgrid", "moveaxis", "ndim",
-    "ones_like", "pad", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack",
+    "ones_like", "ravel", "repeat", "reshape", "roll", "rollaxis", "rot90", "row_stack",
     "shape", "size", "split", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile",
     "trace", "transpose", "tril", "triu", "vsplit", "vstack", "zeros_like",
 ]  # fmt: skip

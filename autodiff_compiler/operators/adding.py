@@ -45,10 +45,12 @@ def _numbers_added(
     if not values or not sizes:
         return None
     arrays = rest[: count if FULL not in index else 1]
+    dtypes = [getattr(array, "dtype", None) for array in arrays]
+    if math.prod(values) < FEW or not {"int32", "int64"}.issuperset(dtypes):
+        return None
     named = [shape_of_type(array) for array in arrays]
     places = broadcast_shapes(named) if None not in named else None
-    dtypes = [getattr(array, "dtype", None) for array in arrays]
-    if not places or math.prod(values) < FEW or not {"int32", "int64"}.issuperset(dtypes):
+    if not places:
         return None
     first = f"{{{fixed}}}"
     if index == (FULL, ("op", 0)) and values == (sizes[0], *places, *sizes[2:]):

@@ -221,12 +221,13 @@ def not_zero(size: Any) -> Any:
 
 
 clip = elementwise(
-    "clip", "x limited to [low, high]. At a bound the gradient goes to x.",
+    "clip",
+    "x limited to [low, high]; high where low is above it. At a bound the gradient goes to x.",
     operands=("x", "low", "high"), numpy="np.clip({x}, {low}, {high})", label="{x}_clipped",
     partials={
         "x": lambda ct, x, low, high: where((x >= low) & (x <= high), ct, 0.0),
-        "low": lambda ct, x, low: where(x < low, ct, 0.0),
-        "high": lambda ct, x, high: where(x > high, ct, 0.0),
+        "low": lambda ct, x, low, high: where((x < low) & (low <= high), ct, 0.0),
+        "high": lambda ct, x, low, high: where((x > high) | (low > high), ct, 0.0),
     },
 )  # fmt: skip
 

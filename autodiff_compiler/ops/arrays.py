@@ -57,6 +57,8 @@ def expand_dims(input_x: Any, axis: Any) -> Any:
     """New axes of length one."""
     rank = rank_of(input_x)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    if not axes:
+        return input_x
     if rank is not None:
         axes = tuple(sorted(axis_of(one, rank + len(axes)) for one in axes))
     return structure.expand_dims(input_x, axes=axes)

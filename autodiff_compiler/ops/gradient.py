@@ -24,6 +24,7 @@ from autodiff_compiler.ops.transform import (
     Transformed,
     caller,
     check_callable,
+    in_words,
     takes_functions,
     unwrapped,
 )
@@ -51,6 +52,8 @@ class GradientFunction(Transformed):
     suffix, phrase = "grad", "gradient of"
     #: As of other transformed functions, but called with ``fn``.
     quick: Callable[[Any, tuple], Any] | None
+    #: Told lazily, and always the same.
+    _key: tuple | None = None
 
     def __init__(
         self,
@@ -80,7 +83,6 @@ class GradientFunction(Transformed):
         self.return_ids = return_ids
         self.double = PRECISION.double
         self.stabilise, self.opt_level = stabilises(), opt_level()
-        self._key: tuple | None = None  # told lazily, and always the same
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         quick = self.quick
@@ -96,6 +98,10 @@ class GradientFunction(Transformed):
 
     def kept(self) -> Sequence[Any]:
         return self.weight_list() or ()
+
+    def question(self) -> str:
+        places = None if self.position == ALL else self.wanted()
+        return in_words(places, self.weight_list())
 
     @property
     def key(self) -> tuple:  # type: ignore[override]

@@ -8,6 +8,7 @@ once for both worlds.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -21,6 +22,8 @@ from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import ArrayType, ScalarType, is_floating
 
 Maker = TypeVar("Maker")
+#: What a transformed function has found out by being called: no copy of it has that.
+FOUND = frozenset(("quick", "hurried", "ran", "_key", "_weights_are_plain"))
 
 
 class Transformed:
@@ -39,6 +42,10 @@ class Transformed:
     key: Hashable = ()
     #: Whether float32 means float64 in it.
     double = False
+    #: Set by the engine: the unit that answers quickly, and the one that answered a call that was
+    #: not quick, with the calls that the first had had by then; each by a weak reference.
+    hurried: Any = None
+    ran: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if caller() is None:
@@ -75,9 +82,61 @@ class Transformed:
         """The objects, besides ``fn``, whose ids stand in ``key``."""
         return ()
 
-    def __repr__(self) -> str:
+    @property
+    def source(self) -> str:
+        """The generated source of what ran last. Raises CallError where nothing has run yet."""
+        return str(self._last().compiled.source)
+
+    @property
+    def forward(self) -> Callable[..., Any]:
+        """The generated function that ran last: the forward half, where there are two. Raises as
+        ``source``."""
+        found: Callable[..., Any] = self._last().loaded.forward
+        return found
+
+    @property
+    def backward(self) -> Callable[..., Any] | None:
+        """The generated backward half of what ran last; None where there is none. Raises as
+        ``source``."""
+        found: Callable[..., Any] | None = self._last().loaded.backward
+        return found
+
+    def _last(self) -> Any:
+        """The unit that ran last."""
+        quick = self.hurried and self.hurried()
+        unit, before = self.ran or (lambda: None, -1)
+        found = quick if quick is not None and quick.calls > before else unit()
+        if found is None or found.retired:
+            raise CallError(
+                f"nothing is compiled for {self!r}",
+                "call it first, or ask gradient_source for the text, which takes types",
+            )
+        return found
+
+    def question(self) -> str:
+        """What is asked of ``fn``, for ``repr``."""
+        return ""
+
+    def told(self) -> str:
+        """What this is, in words."""
         name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
-        return f"<{self.phrase} {name}>"
+        inner = self.fn.told() if isinstance(self.fn, Transformed) else name
+        return f"{self.phrase} {inner}{self.question()}"
+
+    def __repr__(self) -> str:
+        found = [] if self.ran is None and self.hurried is None else engine().compiled(self)
+        return (
+            f"<{self.told()}, {'compiled: ' + '; '.join(found) if found else 'not compiled yet'}>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name not in FOUND}
+        return state | {"fn": _importable(self.fn)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.fn, self.quick = unwrapped(state["fn"]), None
 
 
 def apply(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -119,6 +178,33 @@ def whole_numbers(place: int) -> CallError:
         f"argument {place} holds whole numbers, and a gradient needs real ones",
         "pass a float, such as 3.0, or array.astype(float)",
     )
+
+
+def in_words(places: Sequence[int] | None, weights: Sequence[Any] | None) -> str:
+    """In which arguments and weights a gradient is, None for all of them.
+
+    >>> in_words((0, 2), None)
+    ' in arguments 0, 2 and all weights'
+    """
+    parts = ["all arguments"] if places is None else []
+    if places:
+        parts.append(f"argument{'s'[: len(places) - 1]} {', '.join(map(str, places))}")
+    if weights is None:
+        parts.append("all weights")
+    elif weights:
+        names = (str(getattr(weight, "name", weight)) for weight in weights)
+        parts.append(f"the weights {', '.join(names)}")
+    return f" in {' and '.join(parts)}" if parts else ""
+
+
+def _importable(fn: Any) -> Any:
+    """``fn``, or what is found under its name and runs it compiled: that can be imported."""
+    if not isinstance(fn, types.FunctionType):
+        return fn
+    found: Any = sys.modules.get(fn.__module__)
+    for name in fn.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found if found is not fn and unwrapped(found) is fn else fn
 
 
 def takes_functions(maker: Maker) -> Maker:

@@ -84,6 +84,8 @@ class Runtime:
             )  # fmt: skip
             unit = self._compiled(cell, key, slots, request, tuple(kwargs))
         unit.calls += 1
+        if isinstance(cell, Transformed):
+            unit.answers(cell)
         found = unit.run_forward(slots)
         if not kwargs:
             self._quicken(cell, cell, None, unit, slots)
@@ -123,6 +125,7 @@ class Runtime:
         plain: bool,
     ) -> Any:
         unit, slots = self._pair(gradient, args, kwargs)
+        unit.answers(gradient)
         value, inputs, weights = _connected(gradient, unit, slots, sens)
         if plain:
             self._quicken(gradient, *gradient.entry, unit, slots)
@@ -198,6 +201,7 @@ class Runtime:
         if found is not False:
             return found
         unit, slots = self._pair(gradient, args, {})
+        unit.answers(gradient)
         value, back = unit.run_pullback(slots)
         if plain and unit.calls > 1 and unit.quick_pullback is None:
             made = compile_quick(unit, slots, own_apart, gradient, unit.pulled)
@@ -247,6 +251,7 @@ class Runtime:
             request = replace(tangent.request(), numpy=is_numpy_call(fn, slots))
             unit = self._compiled(fn, key, slots, request, ())
         unit.calls += 1
+        unit.answers(tangent)
         found = unit.run_tangent(slots, dots)
         self._quicken(tangent, fn, asked, unit, slots)
         return found
@@ -254,6 +259,14 @@ class Runtime:
     def again(self, function: Transformed, args: tuple) -> Any:
         """The answer of a call that is like an earlier one, or False."""
         return self._again(*function.entry, args)
+
+    def compiled(self, function: Transformed) -> list[str]:
+        """The titles of the units that answer ``function``, the least lately used first."""
+        fn, asked = function.entry
+        table = self.cache.tables.get(identity(fn))
+        rows = () if table is None else table.all()
+        found = [unit for key, unit in rows if asked is None or asked in (key[0], key[0][0])]  # type: ignore[index]
+        return [unit.title for unit in sorted(found, key=lambda unit: unit.used)]
 
     def _again(
         self, fn: Any, asked: Hashable, args: tuple, caller: Transformed | None = None

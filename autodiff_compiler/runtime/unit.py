@@ -44,6 +44,8 @@ class Unit:
             or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
         self.calls = self.used = self.noted = 0
+        #: Whether it was dropped from the cache.
+        self.retired = False
         self.has_value = request.returns_value
         output = compiled.output
         if request.aux and isinstance(output, TupleType):
@@ -70,11 +72,17 @@ class Unit:
 
     def hurry(self, caller: Transformed) -> None:
         """``caller`` may take the quick way by itself."""
-        caller.quick = self.quick or None
+        caller.quick, caller.hurried = self.quick or None, weakref.ref(self)
         self.quick_users.add(caller)
 
+    def answers(self, caller: Transformed) -> None:
+        """``caller`` is being answered by this unit, and not by its quick way."""
+        quick = caller.hurried and caller.hurried()
+        caller.ran = weakref.ref(self), -1 if quick is None else quick.calls
+
     def retire(self) -> None:
-        """Nobody calls this unit any more but those who find it in the cache."""
+        """Nobody calls this unit any more."""
+        self.retired = True
         for caller in [*self.quick_users]:
             if caller.quick is self.quick:
                 caller.quick = None

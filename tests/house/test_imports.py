@@ -35,13 +35,13 @@ FLOORS = (
     ("ops:", "numpy:", "nn:", "amp"),
     (
         "frontend: source make recipes looking matching testing contexts enclosing trying exits "
-        "subset desugar numpy_calls complaints values layouts packing nothing meeting heap memory "
-        "views sharing numpy_writes numpy_arguments naming quieting recording resolve lists "
-        "iterators deciding copying asking stepping "
-        "expressions arithmetic comparisons subscripts access wording texts outlines objects "
-        "fitting rules hooks precision batches derivatives keeping builtin_calls heap_methods "
-        "outside calls recursion writes branches carried sameness rolling loops raising storing "
-        "statements lowering lower",
+        "subset desugar complaints numpy_signatures numpy_calls values layouts packing nothing "
+        "meeting heap memory views sharing numpy_writes numpy_arguments naming quieting "
+        "recording resolve lists iterators deciding copying asking stepping expressions "
+        "arithmetic comparisons subscripts access wording texts outlines objects fitting rules "
+        "hooks precision batches derivatives keeping builtin_calls heap_methods outside calls "
+        "recursion writes branches carried sameness rolling loops raising storing statements "
+        "lowering lower",
         "analysis:",
     ),
     (
