@@ -95,7 +95,6 @@ SIGNATURES: dict[str, str] = {
     "ndarray.trace": "self, /, offset=0, axis1=0, axis2=1, dtype=None, out=None",
     "ndarray.transpose": "self, /, *axes",
     "ndarray.view": "self, /, dtype=None, type=None",
-    "ndarray.view": "self, /, dtype=None, type=None",
     "ndarray.var": "self, /, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, "
         "where=True, mean=None, correction=None",
 }  # fmt: skip

@@ -37,7 +37,7 @@ _FUNCTIONS = {
 }
 _METHODS = {
     COPY: """all any argmax argmin argsort clip copy cumprod cumsum dot flatten item max mean min
-        prod ptp repeat round std sum take trace var""",
+        prod repeat round std sum take trace var""",
     VIEW: "diagonal squeeze swapaxes transpose view",
     PERHAPS: "astype conj conjugate ravel reshape",
 }

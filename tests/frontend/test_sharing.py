@@ -57,7 +57,7 @@ FUNCTIONS = {
                 "m[:, 0], (3, 1)", "m[::2], (2, 3, 1)", "m[:, ::2], (6,)", "m.T, (3, 1, 3)"),
 }  # fmt: skip
 METHODS = {
-    **dict.fromkeys(("all", "any", "argmax", "argmin", "argsort", "copy", "flatten", "ptp"), ""),
+    **dict.fromkeys(("all", "any", "argmax", "argmin", "argsort", "copy", "flatten"), ""),
     **dict.fromkeys(("max", "mean", "min", "prod", "std", "sum", "var", "cumprod", "cumsum"), "0"),
     "clip": "-90, 90", "conj": "", "conjugate": "", "diagonal": "", "dot": "m", "item": "0",
     "repeat": "1, 0", "round": "", "squeeze": "", "swapaxes": "0, 1", "take": "[0, 1], 0",
@@ -67,7 +67,6 @@ METHODS = {
 }  # fmt: skip
 ATTRIBUTES = dict.fromkeys(("T", "mT", "real", "imag", "dtype", "ndim", "size"), "")
 pytestmark = pytest.mark.filterwarnings("ignore:.row_stack:DeprecationWarning")
-GONE = {"ptp"} if not hasattr(np.ndarray, "ptp") else set()
 
 
 def _many(given: Any) -> tuple[str, ...]:
@@ -79,7 +78,7 @@ CALLS = [
       for name, kind in sharing._rows(sharing._FUNCTIONS).items() if sharing._found(name)
       for given in _many(FUNCTIONS[name])),
     *((kind, f"m.{name}", f"m.{name}({given})")
-      for name, kind in sharing.METHODS.items() if name not in GONE
+      for name, kind in sharing.METHODS.items()
       for given in _many(METHODS[name])),
     *((kind, f"m.{name}", f"m.{name}") for name, kind in sharing.ATTRIBUTES.items()),
 ]  # fmt: skip

@@ -324,7 +324,8 @@ CALLS: dict[str, Make] = {
     "rollaxis": taking("rollaxis", lambda d, a: {
         "axis": d.axis(a), "start": d.optional(lambda: d.number(-3, 3))}, 1),
     **{name: taking(name, lambda d, a: {}) for name in
-       ("ravel", ".ravel", ".flatten", "copy", ".copy", "shape", "ndim", "fliplr", "flipud")},
+       ("ravel", ".ravel", ".flatten", "copy", ".copy", ".view", "shape", "ndim", "fliplr",
+        "flipud")},
     "size": taking("size", lambda d, a: {"axis": d.optional(lambda: d.axis(a))}, dtypes=REALS),
     "flip": taking("flip", lambda d, a: {"axis": d.optional(lambda: d.axes(a))}),
     "roll": taking("roll", rolled), "rot90": taking("rot90", turned, 2),
@@ -345,7 +346,7 @@ CALLS: dict[str, Make] = {
     "take_along_axis": along, "meshgrid": grid,
     **{name: alike(name) for name in ("zeros_like", "ones_like", "empty_like")},
     "full_like": alike("full_like", "fill_value"),
-    **{name: made(name) for name in ("array", "asarray")},
+    **{name: made(name) for name in ("array", "asarray", "asanyarray", "ascontiguousarray")},
     "linspace": linspace, "vander": vander,
     **{name: filled(name) for name in ("zeros", "ones", "empty")},
     ".astype": cast, ".item": item,
