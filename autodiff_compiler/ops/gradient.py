@@ -24,6 +24,7 @@ from autodiff_compiler.ops.transform import (
     Transformed,
     caller,
     check_callable,
+    check_flags,
     in_words,
     takes_functions,
     unwrapped,
@@ -390,14 +391,6 @@ def checked_position(position: Any) -> Position:
     if len(set(several)) < len(several):
         raise ValueError("There are duplicate positions in `grad_position`, please check it")
     return tuple(map(int, position)) if isinstance(position, tuple) else int(position)
-
-
-def check_flags(owner: str, **flags: Any) -> None:
-    for name, flag in flags.items():
-        if not isinstance(flag, bool):
-            raise TypeError(
-                f"For '{owner}', the '{name}' should be bool, but got {type(flag).__name__}"
-            )
 
 
 __all__ = [

@@ -14,10 +14,10 @@ from autodiff_compiler.operators.creation import basis
 from autodiff_compiler.operators.declare import shape_of_type
 from autodiff_compiler.operators.structure import full, ones_like, reshape, transpose, zeros_like
 from autodiff_compiler.ops.batched import BatchedFunction
-from autodiff_compiler.ops.gradient import GradientFunction, check_flags, checked_position
+from autodiff_compiler.ops.gradient import GradientFunction, checked_position
 from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.tangent import Push
-from autodiff_compiler.ops.transform import Transformed, apply, caller, unwrapped
+from autodiff_compiler.ops.transform import Transformed, apply, caller, check_flags, unwrapped
 
 
 class Jacobian(Transformed):

@@ -225,7 +225,15 @@ def unwrapped(fn: Any) -> Any:
     return fn
 
 
+def check_flags(owner: str, **flags: Any) -> None:
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise TypeError(
+                f"For '{owner}', the '{name}' should be bool, but got {type(flag).__name__}"
+            )
+
+
 __all__ = [
-    "Transformed", "again", "apply", "caller", "check_callable", "is_whole", "takes_functions",
-    "unwrapped", "whole_numbers",
+    "Transformed", "again", "apply", "caller", "check_callable", "check_flags", "is_whole",
+    "takes_functions", "unwrapped", "whole_numbers",
 ]  # fmt: skip
