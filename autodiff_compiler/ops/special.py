@@ -89,7 +89,8 @@ def igamma(input: Any, other: Any) -> Any:
     It is computed in float64. The second derivative in ``input`` is refused.
     """
     a, x = (in_dtype(v, "float64") if _is_tensor(v) else float(v) for v in (input, other))
-    out = special.gamma_p(a, x, gamma.lgamma(a))
+    log_gamma = gamma.lgamma(a) if _is_tensor(a) else math.lgamma(a)
+    out = special.gamma_p(a, x, log_gamma)
     return in_dtype(out, dtype_of(elementwise.add(input, other)))
 
 
