@@ -45,11 +45,11 @@ class Memory:
 
     def like(self, before: Value, after: Value) -> None:
         """``after`` lies where ``before`` lay."""
+        self.layouts.pop(after, None)
         if before in self.layouts:
             self.layouts[after] = self.layouts[before]
         for kind in (self.reshaped, self.read_only):
-            if before in kind:
-                kind.add(after)
+            (kind.add if before in kind else kind.discard)(after)
 
     def holds(self, value: Value, array: Layout) -> None:
         """``value`` is an array that was made while compiling."""

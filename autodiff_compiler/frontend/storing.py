@@ -87,7 +87,7 @@ class Storing(Raising):
         rest, index = self.encode_index(key)
         if isinstance(value, (Ref, tuple, list)):
             value = self.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore
-        new = indexing.set_item(owner, self.lifted(value), *rest, index=index)
+        new = views.written_at(owner, self.lifted(value), rest, index)
         if rest:
             lists.demanded_at(self, new)
         if parameter is None:

@@ -17,7 +17,7 @@ from autodiff_compiler.frontend.iterators import is_iterator
 from autodiff_compiler.frontend.values import Iteration, Ref, RunTimeRange, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
-from autodiff_compiler.operators import compare, containers, effects, indexing, numbers
+from autodiff_compiler.operators import compare, containers, effects, indexing, numbers, structure
 from autodiff_compiler.operators.declare import without_rank
 
 
@@ -112,6 +112,8 @@ class Subscripts(Comparisons):
                 raise without_rank()
             return numbers.shape_item(owner, at=self.static(key, "an axis"))
         rest, index = self.encode_index(key)
+        if self.world.numpy and owner.ndim == 0 and index in (("...",), ()):
+            return structure.transpose(owner, perm=())  # all of it
         with ExitStack() as tested:
             for at, axis in self._places(owner, key):
                 tested.enter_context(self._in_bounds(owner, at, axis))

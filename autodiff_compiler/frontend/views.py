@@ -7,7 +7,7 @@ it is not certain what a name is a view of (ways met, a loop began), the name is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.frontend.layouts import layout_of, static_shape
@@ -35,11 +35,24 @@ def _on_diagonal(source: Value, new: Any, op: Op) -> Any:
     return indexing.set_item(source, new, *places, index=("...", ("op", 0), ("op", 1)))
 
 
+def written_at(source: Value, new: Any, rest: Sequence[Any], index: Any) -> Any:
+    """Return ``source`` with ``new`` written at an index. An array without axes is written to as a
+    whole, so that its place need not be one that a number could not have."""
+    if source.ndim == 0 and all(part in ("...", None) for part in index):
+        whole = new if isinstance(new, Value) and isinstance(new.type, ArrayType) else None
+        if whole is not None and (whole.ndim == 0 or static_shape(whole) == (1,) * len(index)):
+            whole = whole if whole.ndim == 0 else structure.reshape(whole, shape=())
+            return structure.cast(whole, dtype=source.type.dtype)  # type: ignore[attr-defined]
+        if whole is None:
+            return structure.full_like(source, value=0) + new
+    return indexing.set_item(source, new, *rest, index=index)
+
+
 #: What an array becomes when a view of it, which an operator gave, becomes ``new``. Of operators
 #: that are not here, no result is written through.
 _WRITTEN: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
-    indexing.index: lambda source, new, op: indexing.set_item(
-        source, new, *op.operands[1:], index=op.attrs["index"]
+    indexing.index: lambda source, new, op: written_at(
+        source, new, op.operands[1:], op.attrs["index"]
     ),
     joining.flip: lambda source, new, op: joining.flip(new, axes=op.attrs["axes"]),
     joining.squeeze: _in_shape_of,
@@ -65,7 +78,9 @@ def may_share(op: Op) -> bool:
             return False  # a number
         return not any(_copies(part, op) for part in op.attrs["index"])
     source = type_of(op.operands[0])
-    return type_.ndim != 0 or isinstance(source, ArrayType) and source.ndim != 0
+    if type_.ndim != 0 or isinstance(source, ArrayType) and source.ndim != 0:
+        return True
+    return op.opdef is not structure.reshape  # of a number it makes a new array
 
 
 def shares(low: Any, op: Op | None) -> bool:
@@ -137,6 +152,7 @@ def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
         base = maker.operands[0]
         now = write(base, now, maker)
     now.name, now.given = base.name, base.given
+    low.world.memory.like(base, now)
     found = {base: now}
 
     def follow(value: Any) -> Value | None:
@@ -158,5 +174,4 @@ def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
         for thing in names.values():
             for leaf in leaves(thing):
                 follow(leaf)
-    low.world.memory.like(base, now)
     return found

@@ -162,6 +162,17 @@ def test_in_loops_and_branches(lines, level):
     assert problem(_matrix(*lines)) == ""
 
 
+def test_an_array_without_axes_is_written_to_under_all_its_names():
+    for lines in (["s.T[...] = x[0] * 3"], ["t = s[...]", "t[...] = x[1] * 2", "s[()] = s * t"],
+                  ["t = s.T", "np.multiply(t, x[0], out=t)"]):  # fmt: skip
+        assert problem(program("s = np.array(x[2])", *lines, "return s * x.sum()")) == ""
+
+
+def test_what_is_written_by_out_keeps_the_layout_of_its_array():
+    assert problem(_matrix("v = m[:, ::-1]", "np.clip(v, -9, 9, out=v)", "np.ravel(v)[1] = x[0]",
+                           "v.reshape(-1)[2] = x[1]")) == ""  # fmt: skip
+
+
 def test_a_write_has_a_second_derivative():
     function = program("y = x * x", "np.multiply(y, x, out=y[::-1])", "z = y[1:]",
                        "np.sin(z, out=z)", "return (y * y * x).sum()")  # fmt: skip
