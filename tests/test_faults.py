@@ -195,3 +195,8 @@ def test_what_python_could_not_read_is_refused() -> None:
     with pytest.raises(CompileError, match="more deeply than Python can read"):
         document.add("x = 1", DEEPEST)
     assert all(line.lstrip()[0] in "#x" for line in document.render().splitlines())
+
+
+def test_a_dtype_is_not_taken_for_the_class_that_it_equals() -> None:
+    with pytest.raises(CompileError):
+        ms.jit(lambda x: np.maximum(Moody, x.dtype))(X)

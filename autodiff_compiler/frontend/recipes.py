@@ -86,7 +86,7 @@ class Recipes:
             return _number(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"np.{value.__name__}"
-        if value in (int, float, bool, complex):
+        if any(value is kind for kind in (int, float, bool, complex)):
             return str(value.__name__)
         return f"np.{value.type.__name__}" if _is_plain_dtype(value) else None
 
