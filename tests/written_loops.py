@@ -44,6 +44,35 @@ def rows_view(m):
     return s
 
 
+def rows_beside_a_view(m):
+    out = np.zeros((len(m), 4))
+    s = 0.0
+    for i in range(1, len(m)):
+        row = out[i - 1]
+        out[i] = np.tanh(row) + m[i]
+        s = s + (row * row).sum()
+    return s
+
+
+def written_through_a_view(m):
+    out = m * 1.0
+    for i in range(1, len(m)):
+        row, new = out[i - 1], out[i]
+        new[1:] = np.tanh(row[1:]) + m[i, 1:]
+        out[i] *= 0.5
+    return (out * out).sum()
+
+
+def columns_of_a_row(m):
+    out = np.zeros((len(m), 4))
+    for i in range(1, len(m)):
+        before = out[i - 1]
+        out[i, 0] = before[0] + m[i, 0]
+        for j in range(1, 4):
+            out[i, j] = np.tanh(out[i, j - 1]) * before[j] + m[i, j]
+    return (out * out).sum()
+
+
 def rows_part(m):
     out = np.zeros((m.shape[0], 4))
     out[:, 0] = 1.0

@@ -69,9 +69,11 @@ def _writers(against: Sequence[Conflict]) -> set[Value]:
 
 
 def _may_change(op: Op) -> bool:
-    """Whether it changes an array of another value; a cast on the way would need a new one."""
+    """Whether it changes an array of another value; a cast on the way would need a new one. What
+    has no axes may be a number of NumPy's, which cannot be written to."""
     array = op.operands[0] if op.name in WRITES else None
-    return isinstance(array, Value) and array.type == op.result.type
+    fits = isinstance(array, Value) and array.type == op.result.type
+    return fits and getattr(op.result.type, "shape", None) != ()
 
 
 def _marked(function: Function, sites: Set[Value]) -> Function:
