@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ad
+from autodiff_compiler.common.context import SETTINGS
+from autodiff_compiler.errors import CallError
 from tests.reaching import asking, holding, others, texts
 from tests.reaching.ways import WAYS
 
@@ -57,3 +59,34 @@ def test_a_change(change: str, ways: tuple[str, ...]) -> None:
         after = assert_right(gradient, fn, args)
         if change != "array of another type":
             assert not np.allclose(before, after)
+
+
+def test_what_is_kept_on_disk_is_no_older(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are found by what they compute: a process that begins after a change finds none that
+    was made before it."""
+    monkeypatch.setitem(SETTINGS, "enable_compile_cache", True)
+    monkeypatch.setitem(SETTINGS, "compile_cache_path", str(tmp_path))
+    for change, ways in ROWS[::6]:
+        held, read, happen = CASES[change]()
+        fn, args = WAYS[ways[0]](held, read)
+        assert_right(ad.grad(fn), fn, args)
+        ad.compile_info().clear()  # as in a process that begins
+        assert_right(ad.grad(fn), fn, args)
+        assert all(unit.from_disk for unit in ad.compile_info().units)
+        happen(held)
+        ad.compile_info().clear()
+        assert_right(ad.grad(fn), fn, args)
+
+
+def whether_one(x: Any, y: Any) -> Any:
+    return np.sum(x * (2.0 if x is y else 5.0))
+
+
+def test_one_array_for_two_arguments() -> None:
+    """The text asks whether they are one, and was compiled for arguments that are not."""
+    gradient = ad.grad(whether_one)
+    for _ in range(3):
+        np.testing.assert_array_equal(gradient(X, 2 * X), [5.0, 5.0])
+    with pytest.raises(CallError, match="one and the same object, and here they are"):
+        gradient(X, X)
+    np.testing.assert_array_equal(gradient(X, 2 * X), [5.0, 5.0])

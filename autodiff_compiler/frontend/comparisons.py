@@ -153,7 +153,13 @@ class Comparisons(Arithmetic):
                 "only a run can tell whether these are one and the same tensor",
                 "keep a bool that tells it",
             )
+        if all(kinds):
+            self.world.assume_apart(*map(self.slot_of, (left, right)))
         return False
+
+    def slot_of(self, value: Value) -> int | None:
+        """Which argument of the call a value is, if it is one."""
+        raise NotImplementedError
 
     def _in_order(self, sign: str, left: Sequence[Any], right: Sequence[Any], at: int = 0) -> Any:
         """``left < right`` of two lists or tuples: the first items that differ decide."""

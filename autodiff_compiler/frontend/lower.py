@@ -123,6 +123,7 @@ def _lower(
     root = Lowering(world)
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
     places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
+    world.slots = places_of
     with root.builder:
         given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
         count = len(values) - len(keywords)

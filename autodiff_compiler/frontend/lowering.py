@@ -201,6 +201,11 @@ class Lowering(Statements):
             return type(arg)(self.original(item) for item in arg)
         return arg
 
+    def slot_of(self, value: Value) -> int | None:
+        """Which argument of the call a value is, if it is one."""
+        there = self.taken.get(value, self.handed.get(value, value))
+        return self.parent.slot_of(there) if self.parent else self.world.slots.get(value)
+
     def parameter(self, value: Value) -> Parameter | None:
         thing = self.original(value)
         if not isinstance(thing, Value):

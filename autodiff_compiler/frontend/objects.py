@@ -164,6 +164,12 @@ class Objects(Outlines):
         ref = thing.ref if isinstance(thing, Above) else thing
         held = self.state.heap[ref]
         cls = held["__class__"]
+        if name == "__dict__":
+            raise self.fail(
+                UnsupportedSyntax,
+                f"the attributes of an object '{cls.__name__}' cannot be taken as a dict",
+                "read its attributes one by one",
+            )
         if isinstance(thing, Above):
             after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
             cls = next((base for base in after if name in vars(base)), object)

@@ -148,6 +148,11 @@ class Recorder:
         if key not in self.assumptions:
             self.assumptions[key] = Assumption(path, test, value)
 
+    def assume_apart(self, one: int | None, other: int | None) -> None:
+        """Records that two arguments are not one and the same object."""
+        if one is not None and other is not None and one != other:
+            self._add(f"bool(slots[{one}] is slots[{other}])", "equal", False)
+
     def assume_likes(self, inputs: Collection[Any]) -> None:
         """Records the dtypes and shapes of arrays that were looked at and are no ``inputs``."""
         given = set(map(id, inputs))

@@ -51,6 +51,8 @@ class World(Recorder):
     #: The dtype that floating tensors from outside are cast to (``Cell.to_float``), and what was.
     precision: str | None = None
     uncast: dict[Value, Value] = field(default_factory=dict)
+    #: The arguments that are values, with their slots.
+    slots: dict[Value, int] = field(default_factory=dict)
     #: The hooks of arguments, by slot.
     hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
     #: The kinds of NumPy's warnings that the text silences.

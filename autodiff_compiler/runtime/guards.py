@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.errors import CallError
 from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen, special
 from autodiff_compiler.trees import children
 
@@ -67,6 +68,17 @@ def first_broken(
     rows = tuple(assumptions)
     broken = bisect_left(range(len(rows)), True, key=lambda n: not _hold(rows[: n + 1], fn, slots))
     return rows[broken] if broken < len(rows) else None
+
+
+def check_apart(assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]) -> None:
+    """Refuses a call with one array for two arguments, where the text asks whether they are one:
+    it is compiled for arguments that are not."""
+    asked = [each for each in assumptions if each.path.startswith("bool(slots[")]
+    if asked and not _hold(asked, fn, slots):
+        raise CallError(
+            "the text asks whether two arguments are one and the same object, and here they are",
+            "pass a copy of one of them, or a bool that tells it",
+        )
 
 
 def _hold(assumptions: Sequence[Assumption], fn: Any, slots: Sequence[Any]) -> bool:
@@ -227,4 +239,4 @@ def _alike(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-__all__ = ["Guard", "compile_guard", "first_broken", "guard_lines"]
+__all__ = ["Guard", "check_apart", "compile_guard", "first_broken", "guard_lines"]

@@ -23,7 +23,7 @@ from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.plan import Compiled, Request, TupleType
 from autodiff_compiler.runtime.cache import Cache, identity
-from autodiff_compiler.runtime.guards import first_broken
+from autodiff_compiler.runtime.guards import check_apart, first_broken
 from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.quick import compile_quick
 from autodiff_compiler.runtime.slots import (
@@ -316,6 +316,7 @@ class Runtime:
                 if unit.guard(fn, slots) or not first_broken(unit.compiled.assumptions, fn, slots):
                     break
                 unit = self._unit(fn, key, slots, request, keywords, reason)
+            check_apart(unit.compiled.assumptions, fn, slots)
             self.cache.add(fn, key, unit)
         return unit
 
