@@ -95,6 +95,11 @@ def test_a_breakpoint_by_the_name_of_a_generated_function(tmp_path: Path) -> Non
     assert "def loss_forward(" in shown
 
 
+def test_a_breakpoint_by_the_gradient_function(tmp_path: Path) -> None:
+    shown = pdb(tmp_path, "b 14", "c", "b gradient.backward", "c", "p k", "w")
+    assert re.search(r"> <autodiff loss [^>]*>\(\d+\)loss_backward\(\)", shown)
+
+
 def test_a_conditional_breakpoint(tmp_path: Path) -> None:
     shown = pdb(tmp_path, "b 8, k == 1", "c", "p 'k is', k")
     assert "('k is', 1)" in shown and "('k is', 2)" not in shown
