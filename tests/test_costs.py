@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import api, ops
+from autodiff_compiler import Tensor, api, nn, ops
 from autodiff_compiler.runtime.invoke import Runtime
 from tests.corpus.cases import Case
 from tests.corpus.test_corpus import CASES, weights_of
@@ -124,3 +124,59 @@ def test_programs_of_the_corpus_for_more_iterations(case: Case) -> None:
             Runtime(api._compile).run_gradient(gradient, raised, {})
         found.append(touched)
     assert_linear(*found, most=4.4 if case.name in SQUARE else LINEAR)
+
+
+class Layered(nn.Cell):
+    """Rows of which each is made by a Cell, that is called with a view of the one before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Dense(4, 4)
+
+    def construct(self, x):
+        out = ops.zeros_like(x)
+        for i in range(1, x.shape[0]):
+            out[i] = ops.tanh(self.layer(out[i - 1 : i])[0]) + x[i]
+        return (out * out).sum()
+
+
+class Scattered(nn.Cell):
+    """Items that are written by ``tensor_scatter_update``."""
+
+    def construct(self, x):
+        x = out = x[:, 0]
+        first = Tensor(np.zeros((1, 1), np.int32))
+        for i in range(1, x.shape[0]):
+            new = ops.sin(out[i - 1]) + x[i]
+            out = ops.tensor_scatter_update(out, first + i, new.reshape(1))
+        return (out * out).sum()
+
+
+class Stepping(nn.Cell):
+    """Items that a Cell computes of the array."""
+
+    def construct(self, out, i):
+        return ops.sin(out[i - 1, 0] * out[i - 1])
+
+
+class Stepped(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = Stepping()
+
+    def construct(self, x):
+        out = x * 1
+        for i in range(1, x.shape[0]):
+            out[i] = self.step(out, i) + out[i]
+        return (out * out).sum()
+
+
+@pytest.mark.parametrize("cell", [Layered, Scattered, Stepped])
+def test_cells(cell: type[nn.Cell]) -> None:
+    found = []
+    for n in SIZES:
+        net, x = cell(), Tensor(np.random.default_rng(n).normal(size=(n, 4)).astype(np.float32))
+        with counted_calls() as touched:
+            ops.GradOperation(get_all=True, get_by_list=True)(net, weights_of(net))(x)
+        found.append(touched)
+    assert_linear(*found)

@@ -1,10 +1,11 @@
 """What hinders a write in place, mended where that costs less than a copy of the whole array.
 
 The proof of writes names the value that is read after it was overwritten (the victim), the write,
-and who reads it. There are three ways out, in this order:
+and who reads it. There are four ways out, in this order:
 
 - The victim is a small part of the array, as a row is: it is copied where it is taken. So what a
   write spoils is saved item by item.
+- A branch keeps the victim for backward: it is copied there, and not in turns without the branch.
 - What reads the victim does not wait for the write, and goes before it.
 - The memory came into a loop from outside, where it is still read, or is not the function's own, or
   is no plain array: it is copied once, before the outermost loop that helps.
@@ -24,7 +25,7 @@ from autodiff_compiler.analysis.ways import Ways
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.conflicts import Conflict
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.ir.memory import NONE, Cells, cells, writes_to
+from autodiff_compiler.ir.memory import NONE, Cells, cells, step_of, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, producers, uses_of
 from autodiff_compiler.ir.types import ArrayType, size_of
@@ -40,10 +41,11 @@ LOOPS = ("for", "while")
 
 @dataclass
 class _Changes:
-    """What is done in one round: the parts that are copied, the carries that are copied before a
-    loop, and the results that are computed before a write."""
+    """What is done in one round: the parts that are copied, the results of branches that are, the
+    carries that are copied before a loop, and the results that are computed before a write."""
 
     copied: set[Value] = field(default_factory=set)
+    kept: set[Value] = field(default_factory=set)
     entered: dict[Value, set[int]] = field(default_factory=dict)
     moved: list[tuple[Value, Value]] = field(default_factory=list)
 
@@ -86,11 +88,12 @@ class Mender:
         if writer is None:
             return False
         if victim is not None:
-            parts = facts.parts(victim, writer)
-            new = [part for part in parts if part in changes.copied or self.is_new(part)]
-            changes.copied.update(new)
-            if new:
-                return True
+            parts, kept = facts.parts(victim, writer)
+            for found, noted in ((parts, changes.copied), (kept, changes.kept)):
+                new = [value for value in found if value in noted or self.is_new(value)]
+                noted.update(new)
+                if new:
+                    return True
             moves = reader is not None and reader.results and facts.may_move(reader)
             if moves and self.is_new((reader.results[0], writer.result)):  # type: ignore[union-attr]
                 changes.moved.append((reader.results[0], writer.result))  # type: ignore[union-attr]
@@ -135,27 +138,35 @@ class _Facts:
             self.sources.update(zip(values, both))
         self.sources.update((a, (b,)) for a, b in zip(loop.stacked, loop.stack_yields))
 
-    def parts(self, victim: Value, writer: Op) -> list[Value]:
-        """The small parts of what ``writer`` changes that ``victim`` may be, or hold."""
+    def parts(self, victim: Value, writer: Op) -> tuple[list[Value], list[Value]]:
+        """The small parts of what ``writer`` changes that ``victim`` may be, or hold; and what one
+        branch of an ``if`` keeps of that, while the other has nothing."""
         found: list[Value] = []
+        kept: list[Value] = []
         seen, left = {victim}, [victim]
         spoilt = self.lies.get(writer.result, NONE)
         while left:
             value = left.pop()
             op = self.makers.get(value)
             further: Sequence[AnyOperand] = self.sources.get(value, ())
-            if not further and op is not None and op.viewed:
-                if is_small(op, writer) and self.lies.get(value, NONE) & spoilt:
+            if op is not None and op.name == "if" and any(map(self.is_nothing, further)):
+                kept += [value] if isinstance(value.type, ArrayType) else []
+            if not further and op is not None:
+                touches = op.viewed and self.lies.get(value, NONE) & spoilt
+                if touches and is_small(op, writer):
                     found.append(value)
                     continue
-                further = op.viewed
-            elif not further and op is not None and op.opdef.kind == "container":
-                further = op.operands
+                further = step_of(op).shares  # a tuple or the result of a call may hold a view
             for each in further:
                 if isinstance(each, Value) and each not in seen:
                     seen.add(each)
                     left.append(each)
-        return found
+        return found, kept
+
+    def is_nothing(self, operand: AnyOperand) -> bool:
+        """Whether ``operand`` is what a branch yields that has no such value."""
+        maker = self.makers.get(operand) if isinstance(operand, Value) else None
+        return maker is not None and maker.name == "undefined"
 
     def may_move(self, op: Op) -> bool:
         """Whether ``op`` may run earlier."""
@@ -190,6 +201,8 @@ def _with_copies(function: Function, changes: _Changes, facts: _Facts) -> Functi
     def visit(op: Op) -> Sequence[Op]:
         if len(op.results) == 1 and op.result in changes.copied:
             return list(_copied(op))
+        if op.name == "if" and not changes.kept.isdisjoint(op.results):
+            return (_kept(op, changes.kept, facts),)
         if op.name in LOOPS and op.regions[-1].params[0] in changes.entered:
             return _entered(op, changes.entered[op.regions[-1].params[0]], facts)
         return (op,)
@@ -204,6 +217,20 @@ def _copied(view: Op) -> Iterator[Op]:
     *before, last = builder.ops
     yield from before
     yield replace(last, results=view.results)
+
+
+def _kept(op: Op, kept: Set[Value], facts: _Facts) -> Op:
+    """An ``if`` of which what is ``kept`` is a copy that the branch makes."""
+
+    def region(inner: Region) -> Region:
+        builder, yields = Builder(), list(inner.yields)
+        with builder, builder.at(op.span, op.about):
+            for place, value in enumerate(yields):
+                if op.results[place] in kept and not facts.is_nothing(value):
+                    yields[place] = copy(value)
+        return Region(inner.params, (*inner.ops, *builder.ops), tuple(yields))
+
+    return map_regions(op, region)
 
 
 def _entered(op: Op, numbers: Set[int], facts: _Facts) -> list[Op]:
