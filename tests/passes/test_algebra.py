@@ -49,7 +49,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "x + -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = add %a, %y"), (f"{M} = sub %y, %x",)),
     "x - 0": (A, M, (f"{M} = sub %x, 0.0",), ()),
     "x - -y": (f"{A}, {B}", M, (f"{M} = neg %y", f"{M} = sub %x, %a"), (f"{M} = add %x, %y",)),
-    "--x": (A, M, (f"{M} = neg %x", f"{M} = neg %a"), ()),
+    "--x": (A, M, (f"{M} = neg %x", f"{M} = neg %a"), ()), "copy": (A, M, (f"{M} = copy %x",), ()),
     "conj twice": ("%x: c64[3]", "c64[3]", ("c64[3] = conj %x", "c64[3] = conj %a"), ()),
     "cast to its own dtype": ("%x: f32[?]", "f32[?]", ("f32[?] = cast %x {dtype='float32'}",), ()),
     "cast of full": ("", "f16[2,3]", (f"{M} = {ONES}", "f16[2,3] = cast %a {dtype='float16'}"),
