@@ -150,6 +150,7 @@ def _as_it_is(
     if name == "ascontiguousarray":
         order = "C"
     if have is None or order in ("C", "F") and layout is None:
+        result = structure.copy(result) if result is source else result
         low.world.memory.may_be(result, low.world.memory.of(source))
         return VIEW, result
     if order in ("C", "F") and not (
