@@ -10,6 +10,14 @@ from autodiff_compiler.ir.types import ArrayType, Type
 
 
 @dataclass(frozen=True)
+class Place:
+    """In which lent blocks a residual may lie, and its ``rows`` (see ``writes.rows_of``)."""
+
+    blocks: frozenset[int]
+    rows: Type | None
+
+
+@dataclass(frozen=True)
 class Conflict:
     """Why a write may not be where it is: that of ``writer``, in place. Where something is read
     after it was overwritten, that is the ``victim``, and ``reader`` the operation that reads it

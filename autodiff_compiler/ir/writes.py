@@ -12,10 +12,9 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from autodiff_compiler.ir.conflicts import Conflict, entries_of, in_step
+from autodiff_compiler.ir.conflicts import Conflict, Place, entries_of, in_step
 from autodiff_compiler.ir.lanes import Lane, Lanes
 from autodiff_compiler.ir.memory import changes_array, is_row, step_of, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
@@ -30,14 +29,6 @@ SECTIONS = (
     "index", "part", "filled", "flip", "transpose", "swap_last_axes", "reshape", "expand_dims",
     "squeeze",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Place:
-    """In which lent blocks a residual may lie, and its ``rows`` (see ``rows_of``)."""
-
-    blocks: frozenset[int]
-    rows: Type | None
 
 
 def check_writes(
@@ -64,7 +55,6 @@ _ROWS: WeakKeyDictionary[Function, Mapping[Value, Type]] = WeakKeyDictionary()
 def is_sound(function: Function, whole: Iterable[Value] = ()) -> bool:
     """Whether nothing is read in ``function`` after it was overwritten, and all of ``whole`` are
     arrays as an operation made them, and no views."""
-
     against: list[Conflict] = []
     found = _Writes(function, against.append)
     found.check()
@@ -117,9 +107,10 @@ class _Writes:
         self.spoilt: dict[Value, tuple[Op, frozenset[int], tuple]] = {}
         self.pieces, self.lanes = itertools.count(), Lanes()
         self.where: dict[Value, frozenset[int]] = {}
-        #: The values that ever lay in each piece: who to ask when it is written to.
+        #: The values that ever lay in each piece, and are not stale: who to ask when it is written
+        #: to. Those that went are ``retired``, in order: a chain of writes asks each value once.
         self.tenants: defaultdict[int, set[Value]] = defaultdict(set)
-        self.stale: set[Value] = set()
+        self.retired, self.stale = list[tuple[int, Value]](), set[Value]()
         #: Sections of arrays that are no views, or of such sections.
         self.sections: set[Value] = set()
         #: What ``rows_of`` tells: a view, which has none, may be stretched, and read-only.
@@ -152,8 +143,7 @@ class _Writes:
         self.region(body)
         lent = NONE.union(*self.lent.values()) - self.given
         for value in body.yields:
-            returned = isinstance(value, Value) and value is not self.function.residuals
-            if returned and self.where[value] & lent:  # type: ignore[index]
+            if value is not self.function.residuals and self.all([value]) & lent:
                 self.refuse(Conflict(f"{value} is returned in memory that is only lent"))
 
     def place(self, residual: AnyOperand) -> Place:
@@ -267,7 +257,8 @@ class _Writes:
         array, own = op.operands[0], self.new()
         assert isinstance(array, Value)
         divided, lies = self.lanes.take(array, self.where[array], Lane(**op.attrs), *own)
-        for value in set().union(*(self.tenants[piece] for piece in divided)):
+        gone = {value for piece, value in self.retired if piece in divided}
+        for value in gone.union(*(self.tenants[piece] for piece in divided)):
             if self.where[value] & divided:
                 self.lies_too(value, own)
 
@@ -287,7 +278,11 @@ class _Writes:
         stale, partly, spent = set(self.stale), dict(self.partly), set(self.spent)
         for inner in op.regions:
             self.stale, self.partly, self.spent = set(before[0]), dict(before[1]), set(before[2])
+            known = len(self.retired)
             self.region(inner)
+            while len(self.retired) > known:  # on the other way they are not stale
+                piece, value = self.retired.pop()
+                self.tenants[piece].add(value)
             stale |= self.stale
             stale.update(v for v, at in self.partly.items() if partly.setdefault(v, at) is not at)
             spent |= self.spent
@@ -367,6 +362,7 @@ class _Writes:
         self.refuse(Conflict(why, writer, victim, self.now, entries_of(around, pieces)))
         if self.now is not None and writes_to(self.now) is victim:
             self.stale.discard(victim)
+            self.lies_too(victim, self.where[victim])
             self.partly.pop(victim, None)
             self.spoilt.pop(victim, None)
 
@@ -397,4 +393,8 @@ class _Writes:
                     self.spent.add(value)
                 else:
                     self.stale.add(value)
+            if value in self.stale or not common:
+                for piece in [piece for piece in pieces if value in self.tenants[piece]]:
+                    self.tenants[piece].discard(value)
+                    self.retired.append((piece, value))
         return True
