@@ -41,6 +41,7 @@ from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitu
 from autodiff_compiler.ir.types import Type, as_cotangent, is_complex, takes_sensitivity
 from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
 from autodiff_compiler.operators.containers import item, make_tuple
+from autodiff_compiler.operators.structure import cast_like
 from autodiff_compiler.span import Caller
 
 Clean = Callable[[Function], Function]
@@ -300,8 +301,8 @@ class Sweep:
             self.forward = self.region(function.body, scope)
             params = function.params
             self.reached = tuple(k for k in wrt if scope.has(params[k]))
-            wanted = self.reached if only_reached else tuple(wrt)
-            yields = tuple(scope.whole(params[k]) for k in wanted)
+            wanted = [params[k] for k in (self.reached if only_reached else wrt)]
+            yields = tuple(cast_like(scope.whole(param), param) for param in wanted)
         self.backward = Region((), tuple(self.builder.ops), yields)
 
     def _seed_ones(self, scope: Cotangents, output: AnyOperand) -> None:
@@ -337,9 +338,8 @@ class Sweep:
 
 def _sens(names: Names, function: Function, position: int, type_: Type) -> Value:
     output = function.returns[position]
-    if isinstance(output, Value) and output.name:
-        return names.fresh(type_, output)
-    return names.fresh(type_, Value(type_, "out"))
+    named = isinstance(output, Value) and output.name
+    return names.fresh(type_, output if named else Value(type_, "out"))  # type: ignore[arg-type]
 
 
 def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.lists import is_long
+from autodiff_compiler.frontend.numpy_signatures import Numpys
 from autodiff_compiler.frontend.values import NUMBERS, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType
@@ -37,6 +40,28 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "BitXor": operator.xor, "LShift": _shift(operator.lshift, operator.mul),
     "RShift": _shift(operator.rshift, operator.floordiv),
 }  # fmt: skip
+
+
+def _by(ufunc: np.ufunc, sign: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``sign`` in the dtypes that NumPy's ufunc computes in, where one side is an array."""
+    typed = Numpys(ufunc, sign)
+
+    def between(left: Any, right: Any) -> Any:
+        arrays = any(isinstance(getattr(side, "type", None), ArrayType) for side in (left, right))
+        return typed.of(left, right) if arrays else sign(left, right)
+
+    return between
+
+
+#: The signs in plain functions of NumPy arrays.
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    sign: _by(ufunc, BINARY[sign])
+    for sign, ufunc in {
+        "Add": np.add, "Sub": np.subtract, "Mult": np.multiply, "Div": np.true_divide,
+        "FloorDiv": np.floor_divide, "Mod": np.remainder, "Pow": np.power,
+        "BitAnd": np.bitwise_and, "BitOr": np.bitwise_or, "BitXor": np.bitwise_xor,
+    }.items()
+} | {sign: BINARY[sign] for sign in ("MatMult", "LShift", "RShift")}  # fmt: skip
 UNARY: dict[str, Callable[[Any], Any]] = {
     "USub": operator.neg, "UAdd": operator.pos, "Invert": operator.invert,
 }  # fmt: skip
@@ -101,7 +126,7 @@ class Arithmetic(Expressions):
             self.world.assume_held(side)
         with self.dividing(sign, left, right):
             try:
-                return BINARY[sign](left, right)
+                return (_SIGNS if self.world.numpy else BINARY)[sign](left, right)
             except CompileError:
                 raise
             except Exception as error:

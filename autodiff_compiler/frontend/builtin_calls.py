@@ -24,7 +24,7 @@ from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
 from autodiff_compiler.frontend.copying import COPYING
 from autodiff_compiler.frontend.deciding import decided
 from autodiff_compiler.frontend.iterators import ITERATORS, all_of, is_iterator
-from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS
+from autodiff_compiler.frontend.numpy_calls import as_number
 from autodiff_compiler.frontend.quieting import QUIETING
 from autodiff_compiler.frontend.values import (
     NUMBERS,
@@ -40,7 +40,7 @@ from autodiff_compiler.frontend.values import (
     View,
     leaves,
 )
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,
     SHAPE,
@@ -50,6 +50,7 @@ from autodiff_compiler.ir.types import (
     ListType,
     ScalarType,
     TupleType,
+    is_floating,
 )
 from autodiff_compiler.operators import containers, effects, elementwise, numbers
 
@@ -154,7 +155,9 @@ def _barrier(kind: str) -> Callable[..., Any]:
             return plain(low.static(value, f"the argument of {kind}()"), *base)
         low.one_element(value, f"{kind}()")
         if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
-            return ARRAY_METHODS["item"](value)
+            return (
+                as_number(value) if is_floating(value.type) else numbers.to_number(value, kind=kind)
+            )
         with making_whole(low, value) if kind == "int" else nullcontext():
             return numbers.to_number(value, kind=kind)
 
@@ -178,7 +181,9 @@ def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
             return items[static(range(len(items)), key=_keys(low, items, key).__getitem__)]
         if not any(isinstance(item, Value) for item in items):
             return static(low.static(item, "what is compared") for item in items)
-        return functools.reduce(record, items)
+        plain = not any(isinstance(type_of(item), ArrayType) for item in items)
+        found = functools.reduce(record, items)
+        return as_number(found) if plain and low.world.numpy else found
 
     return choose
 

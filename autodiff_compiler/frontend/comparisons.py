@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
+import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import nothing
@@ -125,7 +126,7 @@ class Comparisons(Arithmetic):
                     "what is compared with a text was given no type, and may be one",
                     "give texts beforehand, by functools.partial, and types such as f32[2,3]",
                 )
-            if not isinstance(other, (Value, *NUMBERS)):
+            if not isinstance(other, (Value, np.generic, *NUMBERS)):
                 return sign == "NotEq"
         try:
             return (COMPARE if dynamic else STATIC_COMPARE)[sign](left, right)

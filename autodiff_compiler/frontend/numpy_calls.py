@@ -7,6 +7,7 @@ Two tables, made of that room's names: ``NUMPY``, from the callable to the funct
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +18,11 @@ from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.frontend.numpy_signatures import Numpys
-from autodiff_compiler.operators import structure
-from autodiff_compiler.ops._shapes import dtype_of
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.operators import numbers, structure
+from autodiff_compiler.ops._shapes import dtype_of, in_dtype
 from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.transform import is_whole
 
 #: Here, but with MindSpore's dtype; NumPy's own run on what is known while compiling.
 _MAKES_FLOAT32 = ("arange", "empty", "eye", "full", "identity", "ones", "zeros")
@@ -38,25 +41,91 @@ def _table(theirs: Any, room: Any) -> dict[Any, Callable[..., Any]]:
 def _wide(make: Callable[..., Any]) -> Callable[..., Any]:
     """Makes an array of a size that a run tells, in NumPy's dtype."""
 
-    def made(shape: Any, dtype: Any = "float64") -> Any:
-        return make(shape, dtype=to_numpy_name(dtype))
+    def made(shape: Any, dtype: Any = None) -> Any:
+        return make(shape, dtype="float64" if dtype is None else to_numpy_name(dtype))
 
     return made
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """One value everywhere, in the dtype of the value."""
+    if isinstance(fill_value, (list, tuple, Value)):
+        fill = ours.array(fill_value)
+        return in_dtype(ops.zeros(shape, dtype=dtype_of(fill)) + fill, dtype)
+    name = np.asarray(fill_value).dtype.name if dtype is None else to_numpy_name(dtype)
+    return ops.full(shape, np.asarray(fill_value).astype(name).item(), dtype=name)
+
+
+def _arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """Numbers from start up to stop, in steps: int64 if all are ints, else float64."""
+    first, last = (0, start) if stop is None else (0 if start is None else start, stop)
+    first, last, step = map(_python, (first, last, 1 if step is None else step))
+    name = to_numpy_name(dtype or ("int64" if all(map(is_whole, (first, last, step))) else float))
+    fixed = all(not isinstance(bound, Value) or is_whole(bound) for bound in (first, step))
+    if fixed or np.dtype(name).kind in "biu":
+        return ops.arange(first, last, step, dtype=name)
+    count = numbers.to_number(ops.ceil((last - first) / step), kind="int")
+    return in_dtype(first + step * ops.arange(0, count, 1, dtype=name), name)
+
+
+def _python(bound: Any) -> Any:
+    return bound.item() if isinstance(bound, np.generic) else bound
+
+
+def _eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+    """Ones on the k-th diagonal, zeros elsewhere."""
+    rows, columns = _arange(N), _arange(N if M is None else M)
+    ones = ops.equal(ops.expand_dims(rows, 1) + k, ops.expand_dims(columns, 0))
+    return structure.cast(ones, dtype="float64" if dtype is None else to_numpy_name(dtype))
+
+
+def _identity(n: Any, dtype: Any = None) -> Any:
+    """The identity matrix."""
+    return _eye(n, dtype=dtype)
+
+
+def _caster(kind: type[np.generic]) -> Callable[..., Any]:
+    """A NumPy class called on a value: the value in that dtype."""
+
+    def cast(a: Any) -> Any:
+        a = ours.array(a) if isinstance(a, (list, tuple)) else a
+        return structure.cast(a, dtype=np.dtype(kind).name)
+
+    cast.__name__ = kind.__name__
+    return cast
+
+
+def _indices(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives positions as NumPy does: in 64 bits."""
+
+    @functools.wraps(function)
+    def found(*arguments: Any, **named: Any) -> Any:
+        return in_dtype(function(*arguments, **named), "int64")
+
+    return found
 
 
 def _contiguous(a: Any, dtype: Any = None) -> Any:
     return ours.asarray(ours.atleast_1d(a), dtype)
 
 
+#: The classes of NumPy's scalars that cast what they are called on.
+_KINDS = (
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+    np.float16, np.float32, np.float64, np.complex64, np.complex128,
+)  # fmt: skip
+#: Functions of NumPy whose counterparts have other names, or dtypes of MindSpore's.
+_OWN: dict[Any, Callable[..., Any]] = {
+    **{getattr(np, name): _wide(getattr(ours, name)) for name in ("empty", "ones", "zeros")},
+    np.full: _full, np.arange: _arange, np.eye: _eye, np.identity: _identity,
+    np.argsort: _indices(ours.argsort),
+    np.asanyarray: ours.asarray, np.ascontiguousarray: _contiguous,
+}  # fmt: skip
 NUMPY: dict[Any, Callable[..., Any]] = {
     **_table(np, ours),
     **_table(np.linalg, ours.linalg),
-    **{
-        getattr(np, name): Numpys(getattr(np, name), _wide(getattr(ours, name)))
-        for name in ("empty", "ones", "zeros")
-    },
-    np.asanyarray: Numpys(np.asanyarray, ours.asarray),
-    np.ascontiguousarray: Numpys(np.ascontiguousarray, _contiguous),
+    **{theirs: Numpys(theirs, function) for theirs, function in _OWN.items()},
+    **{kind: Numpys(kind, _caster(kind)) for kind in _KINDS},
 }
 
 
@@ -108,10 +177,18 @@ def _turned(a: Any) -> Any:
 
 
 def _item(a: Any, *place: int) -> Any:
-    """One element, which keeps its derivative: NumPy's floats are no barrier."""
+    """One element as a Python number, which keeps its derivative."""
     if len(place) == 1 and isinstance(place[0], int):
-        return item_at(ours.ravel(a), place[0])
-    return item_at(a, place) if place else ops.reshape(a, ())
+        return as_number(item_at(ours.ravel(a), place[0]))
+    return as_number(item_at(a, place) if place else a)
+
+
+def as_number(a: Any) -> Any:
+    """The only element of an array as a Python number, to which others do not adapt."""
+    kind = np.dtype(dtype_of(a)).kind if dtype_of(a) else "f"
+    if kind in "biu":
+        return numbers.to_number(a, kind="bool" if kind == "b" else "int")
+    return numbers.as_float(a) if kind == "f" else ops.reshape(a, ())
 
 
 _SAME = [
@@ -119,7 +196,6 @@ _SAME = [
     "any",
     "argmax",
     "argmin",
-    "argsort",
     "clip",
     "conj",
     "conjugate",
@@ -146,6 +222,7 @@ _SAME = [
 
 _METHODS: dict[str, Callable[..., Any]] = {
     **{name: getattr(ours, name) for name in _SAME},
+    "argsort": _indices(ours.argsort),
     "reshape": _reshape, "transpose": _transpose, "flatten": ours.ravel, "astype": _astype,
     "item": _item, "view": _view,
 }  # fmt: skip

@@ -36,6 +36,8 @@ ARRAYS = frozenset(
 SEQUENCES = frozenset(
     ("arrays", "arys", "choicelist", "condlist", "operands", "tup", "varargs", "xi")
 )
+#: Parameters that have a dtype of their own beside these.
+_OF_DTYPE = frozenset(("object", "fill_value", "start", "stop", "step"))
 #: Functions whose numbers take on the dtype of the arrays beside them, as those of ufuncs do.
 WEAK = frozenset((np.where, np.clip, np.select, np.full_like, np.linspace, np.isclose, np.gradient))
 #: Ufuncs that are printed as themselves or as operators, so that NumPy promotes their operands.
@@ -49,6 +51,7 @@ PROMOTING = frozenset(
 MOST = 1_000_000
 #: The signatures that NumPy 2.0 does not tell, and those of methods with keywords that it hides.
 SIGNATURES: dict[str, str] = {
+    "arange": "start=None, stop=None, step=1, dtype=None, *, device=None, like=None",
     "array": "object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None",
     "asarray": "a, dtype=None, order=None, *, device=None, copy=None, like=None",
     "concatenate": "arrays, /, axis=0, out=None, *, dtype=None, casting='same_kind'",
@@ -114,6 +117,8 @@ def signature_of(theirs: Any, method: str = "") -> inspect.Signature:
     if isinstance(theirs, np.ufunc):
         operands = "x" if theirs.nin == 1 else ", ".join(f"x{k + 1}" for k in range(theirs.nin))
         text = f"{operands}, {_UFUNC}"
+    elif isinstance(theirs, type):
+        text = "x, /"
     else:
         text = SIGNATURES.get(f"ndarray.{method}" if method else theirs.__name__, "")
     if not text:
@@ -141,11 +146,10 @@ class Numpys:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._ask(args, kwargs)
-        named = {key: _plain(thing) for key, thing in kwargs.items()}
-        bound = self.__signature__.bind(*map(_plain, args), **named)
+        bound = self.__signature__.bind(*args, **kwargs).arguments
         given = {
             name: thing
-            for name, thing in bound.arguments.items()
+            for name, thing in ((name, _setting(name, bound[name])) for name in bound)
             if not _is_default(self.__signature__.parameters[name], thing)
         }
         if "dtype" in given:
@@ -196,7 +200,10 @@ class Numpys:
         dtype = given.pop("dtype", None)
         for name in given:
             raise self._refused(name)
-        operands = [as_arrays("x", operand, weak=True) for operand in operands]
+        return self.of(*(as_arrays("x", operand, weak=True) for operand in operands), dtype=dtype)
+
+    def of(self, *operands: Any, dtype: Any = None) -> Any:
+        """A ufunc of arrays and numbers."""
         loop = self._loop(operands, dtype)
         if loop is None:
             return self.ours(*operands)
@@ -209,8 +216,7 @@ class Numpys:
                 if not _differ(operands, inputs):
                     raise
         if out is None or dtype_of(out) not in (None, wanted):
-            operands = [_cast(operand, name) for operand, name in zip(operands, inputs)]
-            out = self.ours(*operands)
+            out = self.ours(*(_cast(operand, name) for operand, name in zip(operands, inputs)))
         return out if dtype_of(out) in (None, wanted) else structure.cast(out, dtype=wanted)
 
     def _loop(self, operands: Sequence[Any], dtype: Any) -> list[str] | None:
@@ -282,11 +288,16 @@ def as_arrays(name: str, thing: Any, weak: bool) -> Any:
 
 def _is_number(thing: Any) -> bool:
     kind = thing.type if isinstance(thing, Value) else thing
-    return isinstance(kind, (bool, int, float, complex, ScalarType))
+    return isinstance(kind, (bool, int, float, complex, np.generic, ScalarType))
+
+
+def _setting(name: str, thing: Any) -> Any:
+    """An argument with Python's ints and bools in the place of NumPy's, unless arrays are made
+    of it: these have NumPy's dtypes."""
+    return thing if name in ARRAYS or name in SEQUENCES or name in _OF_DTYPE else _plain(thing)
 
 
 def _plain(thing: Any) -> Any:
-    """An argument with Python's ints and bools in the place of NumPy's."""
     if isinstance(thing, (np.integer, np.bool_)):
         return thing.item()
     if isinstance(thing, (tuple, list)) and type(thing) in (tuple, list):

@@ -57,6 +57,8 @@ FUNCTIONS: dict[Any, str] = {
     _found(name): kind for name, kind in _rows(_FUNCTIONS).items() if _found(name) is not None
 }
 METHODS, ATTRIBUTES = _rows(_METHODS), _rows(_ATTRIBUTES)
+#: Functions that make arrays of numbers.
+MADE = frozenset((np.arange, np.eye, np.full, np.identity))
 #: Views that NumPy lets nobody write to.
 READ_ONLY = frozenset(("broadcast_to", "diag", "diagonal", "imag"))
 #: Functions whose result is in C order, whatever the order of their arguments.
@@ -66,8 +68,9 @@ _AS_IT_IS = frozenset(("array", "asanyarray", "asarray", "ascontiguousarray", "a
 
 
 def kind_of(callee: Any) -> str:
-    """Return the row of a function; a ufunc makes a new array."""
-    return COPY if isinstance(callee, np.ufunc) else FUNCTIONS[callee]
+    """Return the row of a function; a ufunc, a class and what takes no array make a new one."""
+    new = isinstance(callee, (np.ufunc, type)) or callee in MADE
+    return COPY if new else FUNCTIONS[callee]
 
 
 def settled(

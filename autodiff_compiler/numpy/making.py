@@ -83,6 +83,8 @@ def _is_known(thing: Any) -> bool:
 def _element(item: Any) -> Any:
     """A number as a tensor of one: NumPy's floats are wide, MindSpore's are not."""
     number = item.type if isinstance(item, Value) else item
+    if isinstance(item, _np.generic) and PROMOTION.numpy:
+        return ops.full((), item.item(), dtype=of_name(item.dtype.name))
     if not isinstance(number, (bool, int, float, complex, ScalarType)):
         return item
     if PROMOTION.numpy and (number is BOOL or isinstance(number, bool)):
@@ -139,16 +141,23 @@ def linspace(
     dtype: Any = None, axis: int = 0,
 ) -> Any:  # fmt: skip
     """So many numbers from start to stop, equally far apart; where ``retstep``, with the step."""
-    num = _index(num)
-    if num < 0:
+    at_run = isinstance(num, Value)
+    num = num if at_run else _index(num)
+    if not at_run and num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     gaps = num - 1 if endpoint else num
     start, stop = (array(end) if isinstance(end, (list, tuple)) else end for end in (start, stop))
     kind = common_dtype(start, stop, 1.0) if PROMOTION.numpy else None
-    steps = tensor((_np.arange(num) / max(gaps, 1)).astype(kind or _wide()))
+    if at_run:
+        numbers = ops.arange(0, num, 1, dtype=kind or _wide())
+        steps = numbers / structure.cast(ops.maximum(gaps, 1), dtype=kind or _wide())
+    else:
+        steps = tensor((_np.arange(num) / max(gaps, 1)).astype(kind or _wide()))
     if PROMOTION.numpy:
         start, stop = start * 1.0, stop * 1.0
     width = stop - start
+    if kind is not None and dtype_of(width) is not None:
+        width = in_dtype(width, kind)
     rank = rank_of(width) or 0
     if rank:
         steps = ops.reshape(steps, (-1, *(1,) * rank))
@@ -162,6 +171,8 @@ def linspace(
         made = structure.cast(ops.floor(made) if "int" in wanted else made, dtype=wanted)
     if not retstep:
         return made
+    if at_run:
+        return made, width / ops.where(gaps > 0, gaps, float("nan"))
     return made, (width / gaps if gaps > 0 else float("nan"))
 
 

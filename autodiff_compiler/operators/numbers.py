@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, FLOAT, INT, ArrayType, Type
-from autodiff_compiler.operators.declare import zero_gradient
+from autodiff_compiler.operators.declare import linear, zero_gradient
+from autodiff_compiler.operators.structure import cast_like, reshape_like
 
 dim = zero_gradient(
     "dim", "The size of one axis of x, a Python int.", numpy="{x}.shape[{axis}]",
@@ -31,3 +34,17 @@ to_number = zero_gradient(
     result=lambda types, *, kind: {"int": INT, "float": FLOAT, "bool": BOOL}[kind],
     label="{x}_number",
 )  # fmt: skip
+
+
+as_float = linear(
+    "as_float",
+    "A Python float from an array of one real number, with its gradient: no array adapts to it.",
+    numpy=lambda types: _number_text(types, kind="float"), result=lambda types: FLOAT,
+    adjoint={"x": lambda ct, x: _in_the_place_of(ct, x)},
+    label="{x}_number",
+)  # fmt: skip
+
+
+def _in_the_place_of(ct: Value, x: Value) -> Any:
+    """A number's cotangent as that of the array it was."""
+    return cast_like(reshape_like(ct, x) if isinstance(ct.type, ArrayType) else ct, x)

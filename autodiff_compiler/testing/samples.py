@@ -214,6 +214,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     # numbers
     "dim": (case(X, axis=1),),
     "shape_item": (case((2, 3), at=1),),
+    "as_float": (case(real()), case(real(1, 1))),
     "to_number": (case(real(), kind="float"), case(real(1, 1), kind="float")),
     "undefined": (case(),),
     "is_unset": (case(X),),

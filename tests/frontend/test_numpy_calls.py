@@ -157,12 +157,18 @@ def test_products_promote_as_numpy_does():
     np.testing.assert_allclose(ms.grad(of_several_dtypes)(x), slope, rtol=1e-14)
 
 
+def counts(a):
+    return np.eye(int(a)).sum() * a + a * a
+
+
 def decides(a):
-    return np.eye(int(a)).sum() + a * a
+    return {1: 2.0, 2: 3.0}[int(a)] + a * a
 
 
 def test_a_number_that_decides_over_the_text_has_no_silent_gradient():
-    with pytest.raises(ms.errors.CallError, match="argument 0 is used as a compile-time constant"):
+    for a in (1.5, 2.0, 2.5, 3.75):  # at whole numbers the slope from the right
+        assert ms.value_and_grad(counts)(a) == (counts(a), int(a) + 2 * a)
+    with pytest.raises(ms.errors.DTypeError, match="must be known while compiling, but is comput"):
         ms.grad(decides)(2.0)
 
 

@@ -84,7 +84,8 @@ def test_signatures_are_numpys() -> None:
             theirs = getattr(theirs, part)
         ours = signature_of(None, name[1:]) if name[0] == "." else signature_of(theirs)
         own = list(ours.parameters.values())
-        assert own[0].default is own[0].empty, name
+        # np.arange(stop=3) is a call, too
+        assert own[0].default is own[0].empty or name == "arange", name
         doc = (getattr(theirs, "__doc__", "") or "").partition("\n")[0]
         if name[0] == "." and doc.startswith("a."):
             for known in re.findall(r"(\w+)=", doc):
