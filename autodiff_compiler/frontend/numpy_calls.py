@@ -65,7 +65,8 @@ def _arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = Non
     if fixed or np.dtype(name).kind in "biu":
         return ops.arange(first, last, step, dtype=name)
     count = numbers.to_number(ops.ceil((last - first) / step), kind="int")
-    return in_dtype(first + step * ops.arange(0, count, 1, dtype=name), name)
+    begin, second = (structure.cast(ops.add(first, by), dtype=name) for by in (0, step))
+    return begin + (second - begin) * ops.arange(0, count, 1, dtype=name)  # as NumPy steps
 
 
 def _python(bound: Any) -> Any:
