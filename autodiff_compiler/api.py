@@ -28,7 +28,7 @@ from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.transform import unwrapped
 from autodiff_compiler.plan import Compiled, Hooked, Request, Slot, Static
 from autodiff_compiler.runtime.invoke import Runtime
-from autodiff_compiler.signatures import abstract
+from autodiff_compiler.signatures import abstract, laid
 from autodiff_compiler.sources import gradient_source
 from autodiff_compiler.testing.numeric import Report, check_grads
 
@@ -63,7 +63,7 @@ def _without_collection() -> Iterator[None]:
 def _with_hooks(value: Any) -> Slot:
     type_ = abstract(value)
     hooks = getattr(value, "_hooks", ()) if isinstance(value, Tensor) else ()
-    return Hooked(type_, hooks) if hooks and isinstance(type_, Type) else type_
+    return Hooked(type_, hooks) if hooks and isinstance(type_, Type) else laid(type_, value)
 
 
 def _short(value: Any) -> str:

@@ -113,7 +113,7 @@ def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
     asked["weights"] = lowered.weight_places
     written = [written_name(write) for write in lowered.writes]
     texts = [each.text for each in lowered.hoisted]
-    return lowered.function, asked, lowered.places, written, lowered.silenced, texts
+    return lowered.function, asked, lowered.places, lowered.orders, written, lowered.silenced, texts
 
 
 def _printed(lowered: Lowered, request: Request) -> Printed:

@@ -49,8 +49,20 @@ class Hooked:
         return str(self.type)
 
 
+@dataclass(frozen=True)
+class Laid:
+    """A dynamic slot of an array whose layout is known: 'C', 'F', or its strides in bytes. The
+    compiler assumes it where it must know what is a view."""
+
+    type: ArrayType
+    order: str | tuple[int, ...]
+
+    def __str__(self) -> str:
+        return str(self.type)
+
+
 #: What the compiler is told of an argument.
-Slot: TypeAlias = Type | Static | Hooked
+Slot: TypeAlias = Type | Static | Hooked | Laid
 
 
 class NeedValues(Exception):
@@ -241,6 +253,6 @@ class Compiled(Printed):
 
 __all__ = [
     "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "Hooked",
-    "FLOAT", "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType",
+    "FLOAT", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType",
     "Slot", "Static", "TupleType", "Type", "Write", "holds_arrays", "parse_type", "special",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from autodiff_compiler.ir.types import (
     FLOAT,
     INT,
     NONE,
+    ArrayType,
     DictType,
     TupleType,
     Type,
@@ -22,7 +23,7 @@ from autodiff_compiler.ir.types import (
     type_of_array,
     type_of_literal,
 )
-from autodiff_compiler.plan import Static
+from autodiff_compiler.plan import Laid, Slot, Static
 from autodiff_compiler.runtime.slots import holds
 
 _NUMBERS = {int: INT, float: FLOAT, complex: COMPLEX}
@@ -81,4 +82,15 @@ def slot_of(given: Any) -> Type | Static:
     return Static(None) if type_ == NONE else type_
 
 
-__all__ = ["abstract", "slot_of"]
+def laid(slot: Slot, value: Any) -> Slot:
+    """Return a slot with the layout of the array that stands there, if no two of its elements
+    share memory."""
+    if not isinstance(slot, ArrayType) or not isinstance(value, np.ndarray) or not value.ndim:
+        return slot
+    if value.flags.c_contiguous or value.flags.f_contiguous:
+        return Laid(slot, "C" if value.flags.c_contiguous else "F")
+    whole = all(stride and stride % value.itemsize == 0 for stride in value.strides)
+    return Laid(slot, value.strides) if whole else slot
+
+
+__all__ = ["abstract", "laid", "slot_of"]

@@ -28,7 +28,7 @@ from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped
 from autodiff_compiler.plan import Hooked, NeedValues, Request, Slot, Static
 from autodiff_compiler.runtime.known import with_known_numbers
 from autodiff_compiler.runtime.slots import check_asked, is_numpy_call, signatures
-from autodiff_compiler.signatures import slot_of
+from autodiff_compiler.signatures import laid, slot_of
 
 Made = TypeVar("Made")
 
@@ -155,7 +155,10 @@ class _Asked:
         request = self.request(target, given, slots, names)
 
         def attempt(known: frozenset[int]) -> Made:
-            row = [Static(given[n]) if n in known else slot for n, slot in enumerate(slots)]
+            row = [
+                Static(given[n]) if n in known else laid(slot, given[n])
+                for n, slot in enumerate(slots)
+            ]
             try:
                 return make(target, request, row, tuple(keywords))
             except NeedValues as need:

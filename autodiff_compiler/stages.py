@@ -104,6 +104,8 @@ def header(
     wanting = [param not in has_value for param in stages.emitted[0].params]
     rows = zip(names, types, wanting)
     lines += filled([f"{name}: {type_}" for name, type_, wanted in rows if wanted])
+    orders = stages.lowered.orders.items()
+    lines += filled([f"layout of {names[place]}: {_laid(order)}" for place, order in orders])
     if request.differentiates or request.tangent:
         wanted = [names[place] for place in stages.wrt]
         seeds = [] if request.tangent else [f"sens: {request.sens}"]
@@ -116,6 +118,10 @@ def header(
     notes = [note for name, note in NOTES.items() if name in done]
     kept = in_short(stages.emitted, printed) if request.differentiates else []
     return [*lines, *([""] * bool(notes)), *notes, *([""] * bool(kept)), *kept]
+
+
+def _laid(order: str | tuple[int, ...]) -> str:
+    return f"{order} order" if isinstance(order, str) else f"strides {order}"
 
 
 def _names(stages: Stages, half: int, printed: Names) -> list[str]:

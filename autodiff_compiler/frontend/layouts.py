@@ -8,7 +8,7 @@ strides that NumPy would give it. What is not known for certain has no layout.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,22 @@ def row_major(shape: tuple[int, ...]) -> Layout:
     (3, 1)
     """
     strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    return as_strided(np.empty(1, np.int8), shape, strides, writeable=False)
+
+
+def ordered(type_: ArrayType, order: Any) -> Layout:
+    """Return the layout of an argument in the order that ``plan.Laid`` tells.
+
+    >>> ordered(ArrayType("float64", (2, 3)), "F").strides
+    (1, 2)
+    """
+    shape: Any = type_.shape
+    if order == "C":
+        return row_major(shape)
+    if order == "F":
+        return row_major(shape[::-1]).T
+    size = np.dtype(type_.dtype).itemsize
+    strides = tuple(stride // size for stride in order)
     return as_strided(np.empty(1, np.int8), shape, strides, writeable=False)
 
 
@@ -125,10 +141,29 @@ def layout_of(op: Op, layouts: Layouts) -> Layout | None:
         return row_major(shape)  # new memory has no gaps
     if op.name == "matmul":
         return row_major(shape) if len(shape) == 2 else None
+    known: list[Layout] = []
+    partial = False
     for operand in op.operands:
-        if getattr(getattr(operand, "type", None), "ndim", 0) != len(shape):
-            continue
+        rank = getattr(getattr(operand, "type", None), "ndim", 0)
         layout = layouts.get(operand)  # type: ignore[arg-type]
-        if layout is None or not layout.flags.c_contiguous:
+        if layout is not None:
+            known.append(layout)
+        elif rank == len(shape) or rank is None:
             return None
-    return row_major(shape)
+        partial |= layout is None and rank > 1
+    made = in_order_of(known, shape)
+    # Where the orders of operands differ, NumPy takes the C order.
+    return None if partial and not (made is not None and made.flags.c_contiguous) else made
+
+
+def in_order_of(layouts: Sequence[Layout], shape: tuple[int, ...]) -> Layout | None:
+    """Return the layout of a new array that an elementwise operator makes of such operands.
+
+    >>> in_order_of([row_major((3, 2)).T], (2, 3)).strides
+    (1, 2)
+    """
+    if not layouts or 0 in shape or all(each.flags.c_contiguous for each in layouts):
+        return row_major(shape)
+    flags: Any = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
+    made = np.nditer([*layouts, None], [], flags, order="K", op_dtypes=[np.int8] * len(flags))
+    return made.operands[-1] if made.operands[-1].shape == shape else None

@@ -25,6 +25,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.types import (
+    ArrayType,
     ScalarType,
 )
 from autodiff_compiler.ops.transform import Transformed, unwrapped
@@ -32,6 +33,7 @@ from autodiff_compiler.plan import (
     Assumption,
     Hoisted,
     Hooked,
+    Laid,
     NeedValues,
     Request,
     Slot,
@@ -50,6 +52,7 @@ class Lowered:
 
     places   slot -> position of its parameter; weights  the positions of the wanted weights.
     silenced the kinds of NumPy's warnings that are.
+    orders   position of a parameter -> the layout that is assumed of it.
     """
 
     function: Function
@@ -61,6 +64,7 @@ class Lowered:
     assumptions: tuple[Assumption, ...]
     writes: tuple[Write, ...]
     silenced: tuple[str, ...]
+    orders: dict[int, Any]
 
 
 def lower(
@@ -77,13 +81,15 @@ def lower(
     written: dict[Any, Write] = {}
     unrolled: frozenset[Any] = frozenset()
     refusal: CompileError | None = None
-    failed = False
+    failed = doubtful = False
+    orders: dict[int, Any] = {}
     while True:
         world = World(
             numpy=request.numpy,
             differentiates=request.differentiates or request.tangent,
             written=written,
             unrolled=unrolled,
+            orders=orders,
         )
         try:
             made = _lower(world, fn, request, slots, keywords)
@@ -92,8 +98,13 @@ def lower(
         except CompileError as error:
             if not world.discovered:
                 refusal = refusal or error
+                doubtful |= world.memory.doubtful
                 if world.growing <= unrolled:
-                    raise refusal from None
+                    known = _orders(slots) if request.numpy and doubtful and not orders else {}
+                    if not known:
+                        raise refusal from None
+                    orders, unrolled, failed = known, frozenset(), False
+                    continue
             # Written out, the items and sizes of what grows are known. A first failure may come of
             # a write that was not known of.
             if failed or not world.discovered:
@@ -104,6 +115,18 @@ def lower(
             if not world.discovered:
                 raise
         written = {**written, **world.discovered}
+
+
+def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
+    """Return the layouts of arguments, by slot. What is given as a type is taken to be in C
+    order."""
+    found = {}
+    for n, slot in enumerate(slots):
+        if isinstance(slot, Laid):
+            found[n] = slot.order
+        elif isinstance(slot, ArrayType) and slot.ndim and slot.has_static_shape:
+            found[n] = "C"
+    return found
 
 
 def _lower(
@@ -167,12 +190,16 @@ def _lower(
     for n, slot in enumerate(slots):
         if isinstance(slot, Static) and isinstance(slot.value, PLAIN):
             world.assume(f"slots[{n}]", slot.value)
+    for n, order in world.orders.items():
+        flag = {"C": "flags.c_contiguous", "F": "flags.f_contiguous"}.get(order)
+        world.assume(f"slots[{n}].{flag or 'strides'}", True if flag else order)
     world.assume_likes([item.source for item in hoisted])
+    orders = {made.places[n]: order for n, order in world.orders.items()}
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
     return Lowered(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
         made.tree, tuple(world.assumptions.values()), made.writes,
-        tuple(sorted(world.silenced)),
+        tuple(sorted(world.silenced)), orders,
     )  # fmt: skip
 
 
@@ -209,4 +236,4 @@ def place_of(fn: Any) -> Span:
 def _slot_value(slot: Slot, name: str) -> Any:
     if isinstance(slot, Static):
         return slot.value
-    return Value(slot.type if isinstance(slot, Hooked) else slot, name, True)
+    return Value(slot.type if isinstance(slot, (Hooked, Laid)) else slot, name, True)

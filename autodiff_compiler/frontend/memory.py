@@ -42,6 +42,8 @@ class Memory:
         #: Reshaped arrays that are certainly views, and arrays that NumPy lets nobody write to.
         self.reshaped: set[Value] = set()
         self.read_only: set[Value] = set()
+        #: Whether a name was lost because it is not known what is a view.
+        self.doubtful = False
 
     def like(self, before: Value, after: Value) -> None:
         """``after`` lies where ``before`` lay."""
@@ -127,6 +129,7 @@ def written(
                 return one
             if any(frozenset((one, other)) in told.apart for other in known):
                 return one
+            told.doubtful = True
             return Unset(
                 f"'{name}' may be the tensor that is written to on line {line}, or another",
                 f"where it gets its second name, give that a copy: {name} * 1",

@@ -188,6 +188,7 @@ def _in_order(
     if rank < 2 and name != "reshape" or order != "F" and _is_row_major(low, source):
         return function(*args, **kwargs)
     if order != "F":
+        low.world.memory.doubtful = True
         raise low.fail(
             UnsupportedSyntax,
             f"np.{name} in the order {order!r} asks for a layout that is not known while compiling",

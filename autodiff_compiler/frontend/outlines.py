@@ -13,6 +13,7 @@ from autodiff_compiler.errors import (
     ShapeError,
 )
 from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.layouts import ordered
 from autodiff_compiler.frontend.memory import put
 from autodiff_compiler.frontend.naming import names_of, slot_names
 from autodiff_compiler.frontend.recording import MISSING
@@ -113,6 +114,8 @@ class Outlines(Texts):
                 if len(child.parameters) > before:
                     places[slot] = before
             if root:
+                for slot, order in self.world.orders.items():
+                    self.world.memory.layouts[given[slot]] = ordered(given[slot].type, order)
                 child.begin_cells()
             else:
                 child.begin_own_cells()

@@ -53,6 +53,8 @@ class World(Recorder):
     uncast: dict[Value, Value] = field(default_factory=dict)
     #: The arguments that are values, with their slots.
     slots: dict[Value, int] = field(default_factory=dict)
+    #: The layouts of arguments that are assumed, by slot: see ``plan.Laid``.
+    orders: Mapping[int, Any] = field(default_factory=dict)
     #: The hooks of arguments, by slot.
     hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
     #: The kinds of NumPy's warnings that the text silences.

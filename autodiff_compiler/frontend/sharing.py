@@ -83,6 +83,11 @@ def settled(
     if kind == PERHAPS:
         kind, result = _decided(low, name, source, told, result)
     given = memory.of_all(_leaves(args))
+    layouts = [memory.layouts.get(arg) for arg in _leaves(args) if _is_array(arg)]
+    # How other functions than ufuncs order their results depends on how NumPy computes them.
+    exact = isinstance(_found(name), np.ufunc) or all(
+        layout is None or layout.flags.c_contiguous for layout in layouts
+    )
 
     def placed(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -96,7 +101,7 @@ def settled(
         shape, order = static_shape(value), told.get("order")
         if shape is not None and (name in ROW_MAJOR or kind == COPY and order == "C"):
             memory.layouts[value] = row_major(shape)
-        if kind == COPY and order == "F":
+        elif kind == COPY and (order == "F" or not exact and value.type.ndim != 1):
             memory.layouts.pop(value, None)
         if name in READ_ONLY and (shared or name == "imag"):
             memory.read_only.add(value)
