@@ -14,7 +14,7 @@ from typing import Any
 from autodiff_compiler.analysis.untaken import Found, is_mask
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
-from autodiff_compiler.ir.types import ArrayType, is_floating
+from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating
 from autodiff_compiler.operators.zeros import ZERO_WINS, zero_mul
 
 
@@ -49,9 +49,10 @@ def _zero_winning(op: Op, linear: set[AnyOperand], bad: set[AnyOperand]) -> Op:
 
 
 def _is_real(value: Value) -> bool:
-    return isinstance(value.type, ArrayType) and value.type.dtype is not None and is_floating(
-        value.type
-    )  # fmt: skip
+    """Decide whether this is an array of floats of known dtype: complex numbers have no order."""
+    type_ = value.type
+    known = isinstance(type_, ArrayType) and type_.dtype is not None
+    return known and is_floating(type_) and not is_complex(type_)
 
 
 def masked_tangent(

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import ArrayType, Type
-from autodiff_compiler.operators.declare import moved_on, same_type
+from autodiff_compiler.ir.types import ArrayType, Type, is_floating
+from autodiff_compiler.operators.declare import moved_on
 from autodiff_compiler.operators.elementwise import maximum
 from autodiff_compiler.operators.families import no_casts
 from autodiff_compiler.operators.structure import expand_dims, unbroadcast
@@ -38,6 +39,12 @@ def _unit_numpy(types: Sequence[Type], *, axes: Any) -> str:
     )
 
 
+def _float_type(types: Sequence[Type], *, axes: Any) -> Type:
+    if isinstance(types[0], ArrayType) and not is_floating(types[0]):
+        raise DTypeError("a direction of whole numbers is none of them", "cast them to a float")
+    return types[0]
+
+
 def _safe(size: Any) -> Any:
     return maximum(size, least_of(size.dtype_name))
 
@@ -55,7 +62,7 @@ unit: Any = OpDef(
     "unit",
     "x / n, where n is the norm of x over axes, with these left in it: scaled first where "
     "squares vanish or overflow, and 0 where x is 0.",
-    ("x", "n"), _unit_numpy, same_type, promote=no_casts,
+    ("x", "n"), _unit_numpy, _float_type, promote=no_casts,
     adjoint={
         "x": lambda ct, n: ct / _safe(n),
         "n": lambda ct, out, n: unbroadcast(-ct * out / _safe(n), n),

@@ -21,10 +21,10 @@ of the loop itself the items are read, and written, where they are.
 ... }
 ... ''')
 >>> print(print_function(parted(before)), end='')
-func @f(%x: f32[9]) -> (float) {
+func @f(%x: f32[9]) -> (f32[]) {
   %y: f32[], %n: int = for %p, %i in (0, 9, 1) carry (%c: f32[] = %x) {
-    %v: f32[] = index %x, %i {index=(('op', 0),)}
-    yield carry %v
+    %b: f32[] = index %x, %i {index=(('op', 0),)}
+    yield carry %b
   }
   return %y
 }

@@ -141,7 +141,11 @@ class Runtime:
         table = self.cache.tables.get(identity(fn))
         if table is not None and table.takes_objects and not wanted:
             return None
-        return flattened(fn, args, kwargs, wanted)
+        try:
+            return flattened(fn, args, kwargs, wanted)
+        except RecursionError:
+            signatures((*args, *kwargs.values()))  # which refuses what holds itself
+            raise
 
     def _either(self, fn: Any, apart: Callable[[], Any], whole: Callable[[], Any] | None) -> Any:
         """The outcome of a call with its arguments taken apart; or, where that is refused, with the

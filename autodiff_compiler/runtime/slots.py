@@ -138,10 +138,17 @@ def holds(value: Any, *kinds: type) -> bool:
     >>> holds({"w": [np.ones(2)]}, Tensor), holds({"w": [np.ones(2)]}, Tensor, np.ndarray)
     (False, True)
     """
-    kind = plain_kind(value)
-    if kind in (tuple, list, dict):
-        return any(holds(item, *kinds) for item in (value.values() if kind is dict else value))
-    return isinstance(value, kinds)
+    waiting, seen = [value], set()
+    while waiting:
+        item = waiting.pop()
+        kind = plain_kind(item)
+        if kind not in (tuple, list, dict):
+            if isinstance(item, kinds):
+                return True
+        elif id(item) not in seen:  # a container may hold itself
+            seen.add(id(item))
+            waiting.extend(item.values() if kind is dict else item)
+    return False
 
 
 def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Any]) -> Callable:
