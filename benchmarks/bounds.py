@@ -1,78 +1,104 @@
-"""Prints how far special functions are from the exact value, in units in the last place.
+"""Prints how far the elementwise records are from the exact value, in units in the last place.
 
-    python -m benchmarks.bounds
+    python -m benchmarks.bounds            # the table of docs/extremes.md
+    python -m benchmarks.bounds --write    # the exact numbers that the tests use
 
-It needs mpmath. The figures stand in ``docs/extremes.md``.
+It needs mpmath. What is swept, and where, stands in ``tests/operators/bounds.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from autodiff_compiler import Tensor, grad, ops
+from tests.operators.bounds import ROWS, Row, few, found, points
+from tests.operators.test_bounds import errors
 
-Exact = Callable[[Any], Any]
-NEAR = [1e-8, 1e-3, 1 - 1e-9, 1 + 1e-9, 2 - 1e-9, 2 + 1e-9]
-
-
-def between(low: float, high: float, count: int = 80) -> list[float]:
-    """Points of equal distance."""
-    return [float(x) for x in np.linspace(low, high, count)]
+FILE = Path(__file__).parents[1] / "tests" / "operators" / "bounds.json"
+DIGITS, DIFFERENCES = 50, 700
+#: Sums with the least numbers lose nothing in so many digits.
+WIDE = 1300
 
 
-def _sigmoid_slope(x: Any) -> Any:
-    return mpmath.exp(-x) / (1 + mpmath.exp(-x)) ** 2
+def _sigmoid(x: Any) -> Any:
+    e = mpmath.exp(-abs(x))
+    return 1 / (1 + e) if x > 0 else e / (1 + e)
 
 
-#: The name, our function, the exact one, and the points.
-ROWS: Sequence[tuple[str, Callable[[Tensor], Tensor], Exact, list[float]]] = (
-    ("sigmoid", ops.sigmoid, lambda x: 1 / (1 + mpmath.exp(-x)), between(-700, 40)),
-    ("sigmoid', x < 0", grad(ops.sigmoid), _sigmoid_slope, between(-80, -0.1)),
-    ("sigmoid', 0 < x < 8", grad(ops.sigmoid), _sigmoid_slope, between(0.1, 8)),
-    ("tanh", ops.tanh, mpmath.tanh, between(-25, 25)),
-    ("tanh', -2 to 2", grad(ops.tanh), lambda x: 1 / mpmath.cosh(x) ** 2, between(-2, 2)),
-    ("softplus", ops.softplus, lambda x: mpmath.log1p(mpmath.exp(x)), between(-700, 700)),
-    ("lgamma, 0.5 to 2.5", ops.lgamma, mpmath.loggamma, [*between(0.51, 2.49), *NEAR[2:]]),
-    ("lgamma, 2.5 to 1000", ops.lgamma, mpmath.loggamma, between(2.5, 1000, 400)),
-    ("digamma, beyond 1.6", ops.digamma, mpmath.digamma, between(1.6, 40)),
-    ("polygamma(1)", lambda x: ops.polygamma(1, x), lambda x: mpmath.polygamma(1, x),
-     [*between(-9.7, -0.3, 18), *between(0.01, 40)]),
-    ("polygamma(2), x > 0", lambda x: ops.polygamma(2, x), lambda x: mpmath.polygamma(2, x),
-     between(0.01, 40)),
-    ("erf", ops.erf, mpmath.erf, between(-6, 6)),
-    ("erfc, x < 9", ops.erfc, mpmath.erfc, between(-6, 9)),
-    ("erfc, 9 to 26", ops.erfc, mpmath.erfc, between(9, 26)),
-    ("erfinv", ops.erfinv, mpmath.erfinv, between(-0.999, 0.999)),
-    ("i0", ops.i0, lambda x: mpmath.besseli(0, x), between(-80, 80)),
-)  # fmt: skip
+NAMES = {name: getattr(mpmath, name) for name in dir(mpmath) if not name.startswith("_")} | {
+    "sigmoid": _sigmoid, "max": max, "min": min, "abs": abs,
+}  # fmt: skip
 
 
-def farthest(
-    ours: Callable[[Tensor], Tensor], exact: Exact, points: list[float], dtype: str
-) -> Any:
-    """The largest error in units in the last place, of results that are normal numbers."""
-    x = np.unique(np.array(points, dtype))
-    worst = 0.0
-    with mpmath.workdps(60):
-        for at, found in zip(x, ours(Tensor(x)).asnumpy()):
-            right = mpmath.mpf(mpmath.re(exact(mpmath.mpf(float(at)))))
-            if np.finfo(dtype).tiny < abs(right) < float(np.finfo(dtype).max):
-                unit = float(np.spacing(np.abs(np.dtype(dtype).type(float(right)))))
-                worst = max(worst, float(abs(mpmath.mpf(float(found)) - right)) / unit)
-    return worst
+def _value(text: str, at: Sequence[Any]) -> Any:
+    return eval(text, NAMES, dict(zip("xy", at)))
 
 
-def main() -> None:
-    """Prints the table."""
-    print("| function | float64 | float32 |\n| --- | --- | --- |")
-    for name, ours, exact, points in ROWS:
-        cells = [f"{farthest(ours, exact, points, t):.1f}" for t in ("float64", "float32")]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+def _difference(text: str, at: Sequence[Any], place: int) -> Any:
+    step = min(abs(at[place]), mpmath.mpf(1)) * mpmath.mpf(10) ** -60
+    ends = [_value(text, [x + sign * step * (k == place) for k, x in enumerate(at)])
+            for sign in (1, -1)]  # fmt: skip
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def _text(number: Any) -> str:
+    """Return 30 digits of a number; what no dtype can tell from infinity or from 0 is that."""
+    number = mpmath.re(number)
+    if abs(number) > mpmath.mpf(10) ** 400:
+        return "inf" if number > 0 else "-inf"
+    if abs(number) < mpmath.mpf(10) ** -400:
+        return "0"
+    return str(mpmath.nstr(mpmath.mpf(number), 30, min_fixed=0, max_fixed=0))
+
+
+def exact(row: Row, columns: Sequence[np.ndarray]) -> list[list[str]]:
+    """Return the value and the derivatives at these points, as texts."""
+    rows: list[list[str]] = [[] for _ in range(len(columns) + 1)]
+    simple = not any(name in row.exact for name in ("bessel", "psi", "gamma", "erf"))
+    digits = DIFFERENCES if not row.slopes else WIDE if simple else DIGITS + 20
+    with mpmath.workdps(digits):
+        for at in zip(*([mpmath.mpf(float(x)) for x in column] for column in columns)):
+            rows[0].append(_text(_value(row.exact, at)))
+            for place in range(len(at)):
+                given = bool(row.slopes)
+                slope = (
+                    _value(row.slopes[place], at) if given else _difference(row.exact, at, place)
+                )
+                rows[place + 1].append(_text(slope))
+    return rows
+
+
+def _written() -> Iterator[tuple[str, Any]]:
+    for row in ROWS:
+        for dtype in ("float64", "float32"):
+            columns = few(points(row, dtype))
+            at = [column.tolist() for column in columns]
+            yield f"{row.name} {dtype}", {"at": at, "exact": exact(row, columns)}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Prints the table, or writes the file."""
+    if list(arguments) == ["--write"]:
+        lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in _written())
+        FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        return
+    print("| record | float64 | d_x | d_y | float32 | d_x | d_y |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for row in ROWS:
+        cells = []
+        for dtype in ("float64", "float32"):
+            columns = points(row, dtype)
+            worst = [max(errors(ours, right)) for ours, right in
+                     zip(found(row, columns), exact(row, columns))]  # fmt: skip
+            cells += [f"{each:.1f}" for each in worst] + [""] * (3 - len(worst))
+        print(f"| {row.name.replace('|', chr(92) + '|')} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -226,14 +226,16 @@ _ANGLES = "np.pi * (np.arange(128) + 0.5) / 128"
 
 def _bessel_numpy(types: Sequence[Type], *, n: int) -> str:
     harmonic = f" * np.cos({n} * {{out}})" if n else ""
-    text = f"np.mean(np.exp(np.expand_dims({{x}}, -1) * np.cos({{out}})){harmonic}, axis=-1)"
+    power = "sinh" if n % 2 else "exp"  # of an odd one, sinh: exact also near 0
+    text = f"np.mean(np.{power}(np.expand_dims({{x}}, -1) * np.cos({{out}})){harmonic}, axis=-1)"
     return f"{{out}} = {_ANGLES}\n{{out}} = {in_dtype(types, text)}"
 
 
 bessel_i: OpDef = elementwise(
     "bessel_i",
     "The modified Bessel function of the first kind and of order n: the mean of "
-    "exp(x cos t) cos(n t) over [0, pi] (NIST DLMF 10.32.3), exact for |x| < 400. "
+    "exp(x cos t) cos(n t) over [0, pi] (NIST DLMF 10.32.3), for odd n of sinh(x cos t) cos(n t); "
+    "exact for |x| < 400. "
     "d_x = ct * (bessel_i(n - 1) + bessel_i(n + 1)) / 2.",
     numpy=_bessel_numpy, dtype=floating, label="bessel_{x}",
     partials={
