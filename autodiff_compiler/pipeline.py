@@ -39,6 +39,7 @@ from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.at_hand import at_hand
 from autodiff_compiler.passes.begun import begun
 from autodiff_compiler.passes.carried import carried
+from autodiff_compiler.passes.divided import divided, may_stand_in_caller
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.in_place import in_place
 from autodiff_compiler.passes.inline import inline
@@ -172,6 +173,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         _verify(typed, "typed: stabilise")
     if request.opt_level:
         typed = parted(everywhere(run(typed, ("algebra",)), parts_of("first")))
+    typed = divided(typed)
 
     def whole(function: Function) -> Function:
         return clean(once(function, _may_go)) if request.opt_level else function
@@ -298,8 +300,8 @@ def _written_out(function: Function) -> Function:
 
 
 def _may_go(call: Op) -> bool:
-    """Whether a call may be written out: backward need not compute it again."""
-    return "recompute" not in call.attrs
+    """Whether a call may be written out: backward need not compute it again, and it is not deep."""
+    return "recompute" not in call.attrs and may_stand_in_caller(call.attrs["callee"])
 
 
 def _placed(function: Function, lowered: Function) -> Function:
