@@ -85,7 +85,7 @@ def slot_of(given: Any) -> Type | Static:
 def laid(slot: Slot, value: Any) -> Slot:
     """Return a slot with the layout of the array that stands there, if no two of its elements
     share memory."""
-    if not isinstance(slot, ArrayType) or not isinstance(value, np.ndarray) or not value.ndim:
+    if not isinstance(slot, ArrayType) or not isinstance(value, np.ndarray):
         return slot
     if value.flags.c_contiguous or value.flags.f_contiguous:
         return Laid(slot, "C" if value.flags.c_contiguous else "F")

@@ -117,13 +117,18 @@ def lower(
         written = {**written, **world.discovered}
 
 
+def _is_whole(slot: Slot) -> bool:
+    """Decide whether an array without axes stands in a slot, and no number."""
+    return isinstance(slot, Laid) and slot.type.ndim == 0
+
+
 def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
     """Return the layouts of arguments, by slot. What is given as a type is taken to be in C
     order."""
     found = {}
     for n, slot in enumerate(slots):
         if isinstance(slot, Laid):
-            found[n] = slot.order
+            found.update({n: slot.order} if slot.type.ndim else {})
         elif isinstance(slot, ArrayType) and slot.ndim and slot.has_static_shape:
             found[n] = "C"
     return found
@@ -147,6 +152,8 @@ def _lower(
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
     places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
     world.slots = places_of
+    if request.numpy:
+        world.memory.arrays.update(v for v, n in places_of.items() if _is_whole(slots[n]))
     with root.builder:
         given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
         count = len(values) - len(keywords)

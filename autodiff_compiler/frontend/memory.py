@@ -42,6 +42,8 @@ class Memory:
         #: Reshaped arrays that are certainly views, and arrays that NumPy lets nobody write to.
         self.reshaped: set[Value] = set()
         self.read_only: set[Value] = set()
+        #: Arrays without axes, which are written to where a number would be replaced.
+        self.arrays: set[Value] = set()
         #: Whether a name was lost because it is not known what is a view.
         self.doubtful = False
 
@@ -50,12 +52,14 @@ class Memory:
         self.layouts.pop(after, None)
         if before in self.layouts:
             self.layouts[after] = self.layouts[before]
-        for kind in (self.reshaped, self.read_only):
+        for kind in (self.reshaped, self.read_only, self.arrays):
             (kind.add if before in kind else kind.discard)(after)
 
     def holds(self, value: Value, array: Layout) -> None:
         """``value`` is an array that was made while compiling."""
         self.layouts[value] = laid_out_as(array)
+        if not array.ndim:
+            self.arrays.add(value)
 
     def of(self, value: Any) -> frozenset[Hashable]:
         """What ``value`` may be; for a list or tuple, what its items may be."""
@@ -79,6 +83,8 @@ class Memory:
         """From now on ``value`` is itself or one of ``others``."""
         if isinstance(value, Value) and isinstance(value.type, (ArrayType, ListType)):
             self.table[value] = frozenset((value, *others))
+            if getattr(value.type, "ndim", None) == 0 and self.arrays & self.table[value]:
+                self.arrays.add(value)
 
     def across(
         self, yields: Mapping[Place, Any], around: frozenset[Hashable]

@@ -111,6 +111,8 @@ class Outlines(Texts):
             for slot, (name, value) in enumerate(slot_names(callee, args, kwargs)):
                 before = len(child.parameters)
                 given.append(child.parameter_of(name, value))
+                if isinstance(value, Value) and value in self.world.memory.arrays:
+                    self.world.memory.arrays.add(given[-1])
                 if len(child.parameters) > before:
                     places[slot] = before
             if root:

@@ -237,7 +237,8 @@ class Statements(Storing):
         before, after = old.type, new.type
         if not isinstance(before, ArrayType) or not isinstance(after, ArrayType):
             return False
-        if before.ndim == 0 and not views.shares(self, self.builder.producer(old)):
+        is_array = old in self.world.memory.arrays or before.ndim != 0
+        if not is_array and not views.shares(self, self.builder.producer(old)):
             return False  # a number
         if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
             said = f"{after.dtype} does not go into an array of {before.dtype}"

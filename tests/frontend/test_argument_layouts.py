@@ -185,3 +185,49 @@ def test_a_second_name_of_another_rank(fn: Callable[..., float]) -> None:
         step = 1e-6 * np.cos(np.arange(9.0)).reshape(3, 3)
         wanted = fn(np.ones(3), m + step) - fn(np.ones(3), m - step)
         assert 2 * np.sum(slope[1] * step) == pytest.approx(wanted, rel=1e-6)
+
+
+def bumped(q):
+    q += 0.25
+
+
+def called(y):
+    bumped(y)
+    return y * y
+
+
+def second_name(y):
+    a = y
+    a *= 2.0
+    return y * a
+
+
+def looped(y):
+    a = y
+    for _ in range(2):
+        y += 0.25
+    return a * y
+
+
+def branched(y):
+    a = y
+    if y > 0:
+        y *= 2.0
+    return a * y
+
+
+def made(y):
+    a = np.array(0.5)
+    b = a
+    b += y
+    return a * y
+
+
+@pytest.mark.parametrize("kind", [np.array, np.float64], ids=["array", "number"])
+@pytest.mark.parametrize("fn", [called, second_name, looped, branched, made])
+def test_no_axes(fn: Callable[..., Any], kind: Any) -> None:
+    """An array without axes is written to under all its names; a number is replaced."""
+    value, slope = ms.value_and_grad(fn)(kind(0.75))
+    assert value == pytest.approx(fn(kind(0.75)), rel=1e-12)
+    wanted = (fn(kind(0.75 + 1e-6)) - fn(kind(0.75 - 1e-6))) / 2e-6
+    assert slope == pytest.approx(wanted, rel=1e-6)
