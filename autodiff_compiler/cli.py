@@ -206,7 +206,7 @@ def _position(wrt: str | None) -> Any:
     parts = [part.strip() for part in wrt.split(",")]
     found = [int(part) if part.isdecimal() else part for part in parts if part]
     if not found:
-        raise UsageError("--wrt names no argument; write --wrt x or --wrt 0,2")
+        raise UsageError("--wrt is empty; write --wrt x or --wrt 0,2")
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -223,7 +223,7 @@ def _transformed(arguments: argparse.Namespace, fn: Any, position: Any) -> Any:
     names = argument_names(fn)
     for each in several:
         if isinstance(each, str) and each not in names:
-            raise UsageError(f"there is no argument '{each}'; there are {', '.join(names)}")
+            raise UsageError(f"there is no argument '{each}'; the arguments are {', '.join(names)}")
     found = tuple(names.index(each) if isinstance(each, str) else each for each in several)
     place = 0 if position is None else found if isinstance(position, tuple) else found[0]
     return TRANSFORMS[arguments.transform](fn, place)
@@ -257,7 +257,7 @@ def _explain(arguments: argparse.Namespace) -> ExitCode:
         return ExitCode.OK
     code = arguments.code.upper()
     if code not in known:
-        raise UsageError(f"there is no code {arguments.code}; there are {', '.join(known)}")
+        raise UsageError(f"there is no code {arguments.code}; the codes are {', '.join(known)}")
     sys.stdout.write(page(known[code]))
     return ExitCode.OK
 

@@ -298,8 +298,8 @@ class InternalError(Exception):
 
     code = "AD900"
     CURE = (
-        "this is a fault of autodiff_compiler, not of your program; please report it, with this "
-        "message and the text of the function"
+        "this is a bug in autodiff_compiler, not in your program; please report it with "
+        "this message and the source of the function"
     )
 
     def __init__(self, cause: str, span: Span | None = None):

@@ -239,9 +239,10 @@ def _with_large_stack(attempt: Callable[[], Made], place: Callable[[], Span | No
     (error,) = raised
     if isinstance(error, RecursionError) and not runs_users_code(error.__traceback__):
         raise UnsupportedSyntax(
-            "this function nests too deeply to be compiled, or uses a container that holds itself",
-            "divide it into several functions, write what repeats as a loop, and use containers "
-            "that do not hold themselves",
+            "this function nests too deeply to be compiled, or uses a container that "
+            "contains itself",
+            "split it into several functions, write repeated code as a loop, and use "
+            "containers that do not contain themselves",
             place(),
         ) from None
     if isinstance(error, Exception):

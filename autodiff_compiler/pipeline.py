@@ -225,7 +225,7 @@ def _refuse(lowered: Lowered, primal: Function, request: Request) -> None:
         if position not in lowered.places:
             raise CallError(
                 f"argument {position} is used as a compile-time constant, so it has no gradient",
-                "pass what must be known, such as int(n), as an argument of its own",
+                "pass the constant, such as int(n), as a separate argument",
                 lowered.function.span,
             )
     out = type_of(primal.returns[int(request.aux)])
@@ -233,14 +233,14 @@ def _refuse(lowered: Lowered, primal: Function, request: Request) -> None:
         return
     if request.sens == "given" and not takes_sensitivity(out):
         raise CallError(
-            "the output takes no sensitivity: it holds no tensor",
-            "leave out sens_param, or return a tensor",
+            "sens_param=True needs an output with a tensor, and this output holds none",
+            "omit sens_param, or return a tensor",
             primal.span,
         )
     if not holds_number(out) and not any(map(ends, primal.body.ops)):
         raise CallError(
-            "there is nothing to differentiate: the output holds no number",
-            "return a tensor or a number; perhaps a return is missing",
+            "the function returns no number, so there is nothing to differentiate",
+            "return a tensor or a number; check for a missing 'return'",
             primal.span,
         )
 
@@ -360,7 +360,9 @@ def stage_text(
         return emit(stages, request).source
     if stage == "memory":
         if not request.differentiates:
-            raise CallError("nothing is kept where there is no backward half", "ask for a gradient")
+            raise CallError(
+                "there is no backward half, so nothing is kept for it", "compile a gradient"
+            )
         return account(stages.emitted, emit(stages, request).names)
     chosen = {
         "ir": (stages.lowered.function,), "typed": (stages.primal,), "adjoint": stages.halves,

@@ -61,9 +61,8 @@ def _item(value: Any) -> Type:
         except TypeError:
             kind, numbers = type(value).__name__, holds(value, int, float, complex)
             raise CallError(
-                f"a {kind} {'of numbers ' if numbers else ''}stands in a container together with "
-                "tensors",
-                "make an array of it" if numbers else "pass it as an argument of its own",
+                f"a {kind} {'of numbers ' if numbers else ''}is in the same container as tensors",
+                "make it an array: np.array(...)" if numbers else "pass it as a separate argument",
             ) from None
     return type_
 
@@ -77,7 +76,7 @@ def slot_of(given: Any) -> Type | Static:
     try:
         type_ = parse_type(given)
     except ValueError as error:
-        cure = "a string that the function takes is bound before: functools.partial(f, name='…')"
+        cure = "give a string argument its value with functools.partial(f, name='...')"
         raise ValueError(f"{error}; {cure}") from None
     return Static(None) if type_ == NONE else type_
 

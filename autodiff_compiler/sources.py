@@ -164,7 +164,7 @@ class _Asked:
             except NeedValues as need:
                 if not any(isinstance(given[n], str) for n in need.positions):
                     raise
-                cure = "give the number itself in place of its type"
+                cure = "give the number itself instead of its type"
                 raise CallError(str(need), cure) from None
 
         return compiling(
@@ -212,11 +212,11 @@ class _Asked:
         request = replace(request, numpy=numpy)
         if self.opt_level is not None:
             if self.opt_level not in pipeline.LEVELS:
-                raise CallError(f"there is no level {self.opt_level}", "use 0, 1 or 3")
+                raise CallError(f"there is no optimization level {self.opt_level}", "use 0, 1 or 3")
             request = replace(request, opt_level=self.opt_level)
         if self.mode == "forward":
             if self.sens_param:
-                raise CallError("a tangent takes no sensitivity", "leave out sens_param")
+                raise CallError("forward mode takes no sensitivity", "omit sens_param")
             request = replace(request, sens="none", value=True, tangent=True)
         return request if self.stabilise is None else replace(request, stabilise=self.stabilise)
 
@@ -225,8 +225,9 @@ class _Asked:
         asked = (self.get_all, self.get_by_list, self.sens_param, self.value, self.has_aux)
         if any(asked) or self.position is not None or self.weights is not None:
             raise CallError(
-                "the function itself has no position, weight or sensitivity",
-                "leave these settings out, or leave out mode='value'",
+                "mode='value' compiles the function itself, without a position, weight "
+                "or sensitivity",
+                "omit these settings, or omit mode='value'",
             )
         double = isinstance(target, Transformed) and target.double
         return Request(stabilise=stabilises(), opt_level=opt_level_now(), double=double)
@@ -248,7 +249,7 @@ def _position(asked: Any, names: Sequence[str], get_all: bool, by_list: bool) ->
     if asked is None:
         return ALL if get_all else None if by_list else 0
     if get_all:
-        raise CallError("both get_all and a position are given", "leave out one of them")
+        raise CallError("get_all and a position are both given", "omit one of them")
     several = asked if isinstance(asked, tuple) else (asked,)
     found = []
     for each in several:
@@ -267,7 +268,8 @@ def _check_positions(gradient: GradientFunction, names: Sequence[str]) -> None:
     for place in gradient.wanted():
         if place >= len(names) and place > 0:
             raise CallError(
-                f"there is no argument {place}", f"positions count from 0 to {len(names) - 1}"
+                f"there is no argument at position {place}",
+                f"positions count from 0 to {len(names) - 1}",
             )
 
 
@@ -283,7 +285,10 @@ def _weights(fn: Any, asked: Any) -> Any:
         cell = cell.fn
     cell = getattr(cell, "__self__", cell)
     if not isinstance(cell, Cell):
-        raise CallError("weights are named, but a plain function has none", "name them of a Cell")
+        raise CallError(
+            "weights are given, but a plain function has none",
+            "differentiate a Cell, or omit the weights",
+        )
     if asked in ("all", "trainable"):
         return tuple(cell.trainable_params() if asked == "trainable" else cell.get_parameters())
     known = {path: each for path, each in cell.parameters_and_names()}

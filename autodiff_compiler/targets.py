@@ -64,7 +64,7 @@ def load_target(target: str) -> Any:
     try:
         tree = ast.parse(name.strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        raise UsageError(f"'{name}' is no name, and no call such as Block(dim=8)") from None
+        raise UsageError(f"'{name}' is neither a name nor a call such as Block(dim=8)") from None
     module = _module(path)
     found = _found(tree, module, file, name)
     if isinstance(found, type):
@@ -82,7 +82,7 @@ def _divided(target: str) -> tuple[str, str]:
     else:
         file, colon, name = target.rpartition(":")
     if not colon or not file or not name:
-        raise UsageError(f"'{target}' names no target; write FILE.py:NAME")
+        raise UsageError(f"'{target}' is not a target; write FILE.py:NAME")
     return file, name
 
 
@@ -98,7 +98,7 @@ def _found(tree: ast.expr, module: Any, file: str, whole: str) -> Any:
     if isinstance(tree, ast.Call):
         callee = _found(tree.func, module, file, whole)
         return _called(callee, tree, file)
-    raise UsageError(f"'{whole}' is no name, and no call such as Block(dim=8)")
+    raise UsageError(f"'{whole}' is neither a name nor a call such as Block(dim=8)")
 
 
 def _attribute(owner: Any, name: str, module: Any, file: str, whole: str) -> Any:
@@ -127,8 +127,8 @@ def _called(callee: Any, tree: ast.Call, file: str) -> Any:
         kwargs = {str(each.arg): ast.literal_eval(each.value) for each in tree.keywords}
     except ValueError:
         raise UsageError(
-            f"the arguments in {shown} are not all literals; numbers, strings, None, and tuples, "
-            "lists and dicts of these are"
+            f"every argument in {shown} must be a literal: a number, a string, None, or a "
+            "tuple, list or dict of these"
         ) from None
     try:
         return callee(*args, **kwargs)

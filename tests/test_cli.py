@@ -89,7 +89,7 @@ def test_dump_forward_mode(file, capsys):
     assert "Tangent of Net.construct" in text and ", dot_x, dot_y):" in text
     assert "d_x" not in text.replace("dot_x", "")
     assert main(["dump", f"{file}:Net", *X, *Y, "--mode", "forward", "--sens-param"]) == 1
-    assert "a tangent takes no sensitivity" in capsys.readouterr().err
+    assert "forward mode takes no sensitivity" in capsys.readouterr().err
 
 
 def test_dump_flags_and_stage(file, capsys):
@@ -143,12 +143,12 @@ def test_check_finds_what_is_wrong(file, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "target, options, words",
     [
-        ("{file}", (), "names no target; write FILE.py:NAME"),
+        ("{file}", (), "is not a target; write FILE.py:NAME"),
         ("none.py:Net", (), "there is no file none.py"),
         ("{file}:Nothing", (), "has no 'Nothing'; it has Net, Sized, Bad, net, product"),
         ("{file}:Sized", (), "'Sized' needs arguments (size)"),
         ("{file}:number", (), "'number' in {file} is a int, not a Cell or function"),
-        ("{file}:product", ("--input", "x=f99"), "the type of 'x': 'f99' is no type"),
+        ("{file}:product", ("--input", "x=f99"), "the type of 'x': 'f99' is not a type"),
         ("{file}:product", ("--input", "z=f32[]"), "there is no argument 'z'; there are x, y"),
         ("{file}:product", (*X, *X), "the argument 'x' is given twice"),
         ("{file}:product", Y, "'y' is given, but 'x' before it is not"),

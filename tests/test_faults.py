@@ -166,7 +166,7 @@ def test_containers_that_hold_themselves_are_refused(tmp_path: Path) -> None:
         lambda: ms.gradient_source(lambda x, k: x * 2, X, around),
         lambda: ms.grad(lambda x: x * len(around))(X),
     ):
-        with pytest.raises(CompileError, match="holds itself"):
+        with pytest.raises(CompileError, match="contains itself"):
             call()
 
 
@@ -177,7 +177,7 @@ def returns_what_holds_itself(x):
 
 
 def test_a_result_that_holds_itself_is_refused() -> None:
-    with pytest.raises(CompileError, match="holds itself"):
+    with pytest.raises(CompileError, match="contains itself"):
         ms.jit(returns_what_holds_itself)(X)
 
 
@@ -192,7 +192,7 @@ def test_many_branches_in_each_other_are_compiled(tmp_path: Path) -> None:
 def test_what_python_could_not_read_is_refused() -> None:
     document = Document()
     document.add("x = 1", DEEPEST - 1, "1| a comment that is cut to next to nothing")
-    with pytest.raises(CompileError, match="more deeply than Python can read"):
+    with pytest.raises(CompileError, match="more deeply than Python allows"):
         document.add("x = 1", DEEPEST)
     assert all(line.lstrip()[0] in "#x" for line in document.render().splitlines())
 

@@ -67,7 +67,7 @@ def test_other_levels_are_refused(number):
 
 
 def test_the_source_of_no_level_is_refused():
-    with pytest.raises(CallError, match="there is no level 2"):
+    with pytest.raises(CallError, match="there is no optimization level 2"):
         ms.gradient_source(Outer(), "f32[3]", opt_level=2)
 
 

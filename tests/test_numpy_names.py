@@ -108,7 +108,7 @@ def test_one_shift_rolls_along_every_axis(shift, axis) -> None:
 
 def test_a_shift_without_an_axis_of_its_own_is_refused() -> None:
     for shift, axes in ((1, (0, 1)), ((1, 2), (0,))):
-        with pytest.raises(ShapeError, match="give each axis a shift of its own"):
+        with pytest.raises(ShapeError, match="give one shift for each axis"):
             ops.roll(T, shift, axes)
 
 

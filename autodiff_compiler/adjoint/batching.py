@@ -64,8 +64,8 @@ def batched_function(
         return Batching(new_name).function(function, tuple(mapped), size, whole=True).function
     except Unbatchable:
         raise DTypeError(
-            f"what {function.title or function.name} returns holds numbers or lists that differ "
-            "from example to example",
+            f"{function.title or function.name} returns numbers or lists that differ "
+            "between the examples of the batch",
             "return tensors",
             function.span,
         ) from None

@@ -60,9 +60,9 @@ class Checkpointed(Mirror):
         if any(effects.has(op) for op in silent(loop.body).ops):
             sweep.note(
                 loop.op,
-                "the iterations of a checkpointed loop run again, and this one draws at random or "
-                "calls Python",
-                "draw before the loop, or leave out checkpointed",
+                "a checkpointed loop runs its iterations a second time in the backward "
+                "pass, and this one draws random numbers or calls Python code",
+                "draw the numbers before the loop, or remove checkpointed()",
             )
 
     # ---- forward

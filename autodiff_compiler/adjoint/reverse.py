@@ -218,7 +218,8 @@ class Adjoint:
             op,
             f"{op.name} has no derivative with respect to {operand}, "
             "but the output depends on it through this operation",
-            "use an operator that has one, or stop_gradient where none is meant",
+            "use an operator that has a derivative, or ops.stop_gradient(...) where no "
+            "gradient is wanted",
         )
 
     def note(self, op: Op, cause: str, cure: str) -> None:

@@ -129,8 +129,9 @@ def _turned_round(
     if given and _reads(made, cts):
         adjoint.note(
             op,
-            "this derivative's rule is not linear in the cotangent, so there is no tangent",
-            "take the gradient in reverse mode",
+            "the custom gradient used here is not linear in the gradient of the output, "
+            "so forward mode is not possible",
+            "use reverse mode: grad, vjp or jacrev",
         )
     # Of the cotangent that is not there nothing is read but its shape, which is the result's.
     substitutes: dict[Value, AnyOperand] = dict(zip(cts, op.results))

@@ -43,7 +43,7 @@ def save_checkpoint(
     }
     pairs = [*_named(save_obj), *_named(more)]
     if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("For 'save_checkpoint', two Parameters have one name.")
+        raise ValueError("For 'save_checkpoint', two Parameters have the same name.")
     arrays = {
         name: np.asarray(data.asnumpy())
         for name, data in pairs
@@ -73,8 +73,8 @@ def _named(save_obj: Any) -> Iterable[tuple[str, Tensor]]:
     for name, data in pairs:
         if not isinstance(name, str) or not isinstance(data, Tensor):
             raise TypeError(
-                f"For 'save_checkpoint', a Tensor by its name is needed, but got {name!r} with "
-                f"{type(data)}."
+                "For 'save_checkpoint', each item must have a name and a Tensor, but got "
+                f"{name!r} with {type(data)}."
             )
     return pairs
 
@@ -114,8 +114,8 @@ def load_checkpoint(
                 held[name] = Parameter(Tensor(array), name=name)
     except Exception as error:  # archives, their headers and the arrays fail in many ways
         raise ValueError(
-            f"Failed to read the checkpoint file {place}: it is damaged, or no checkpoint "
-            f"({error})."
+            f"Failed to read the checkpoint file {place}: it is damaged, or is not a "
+            f"checkpoint ({error})."
         ) from error
     found = {
         name: parameter

@@ -55,13 +55,13 @@ def objection_to(array: Any) -> tuple[str, str] | None:
     kind: Any = type(array)
     if isinstance(array, np.ndarray) and not is_plain_array(kind):
         return (
-            f"the operators of a {kind.__name__} mean something else than those of an array",
-            "use the plain array: np.asarray(m), or of a masked one m.filled(0.0)",
+            f"the operators of a {kind.__name__} differ from those of a plain ndarray",
+            "convert it first: np.asarray(m), or m.filled(0.0) for a masked array",
         )
     if array.dtype.name not in SHORT:
         return (
-            f"an array of {array.dtype} is given, and arrays of it are not compiled",
-            "pass numbers or bools: array.astype(float)",
+            f"an array of dtype {array.dtype} is given, which is not supported",
+            "convert it first: array.astype(float)",
         )
     return None
 

@@ -100,7 +100,7 @@ def to_numpy_name(anything: Any) -> str:
     except TypeError:
         name = ""
     if anything is None or name not in _BY_NAME:
-        raise TypeError(f"{anything!r} is no dtype of a Tensor")
+        raise TypeError(f"{anything!r} is not a dtype of a Tensor")
     return name
 
 

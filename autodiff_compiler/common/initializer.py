@@ -90,8 +90,8 @@ class TruncatedNormal(Initializer, names=("truncated_normal",)):
         self.low, self.high = (a - mean) / sigma, (b - mean) / sigma
         if self.low >= self.high or self.low > 5 or self.high < -5:
             raise ValueError(
-                f"For 'TruncatedNormal', next to nothing of the distribution around {mean} with "
-                f"sigma {sigma} lies between {a} and {b}."
+                f"For 'TruncatedNormal', the interval from {a} to {b} has almost no "
+                f"probability under mean {mean} and sigma {sigma}."
             )
 
     def _initialize(self, array: np.ndarray) -> None:

@@ -66,8 +66,8 @@ class Document:
         comes from: ``origins`` tells it again for every printed line."""
         if indent >= DEEPEST:
             raise UnsupportedSyntax(
-                "the generated source would be indented more deeply than Python can read",
-                "use fewer branches in each other: divide the function, or write a table or a loop",
+                "the generated code would be indented more deeply than Python allows",
+                "nest fewer branches: split the function, or use a table or a loop",
             )
         comment = None if trailing is None else f"# {trailing}".rstrip()
         wrapped = tuple(wrap(code.rstrip(), indent * STEP))

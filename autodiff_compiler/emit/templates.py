@@ -50,7 +50,7 @@ def fill(template: str, slots: Mapping[str, ast.expr]) -> ast.expr:
     """
     tree, names = _parsed(template)
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
-        raise ValueError(f"the template {template!r} is no expression")
+        raise ValueError(f"the template {template!r} is not an expression")
     return _rebuilt(tree.body[0].value, _by_placeholder(template, names, slots))
 
 
@@ -82,7 +82,7 @@ def _parsed(template: str) -> tuple[ast.Module, frozenset[str]]:
     tree = ast.parse("".join(parts))
     found = {node.id for node in nodes_in(tree) if isinstance(node, ast.Name)}
     if not {_placeholder(name) for name in names} <= found:
-        raise ValueError(f"a slot of the template {template!r} is no expression of its own")
+        raise ValueError(f"a slot of the template {template!r} is not an expression of its own")
     return tree, frozenset(names)
 
 

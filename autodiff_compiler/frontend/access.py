@@ -59,7 +59,7 @@ BARRIERS: dict[str, Callable[..., Any]] = {
 
 
 #: What to write for methods that leave the world of arrays.
-INSTEAD = {"tolist": "read its items as they are: x[0], or 'for row in x'"}
+INSTEAD = {"tolist": "index it or loop over it: x[0], or 'for row in x'"}
 #: What a Parameter has beside its numbers.
 OF_PARAMETERS = ("name", "requires_grad")
 
@@ -96,13 +96,14 @@ class Access(Subscripts):
         if isinstance(key, Value) and self.parameter(key) is not None:
             raise self.fail(
                 UnsupportedSyntax,
-                "a Parameter cannot be the key of a dict in compiled text",
-                "use its name; a bprop gives cotangents of inputs alone, so pass the Parameter in",
+                "a Parameter cannot be a dict key in compiled code",
+                "use the Parameter's name as the key; a bprop returns gradients of its "
+                "inputs only, so there pass the Parameter as an input",
             )
-        return self.static(key, "a dict's key")
+        return self.static(key, "a dict key")
 
     def eval_Set(self, node: Any) -> Any:
-        return frozenset(self.static(item, "a set's item") for item in self._items(node.elts))
+        return frozenset(self.static(item, "an item of a set") for item in self._items(node.elts))
 
     def eval_ListComp(self, node: Any) -> Any:
         found = self._comprehended(node, [node.elt])
@@ -134,11 +135,11 @@ class Access(Subscripts):
 
     def eval_SetComp(self, node: Any) -> Any:
         items = self.sequence(self._comprehended(node, [node.elt]))
-        return frozenset(self.static(item, "a set's item") for item in items)
+        return frozenset(self.static(item, "an item of a set") for item in items)
 
     def eval_DictComp(self, node: Any) -> Any:
         pairs = self.sequence(self._comprehended(node, [node.key, node.value]))
-        made = {self.static(key, "a dict's key"): value for key, value in pairs}
+        made = {self.static(key, "a dict key"): value for key, value in pairs}
         return self.allocate("dict", made)
 
     def _comprehended(
@@ -170,8 +171,9 @@ class Access(Subscripts):
         if bound and around is not self.frame:
             raise self.fail(
                 UnsupportedSyntax,
-                "a generator expression that sets a variable is gone through in another function",
-                "make a list of it first",
+                "a generator expression that assigns a variable with ':=' is consumed in "
+                "another function",
+                "make it a list first: [... for ... in ...]",
             )
         held = {name: self.state.names[name] for name in bound if name in self.state.names}
         with self.inside(Frame(around.source, around.function, around), held):
@@ -217,7 +219,7 @@ class Access(Subscripts):
     ) -> None:
         self.assign(first.target, item)
         tests = (self.truth(self.evaluate(test)) for test in first.ifs)
-        if all(self.static(test, "a comprehension's condition") for test in tests):
+        if all(self.static(test, "the condition of a comprehension") for test in tests):
             self._generate(rest, wanted, items)
 
     def assign(self, target: Any, value: Any) -> None:
@@ -259,9 +261,10 @@ class Access(Subscripts):
         if isinstance(owner, View):
             kind = type(getattr({}, owner.kind)())
             raise self.fail(
-                UnknownAttribute, f"the attribute '{name}' of a {kind.__name__} cannot be compiled",
-                "go through it, or read the dict",
-            )  # fmt: skip
+                UnknownAttribute,
+                f"the attribute '{name}' of a {kind.__name__} is not supported in compiled code",
+                "loop over it, or use the dict itself",
+            )
         if isinstance(owner, Closure) and name == "__name__":
             return owner.name
         cell = self.world.cell_of(self.state.heap, owner, name)
@@ -296,8 +299,9 @@ class Access(Subscripts):
             raise self.builder.placed(no_such("Tensor", name, known))
         raise self.fail(
             UnknownAttribute,
-            f"the Tensor method '{name}' cannot be compiled",
-            INSTEAD.get(name) or "use a differentiable operator of ops instead",
+            f"the Tensor method '{name}' is not supported in compiled code",
+            INSTEAD.get(name)
+            or "use a function of ops instead; 'autodiff-compiler ops' lists them",
         )
 
     def _array_attribute(self, owner: Value, name: str) -> Any:
@@ -312,11 +316,11 @@ class Access(Subscripts):
         exists = hasattr(np.ndarray, name)
         raise self.fail(
             UnknownAttribute,
-            f"the array attribute '{name}' cannot be compiled"
-            if exists else f"an array has no attribute '{name}'",
+            f"the ndarray attribute '{name}' is not supported in compiled code"
+            if exists else f"an ndarray has no attribute '{name}'",
             INSTEAD.get(name)
             or suggested(name, [*ARRAY_METHODS, *WRITING_METHODS, *ARRAY_PROPERTIES, "shape"])
-            or "use a function of NumPy that returns a new array",
+            or "use a NumPy function that returns a new array",
         )  # fmt: skip
 
     def shape(self, value: Value) -> Any:

@@ -33,6 +33,11 @@ def _shift(sign: Callable[[Any, Any], Any], change: Callable[[Any, Any], Any]) -
     return shifted
 
 
+#: The binary operators as they are written, for messages.
+SIGNS = dict(
+    Add="+", Sub="-", Mult="*", MatMult="@", Div="/", FloorDiv="//", Mod="%", Pow="**",
+    LShift="<<", RShift=">>", BitOr="|", BitXor="^", BitAnd="&",
+)  # fmt: skip
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
     "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
@@ -106,8 +111,8 @@ class Arithmetic(Expressions):
         if isinstance(left, set) if from_outside else names > 1:
             raise self.fail(
                 UnsupportedSyntax,
-                "this changes a set that has another name, which compiled text cannot follow",
-                "write s = s | t, which makes a new set",
+                "this changes a set in place, and another variable refers to the same set",
+                "make a new set: s = s | t",
             )
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
@@ -159,7 +164,7 @@ class Arithmetic(Expressions):
         side."""
         if isinstance(side, View) and side.kind == "values":
             raise self.fail(
-                DTypeError, "the values of a dict are no set", "use its keys, or a list of them"
+                DTypeError, "the values of a dict are not a set", "use d.keys(), or set(d.values())"
             )
         if isinstance(side, (str, *NUMBERS, Value)):
             return side
@@ -193,8 +198,8 @@ class Arithmetic(Expressions):
                 return self.allocate("list", long)
             self.static(two, "the length of this list")
         raise self.fail(
-            DTypeError, f"a list or dict cannot take part in '{sign}'",
-            "make a Tensor of it first, with ops.stack",
+            DTypeError, f"the operator '{SIGNS[sign]}' does not take this list or dict",
+            "make it an array first: ops.stack(items) or np.stack(items)",
         )  # fmt: skip
 
     def _joinable(self, side: Any) -> Any:
@@ -233,7 +238,7 @@ class Arithmetic(Expressions):
             whole = dtype.startswith("int")
             if value.type == FLOAT:
                 raise self.fail(
-                    DTypeError, "bad operand type for unary ~: 'float'", "make an int of it first"
+                    DTypeError, "bad operand type for unary ~: 'float'", "convert it first: ~int(x)"
                 ).meaning(TypeError("bad operand type for unary ~: 'float'"))
             if whole or isinstance(value.type, ScalarType):
                 return self.binary("Sub", -1, value)  # the operator is a tensor's logical not

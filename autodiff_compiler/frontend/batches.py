@@ -34,8 +34,8 @@ class Batch:
         self.lengths: list[tuple[Dim, Value]] = []
         if not is_mapped(tuple(axes)):
             raise self.refused(
-                "in_axes is None for every argument: there is no batch",
-                "name the axis of at least one argument along which the examples lie",
+                "in_axes is None for every argument, so no argument has a batch axis",
+                "give the batch axis of at least one argument: in_axes=(0, None)",
             )
 
     def refused(self, cause: str, cure: str = "") -> ShapeError:
@@ -54,7 +54,9 @@ class Batch:
             pairs = zip(value, several)
             return as_tuple(value, (self.each(part, axis, change) for part, axis in pairs))
         if isinstance(axes, tuple):
-            raise self.refused("a tuple of axes is given for what is no container")
+            raise self.refused(
+                "a tuple of axes is given for an argument that is not a tuple, list or dict"
+            )
         return change(value, axes)
 
     def moved(self, value: Any, axes: Axes) -> Any:
@@ -80,11 +82,14 @@ class Batch:
     def shape(self, leaf: Any) -> tuple[Dim, ...]:
         if not isinstance(leaf, Value) or not isinstance(leaf.type, ArrayType):
             raise self.refused(
-                f"a {self.text.described(leaf)} has no axis for the examples",
-                "give None as its axis: it is the same for all of them",
+                f"a {self.text.described(leaf)} has no batch axis",
+                "give None as its axis in in_axes: every example then uses the same value",
             )
         if leaf.type.shape is None:
-            raise self.refused("how many axes a tensor has must be known", "give its shape")
+            raise self.refused(
+                "the number of axes of a batched argument must be known",
+                "give its shape in the signature, such as f32[8,3]",
+            )
         return leaf.type.shape
 
     def size(self) -> Dim:
@@ -93,8 +98,8 @@ class Batch:
         if len(known) > 1:
             sizes = " and ".join(str(size) for size, _ in self.lengths)
             raise self.refused(
-                f"the arguments hold {sizes} examples",
-                "every batch must have the same size along its axis",
+                f"the batch axes of the arguments have the sizes {sizes}",
+                "make the sizes along the batch axes equal",
             )
         return known.pop() if known else None
 
@@ -120,9 +125,9 @@ class Batch:
                 return leaf
             if rest:
                 raise self.refused(
-                    "a container holds tensors of the batch beside shared ones, and the size of "
-                    "the batch is not known",
-                    "pass them as arguments of their own",
+                    "a container holds batched tensors and unbatched ones, and the size "
+                    "of the batch is not known",
+                    "pass the batched and the unbatched tensors as separate arguments",
                 )
             assert shape is not None
             return broadcast_to(expand_dims(leaf, axes=(0,)), shape=(shape[0], *self.shape(leaf)))

@@ -171,18 +171,18 @@ class Merger:
         if isinstance(value, (Ref, Fresh)):
             return f"a {value.kind}"
         if isinstance(value, str):
-            return f"the text {value!r}"
+            return f"the string {value!r}"
         if isinstance(value, (Along, Iteration)):
             return "an iterator"
         return "a function" if isinstance(value, Closure) else self.low.described(value)
 
     def _two_of_them(self, name: str, kind: str) -> Unset:
         return Unset(
-            f"'{name}' is one {kind} on one way through {self.where} and another on the other, and "
-            "one of these has a second name",
-            "give the two different names"
+            f"'{name}' is a different {kind} in each branch of {self.where}, and another "
+            "variable refers to one of them",
+            "use a different variable in each branch"
             if kind == "object"
-            else f"copy it, as in {kind}({name}), or set the items of one {kind} on both ways",
+            else f"copy it in the branch: {kind}({name})",
         )
 
     def _leaf(self, left: Any, right: Any, name: str) -> Any:
@@ -202,8 +202,8 @@ class Merger:
 
     def _partly(self, left: Any, right: Any, name: str) -> Any:
         unset = Unset(
-            f"'{name}' is not set here: {self.where} sets it on one way only",
-            f"give '{name}' a value before",
+            f"'{name}' may be unassigned here: {self.where} assigns it in one branch only",
+            f"assign '{name}' before it, or in both branches",
         )
         one, other = (_flag(side) for side in (left, right))
         inner = [side.value if isinstance(side, Maybe) else side for side in (left, right)]
@@ -231,8 +231,8 @@ class Merger:
         if left == right:
             right = f"another {right.removeprefix('an ').removeprefix('a ')}"
         return Unset(
-            f"'{name}' is {left} on one way through {self.where} and {right} on the other",
-            f"make both ways give '{name}' the same kind of value",
+            f"'{name}' is {left} in one branch of {self.where} and {right} in the other",
+            f"assign '{name}' a value of the same type and structure in both branches",
         )
 
     def settle(self, merged: Any, results: tuple[Value, ...]) -> Any:

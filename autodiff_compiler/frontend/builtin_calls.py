@@ -103,7 +103,7 @@ def _len(low: Access, value: Any) -> Any:
             return numbers.shape_item(shape, at=0)
         if not shape:
             raise low.fail(DTypeError, "Not support len of a 0-D tensor",
-                           "a 0-d tensor is one number")  # fmt: skip
+                           "give it an axis first: x.reshape(1)")  # fmt: skip
         return shape[0]
     return len(value)
 
@@ -130,7 +130,7 @@ def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
         classes = tuple(one for kind, inner in zip(classes, parts) for one in inner or (kind,))
     if not all(isinstance(kind, type) for kind in classes):
         raise low.fail(DTypeError, "isinstance() takes a class, or a tuple of classes",
-                       "name the class itself, such as Tensor")  # fmt: skip
+                       "pass the class itself: isinstance(x, Tensor)")  # fmt: skip
     if isinstance(value, Value):
         return any(issubclass(known, kind) for known in _kinds_of(low, value) for kind in classes)
     if isinstance(value, (Ref, View, *STANDING)):
@@ -140,8 +140,8 @@ def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
         if len(found) == 2:
             raise low.fail(
                 DTypeError,
-                "compiled text makes no difference between a set and a frozenset",
-                "ask for both: isinstance(…, (set, frozenset))",
+                "compiled code does not distinguish a set from a frozenset",
+                "test for both: isinstance(x, (set, frozenset))",
             )
     low.world.assume_type(value)
     return isinstance(value, classes)
@@ -180,7 +180,7 @@ def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
         if key is not None:
             return items[static(range(len(items)), key=_keys(low, items, key).__getitem__)]
         if not any(isinstance(item, Value) for item in items):
-            return static(low.static(item, "what is compared") for item in items)
+            return static(low.static(item, "an item that is compared") for item in items)
         plain = not any(isinstance(type_of(item), ArrayType) for item in items)
         found = functools.reduce(record, items)
         return as_number(found) if plain and low.world.numpy else found
@@ -191,7 +191,7 @@ def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
 def _keys(low: Access, items: Sequence[Any], key: Any) -> list[Any]:
     """What ``key`` makes of each item, known while compiling."""
     made = items if key is None else [low.call(key, (item,), {}) for item in items]
-    return [low.static(one, "what items are sorted by") for one in made]
+    return [low.static(one, "the sort key") for one in made]
 
 
 def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -> Ref:
@@ -309,8 +309,8 @@ def _round(low: Access, value: Any, digits: Any = None) -> Any:
     if digits is not None:
         raise low.fail(
             UnsupportedSyntax,
-            "round() to decimal places cannot be compiled for a run-time value",
-            "scale it: round(x * 10) / 10",
+            "round(x, digits) is not supported for a value known only when the function runs",
+            "scale x: round(x * 10) / 10 rounds to one decimal place",
         )
     low.one_element(value, "round()")
     return numbers.to_number(elementwise.round(value), kind="int")
@@ -356,7 +356,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     sorted: _sorted,
     setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
     id: lambda low, thing: thing.number if isinstance(thing, Ref) else id(thing),
-    hash: lambda low, thing: hash(low.static(low.original(thing), "what is hashed")),
+    hash: lambda low, thing: hash(low.static(low.original(thing), "the argument of hash()")),
     functools.wraps: lambda low, function, **parts: _unchanged,
     _unchanged: lambda low, function: function,
     functools.partial: lambda low, function, *args, **kwargs: Partial(function, args, kwargs),

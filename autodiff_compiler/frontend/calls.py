@@ -77,8 +77,8 @@ class Calls(Outside):
         if isinstance(callee, InPlace) and not getattr(node, "alone", False):
             raise self.fail(
                 UnsupportedSyntax,
-                f"'{node.func.attr}' changes a tensor in the middle of an expression",
-                "make it a statement of its own",
+                f"'{node.func.attr}' changes a tensor in place within a larger expression",
+                "call it in a statement of its own, before this one",
             )
         return self.call_node(callee, node)
 
@@ -111,8 +111,9 @@ class Calls(Outside):
             error = TypeError("argument after ** must be a mapping with strings as its keys")
             raise self.fail(
                 CallError,
-                f"after ** stands a {self.described(value)}, not a dict whose keys are strings",
-                "pass the arguments by name",
+                f"the argument after ** is a {self.described(value)}, not a dict whose "
+                "keys are strings",
+                "pass the arguments by name: f(key=value)",
             ).meaning(error)
         return contents
 
@@ -121,7 +122,9 @@ class Calls(Outside):
             return None
         if "__class__" not in self.frame.function.__code__.co_freevars:
             raise self.fail(
-                UnsupportedSyntax, "super() stands outside a class", "name the class instead"
+                UnsupportedSyntax,
+                "super() is called outside a class",
+                "call the method of the base class by name: Base.construct(self, x)",
             )
         owner = self.world.free_name(self.frame.function, "__class__", self.builder.span)
         first = next(iter(self.state.names.values()))

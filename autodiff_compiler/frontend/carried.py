@@ -95,7 +95,7 @@ def common_structure(key: Key, before: Any, after: Any) -> Any:
     like = None if isinstance(before, Unset) else common(before, after, is_list)
     if like is None:
         raise CannotRoll(
-            f"the structure of '{name_of(key)}' changes from one iteration to the next"
+            f"the structure of '{name_of(key)}' changes from one iteration of the loop to the next"
         )
     return like
 
@@ -106,7 +106,9 @@ def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type
     for a, b in zip(have, map(leaf_type, leaves(after))):
         type_ = None if a is None or b is None else joined_type(a, b)
         if type_ is None:
-            raise CannotRoll(f"'{name_of(key)}' is {a} before an iteration and {b} after it")
+            raise CannotRoll(
+                f"'{name_of(key)}' is {a} before an iteration of the loop and {b} after it"
+            )
         types.append(type_)
     return types
 

@@ -116,15 +116,17 @@ class Comparisons(Arithmetic):
             if is_text(left) and is_text(right):
                 raise self.fail(
                     DTypeError,
-                    "this text is known at run time only, where texts are not compared",
-                    "compare the numbers that it is made of",
+                    "both strings of this comparison are known only when the function runs",
+                    "compare the numbers that the strings are made from",
                 )
             typed = left if isinstance(left, Value) else right
             if is_text(other) and typed.type == UNTYPED:  # False would be a guess
                 raise self.fail(
                     DTypeError,
-                    "what is compared with a text was given no type, and may be one",
-                    "give texts beforehand, by functools.partial, and types such as f32[2,3]",
+                    "this value is compared with a string, and the signature gives it no "
+                    "type: it may be a string",
+                    "give a string argument its value with functools.partial(f, "
+                    "name='...'), and other arguments a type such as f32[2,3]",
                 )
             if not isinstance(other, (Value, np.generic, *NUMBERS)):
                 return sign == "NotEq"
@@ -145,14 +147,16 @@ class Comparisons(Arithmetic):
                 return compare.equal(left, right)
             raise self.fail(
                 UnsupportedSyntax,
-                "whether two numbers of the same value are one object is left to Python",
-                "compare them with == or !=",
+                "'is' between numbers has no defined result: Python may or may not share "
+                "equal numbers",
+                "compare the numbers with == or !=",
             )
         if all(kinds) and self.world.memory.meet(left, right):
             raise self.fail(
                 UnsupportedSyntax,
-                "only a run can tell whether these are one and the same tensor",
-                "keep a bool that tells it",
+                "whether these two names refer to the same tensor is known only when the "
+                "function runs",
+                "keep the answer in a bool variable, assigned where the names are assigned",
             )
         if all(kinds):
             self.world.assume_apart(*map(self.slot_of, (left, right)))
@@ -186,8 +190,8 @@ class Comparisons(Arithmetic):
         if isinstance(items, NO_CONTAINERS):
             raise self.fail(
                 DTypeError,
-                f"'in' asks for a container on its right, and this is a {type(items).__name__}",
-                "look in a list, a tuple, a dict or a string",
+                f"the right side of 'in' must be a container, and this is a {type(items).__name__}",
+                "use a list, tuple, dict, set or string on the right of 'in'",
             ).meaning(TypeError(f"argument of type '{type(items).__name__}' is not iterable"))
         listed = isinstance(items, Ref) and items.kind in ("list", "dict")
         return self.contents(items) if listed or not isinstance(
@@ -225,8 +229,8 @@ class Comparisons(Arithmetic):
             return same(left, right)
         if made_here:
             raise self.fail(
-                DTypeError, "objects of this class have no order", "compare attributes"
-            ).meaning(TypeError("objects of this class have no order"))
+                DTypeError, "objects of this class do not define an order", "compare attributes"
+            ).meaning(TypeError("objects of this class do not define an order"))
         return NotImplemented
 
     def _has_eq(self, thing: Any) -> bool:

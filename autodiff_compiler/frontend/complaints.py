@@ -26,10 +26,10 @@ KINDS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
     (ArithmeticError, DTypeError),
 )
 CURES: dict[type[CompileError], str] = {
-    DTypeError: "use operands of the kinds that it takes",
-    UnknownAttribute: "use something that has it",
-    UnknownName: "give the name a value before this line",
-    ShapeError: "use a value that is in its range",
+    DTypeError: "correct the type or value that the message names",
+    UnknownAttribute: "use an attribute that the object has",
+    UnknownName: "assign the name before this line",
+    ShapeError: "correct the shape, index or value that the message names",
 }
 
 
@@ -53,7 +53,7 @@ def checked(error: Exception, span: Span) -> CompileError | None:
     an exception of the user's own code, and for a fault."""
     if isinstance(error, CompileError) or not is_check(error.__traceback__):
         return None
-    return translated(error, "this cannot be done", None, place_of(error) or span)
+    return translated(error, "this operation fails", None, place_of(error) or span)
 
 
 def _cure_of(kind: type[CompileError], text: str, called: Any) -> str:

@@ -62,8 +62,8 @@ def _refused(low: Any, thing: Any) -> Exception:
     what = "a Tensor" if tensor else f"a {getattr(thing, 'kind', type(thing).__name__)}"
     found: Exception = low.fail(
         UnsupportedSyntax,
-        f"a copy of {what} cannot be compiled",
-        "write x.copy(), which has a gradient" if tensor else "copy its parts one by one",
+        f"copying {what} is not supported in compiled code",
+        "write x.copy()" if tensor else "copy its attributes one by one",
     )
     return found
 

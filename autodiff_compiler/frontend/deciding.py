@@ -34,8 +34,9 @@ def decided(conjunction: bool) -> Callable[..., Any]:
         if seen is not None and seen.differs():
             raise low.fail(
                 UnsupportedSyntax,
-                "how far this goes, and so what it leaves behind, is known at run time only",
-                "write it as a loop with a break",
+                "where any() or all() stops is known only when the function runs, and "
+                "evaluating its items changes variables",
+                "write a 'for' loop with 'break'",
             )
         return outcome
 

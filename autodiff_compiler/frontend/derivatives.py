@@ -82,7 +82,7 @@ class Derivatives(Precision):
         except CompileError:
             raise
         except Exception as error:
-            raise self.translate(error, "this gradient cannot be made") from None
+            raise self.translate(error, "this gradient cannot be taken") from None
 
     def call_transformed(
         self, function: Transformed, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -108,9 +108,10 @@ class Derivatives(Precision):
         """A ``grad`` operation on the function that ``gradient`` differentiates."""
         if gradient.unconnected != "zero":
             raise self.fail(
-                CallError, f"inside a text, unconnected cannot be '{gradient.unconnected}'",
-                "take the gradient outside, or leave unconnected out",
-            )  # fmt: skip
+                CallError,
+                f"unconnected='{gradient.unconnected}' is not supported inside compiled code",
+                "take the gradient outside of compiled code, or omit unconnected",
+            )
         given, named, sens = gradient.split_sens(list(args), dict(kwargs))
         called = self._called(gradient, given, named)
         request, made = called.request, called.made
@@ -141,9 +142,8 @@ class Derivatives(Precision):
             if place < len(slots) and type(slots[place]) is float:
                 raise self.fail(
                     CallError,
-                    f"argument {place} is a number that is known while compiling: it has no "
-                    "gradient here",
-                    "pass an array, as np.array(2.0), or what the function is given",
+                    f"argument {place} is a compile-time constant, so it has no gradient here",
+                    "pass an array, such as np.array(2.0), or an argument of the function",
                 )
             if place < len(slots) and is_whole(slots[place]):
                 raise self.builder.placed(whole_numbers(place))
@@ -204,7 +204,7 @@ class Derivatives(Precision):
         raise self.fail(
             SensitivityError,
             f"the sensitivity{place} is {have}, but the output is {want}",
-            "give one element per element of the output; a sensitivity is not broadcast",
+            "give the sensitivity one element per element of the output; it is not broadcast",
         )
 
     def call_tangent(self, function: TangentFunction, args: Sequence[Any]) -> Any:
@@ -216,8 +216,8 @@ class Derivatives(Precision):
             if position not in made.places:
                 raise self.fail(
                     CallError,
-                    f"argument {position} holds no tensor, so that it has no tangent",
-                    "pass a tensor",
+                    f"argument {position} holds no tensor, so it has no tangent",
+                    "pass a Tensor or an array of floats",
                 )
         wrt = [made.places[position] for position in request.positions] + made.weights
         dots = [
@@ -247,13 +247,16 @@ class Derivatives(Precision):
         if made.returned is MISSING:
             raise self.fail(
                 CallError,
-                "the function to be batched writes to a Parameter, an attribute or an argument, "
-                "and what one example writes is not what another does",
-                "return what is to be kept, and write it outside",
+                "the function given to vmap writes to a Parameter, an attribute or an "
+                "argument, and each example would write a different value",
+                "return the value, and write it after the vmap",
             )
         if not isinstance(made.returned, Value):
-            raise self.fail(DTypeError, "the function to be batched returns nothing that depends "
-                            "on its arguments", "return a tensor from it")  # fmt: skip
+            raise self.fail(
+                DTypeError,
+                "the function given to vmap returns nothing that depends on its arguments",
+                "return a tensor from the function",
+            )
         places = {place: slot for slot, place in made.places.items()}
         operands = [
             self.packed(batch.whole(moved[places[n]], axes[places[n]])) if n in places else operand
@@ -270,7 +273,7 @@ class Derivatives(Precision):
         try:
             return choose(count)
         except Exception as error:
-            raise self.translate(error, "this cannot be batched") from None
+            raise self.translate(error, "this function cannot be batched") from None
 
     def _direction(self, dot: AnyOperand, type_: Type) -> AnyOperand:
         """A tangent given for a value of ``type_``; it is stretched, and never cast."""
@@ -285,7 +288,7 @@ class Derivatives(Precision):
             raise self.fail(
                 DTypeError,
                 f"the tangent of a {type_} is a {type_of(dot)}",
-                "give it the shape and the dtype of the input",
+                "give the tangent the shape and the dtype of the input",
             )
         return dot
 
@@ -301,8 +304,11 @@ class Derivatives(Precision):
         with self.world.differentiating():
             made = self.outline(fn, args, kwargs, aux, weights, effects=True)
         if not isinstance(made.returned, (Value, int, float)):
-            raise self.fail(DTypeError, "the differentiated function returns nothing to "
-                            "differentiate", "return a tensor from it")  # fmt: skip
+            raise self.fail(
+                DTypeError,
+                "the differentiated function returns no tensor or number",
+                "return a tensor from the function",
+            )
         return made
 
     def _add(

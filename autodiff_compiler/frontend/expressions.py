@@ -129,8 +129,8 @@ class Expressions(Stepping):
                 self.refuse_foreign(*thing, installed=installed)
             if is_foreign(thing, installed):
                 name = type(thing).__name__
-                cure = f"pass its array in: np.asarray(x), made before the call, of the {name}"
-                raise self.fail(DTypeError, f"a {name} cannot be computed with here", cure)
+                cure = f"convert it before the call: np.asarray(x), of the {name}"
+                raise self.fail(DTypeError, f"a {name} is not supported in compiled code", cure)
 
     def lifted(self, thing: Any) -> Any:
         """``thing`` with every outside array in it made a value."""
@@ -193,12 +193,12 @@ class Expressions(Stepping):
             if frame is not self.frame and name in frame.names:
                 return self.certainly(frame.names[name])
             if name in frame.awaited and frame is self.frame:
-                self._fail_unset(f"'{name}' is not set here")
+                self._fail_unset(f"'{name}' is not assigned here")
                 raise Unreached
             if name in variables(frame.tree):
                 raise self.fail(
-                    UnknownName, f"the variable '{name}' is not set here",
-                    f"give '{name}' a value before this line",
+                    UnknownName, f"the variable '{name}' is not assigned here",
+                    f"assign '{name}' before this line",
                 )  # fmt: skip
             frame = frame.outer
         return self.lifted(self.world.free_name(self.frame.function, name, self.builder.span))
@@ -226,12 +226,12 @@ class Expressions(Stepping):
             self.world.assume_truth(value)
             return bool(value)
         type_ = value.type
-        self.one_element(value, "the condition", "reduce it first, with .all() or .any()")
+        self.one_element(value, "the condition", "reduce it first: x.all() or x.any()")
         if isinstance(type_, ListType):
             return containers.list_length(value) > 0
         return value
 
-    def one_element(self, value: Value, what: str, cure: str = "pick one element of it") -> None:
+    def one_element(self, value: Value, what: str, cure: str = "select one element: x[0]") -> None:
         """Refuses a tensor that is known to have no element, or several."""
         type_ = value.type
         if isinstance(type_, ArrayType) and type_.has_static_shape:
@@ -303,15 +303,16 @@ class Expressions(Stepping):
                 name = self.state.heap[value]["__class__"].__name__
                 raise self.fail(
                     DTypeError,
-                    f"an object '{name}' cannot be taken apart",
-                    "read its attributes one by one",
+                    f"an object of class '{name}' cannot be unpacked",
+                    "read the attributes one by one",
                 )
             value = self.state.heap[value]
             if is_long(value):
                 raise self.fail(
                     DTypeError,
-                    "the items of this list must be known while compiling, but it grows in a loop",
-                    "read them by their positions, or in a loop",
+                    "this needs a list whose length is a compile-time constant, but a "
+                    "loop appends to this one",
+                    "index the list, or loop over it",
                 )
         if isinstance(value, View):
             return tuple(getattr(self.dict_of(value), value.kind)())

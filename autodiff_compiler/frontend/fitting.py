@@ -53,7 +53,7 @@ class Fitting(Objects):
             many = f"{len(listed)} value{'s' if len(listed) != 1 else ''}"
             raise CallError(
                 f"{doing} gives {many} for {len(params)} inputs ({', '.join(names)})",
-                "return a tuple with one cotangent for each input, None where it is zero",
+                "return a tuple with one gradient for each input, None for a zero gradient",
                 end_of(text),
             )
         try:
@@ -89,7 +89,7 @@ class Fitting(Objects):
         if have != want and not _stretches(have, want):
             raise ShapeError(
                 f"{what} has the type {ct.type}, but '{like.name}' is {like.type}",
-                "give each input a cotangent of its own shape",
+                "return for each input a gradient of that input's shape and dtype",
             )
         ct = structure.cast_like(ct, like)
         return ct if have == want else structure.broadcast_like(ct, like)

@@ -25,7 +25,7 @@ def heap_method(
         raise low.fail(
             DTypeError,
             f"the {method.ref.kind} method '{method.name}' fails: {error}",
-            "make sure that what it takes is there",
+            "check the container before the call: if x in items",
         ).meaning(error) from None
 
 
@@ -43,7 +43,7 @@ def _heap_method(
     if lists.is_long(contents):
         return lists.method(low, ref, method.name, args)
     takes_any = method.name in ("append", "extend", "update")
-    known = [] if takes_any else [low.static(arg, "a position or key") for arg in args[:1]]
+    known = [] if takes_any else [low.static(arg, "the index or key") for arg in args[:1]]
     if ref.kind == "list":
         items = list(contents)
         if method.name in ("index", "count", "remove"):
@@ -90,8 +90,8 @@ def _heap_method(
             return result
     raise low.fail(
         UnsupportedSyntax,
-        f"the {ref.kind} method '{method.name}' cannot be compiled",
-        f"build the {ref.kind} with literals, indexing and append",
+        f"the {ref.kind} method '{method.name}' is not supported in compiled code",
+        f"use another way to build the {ref.kind}: a literal, a comprehension, or item assignment",
     )
 
 
@@ -101,8 +101,8 @@ def _looked_for(low: Access, items: Sequence[Any], name: str, thing: Any, *ends:
     if any(isinstance(one, Value) for one in alike):
         raise low.fail(
             UnsupportedSyntax,
-            f"the list method '{name}' compares run-time values",
-            "keep the position in a variable",
+            f"the list method '{name}' compares values known only when the function runs",
+            "keep the index of the item in a variable",
         )
     if name == "count":
         return alike.count(True)

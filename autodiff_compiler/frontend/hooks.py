@@ -46,7 +46,8 @@ class TextHandle:
         """Takes the hook away again, from the whole text."""
         if self.low.depth != self.depth:
             raise UnsupportedSyntax(
-                "a hook is removed on some ways only", "remove it where it was registered"
+                "a hook is removed in a branch or loop other than the one that registered it",
+                "call remove() in the same branch or loop as register_hook()",
             )
         self.low.hooks = [entry for entry in self.low.hooks if entry[1] is not self.entry[1]]
 
@@ -166,8 +167,9 @@ class Hooks(Rules):
         if self.depth and not made_here:
             raise self.fail(
                 UnsupportedSyntax,
-                f"the hook is registered in another loop or branch than '{value.name}' is made in",
-                "register it where the Tensor is made",
+                "the hook is registered in another loop or branch than the one that "
+                f"computes '{value.name}'",
+                "call register_hook() right after the Tensor is computed",
             )
         return TextHandle(self, value, self.add_hook(value, hook))
 
@@ -181,8 +183,9 @@ class Hooks(Rules):
         if strange:
             raise self.fail(
                 UnsupportedSyntax,
-                f"the hook reads '{strange[0].name}', which may not be there yet in backward",
-                "use InsertGradientOf, which is applied where it stands",
+                f"the hook reads '{strange[0].name}', which may not be available yet in "
+                "the backward pass",
+                "use ops.InsertGradientOf, which reads its values at the point of the call",
             )
         self.hooks.append((value, op))
         outside = value not in {thing for _, thing in self.hoisted.values()}
@@ -303,8 +306,8 @@ class _PythonCall:
         if self.like is None:
             if found is not None:
                 raise TypeError(
-                    f"the hook {self._name} cannot be compiled, so it may look, but not return "
-                    f"anything; it returned a {type(found).__name__}"
+                    f"the hook {self._name} cannot be compiled, so it may read the "
+                    f"gradient but must return None; it returned a {type(found).__name__}"
                 )
             return None
         if isinstance(self.like, tuple) and len(self.like) == 1 and not isinstance(found, tuple):

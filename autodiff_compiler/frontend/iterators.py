@@ -170,7 +170,7 @@ def _filtered(low: Any, ref: Ref, part: Iteration) -> Any:
     (source,) = part.sources
     while (item := _take(low, source)) is not End:
         found = item if part.function is None else low.call(part.function, (item,), {})
-        if low.static(low.truth(found), "a filter's condition"):
+        if low.static(low.truth(found), "the condition of filter()"):
             break
     return item
 
@@ -271,7 +271,7 @@ def _present(low: Any, along: Along) -> Sequence[Any]:
             told = f"dictionary {'changed size' if what == 'size' else 'keys changed'}"
             raise low.fail(
                 DTypeError, f"{told} during iteration",
-                "go through a list of what it holds first: for k in list(d)",
+                "loop over a copy of the keys: for k in list(d)",
             ).meaning(RuntimeError(f"{told} during iteration"))  # fmt: skip
     found: Sequence[Any] = tuple(low.contents(along.source))
     return found
@@ -282,16 +282,20 @@ def _next(low: Any, iterator: Any, *default: Any) -> Any:
     if not is_iterator(iterator):
         kind = "list" if isinstance(iterator, Ref) else low.described(iterator)
         raise low.fail(
-            DTypeError, f"next() takes an iterator, and a {kind} is none", "give it iter(…) of this"
+            DTypeError,
+            f"next() takes an iterator, and a {kind} is not one",
+            "make an iterator first: next(iter(items))",
         ).meaning(TypeError(f"'{kind}' object is not an iterator"))
     item = _take(low, iterator)
     if item is not End:
         return item
     if default:
         return default[0]
-    raise low.fail(DTypeError, "this iterator is at its end", "give next() a default").meaning(
-        StopIteration()
-    )
+    raise low.fail(
+        DTypeError,
+        "next() is called on an exhausted iterator",
+        "pass a default: next(iterator, None)",
+    ).meaning(StopIteration())
 
 
 def _reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
@@ -315,14 +319,14 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     """As ``_now``, where only the first argument has items."""
 
     def apply(low: Any, source: Any, *counts: Any) -> Ref:
-        known = [low.static(count, "how many items are taken") for count in counts]
+        known = [low.static(count, "the number of items to take") for count in counts]
         return made(low, function(low.sequence(source), *known))
 
     return apply
 
 
 def _slice(low: Any, source: Any, *ends: Any) -> Iteration:
-    known = [low.static(end, "how many items are taken") for end in ends]
+    known = [low.static(end, "the number of items to take") for end in ends]
     itertools.islice((), *known)  # says what is wrong with them
     part = slice(*known)
     first = part.start or 0
@@ -345,7 +349,7 @@ def _zipped_longest(low: Any, *sources: Any, fillvalue: Any = None) -> Iteration
 
 
 def _repeat(low: Any, thing: Any, times: Any) -> Ref:
-    return made(low, [thing] * low.static(times, "how often something is repeated"))
+    return made(low, [thing] * low.static(times, "the number of repetitions"))
 
 
 #: Functions that make iterators, or go through what they are given.
@@ -378,6 +382,7 @@ def used_up(low: Any, value: Any) -> Sequence[Any]:
     """Refuses an iterator from outside: going through it now would leave nothing for the call."""
     raise low.fail(
         DTypeError,
-        f"a {type(value).__name__} from outside can be gone through once, which compiling would do",
-        "make a list of it outside, and go through that",
+        f"a {type(value).__name__} made outside of the function can be consumed once "
+        "only, and compiling would consume it",
+        "make it a list outside of the function: items = list(iterator)",
     )

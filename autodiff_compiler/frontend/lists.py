@@ -167,9 +167,9 @@ def _item_value(low: Any, owner: Value, value: Any) -> Any:
     if type_ is None:
         raise low.fail(
             DTypeError,
-            f"a {low.described(value)} cannot be an item of a list whose length is known at run "
-            "time only",
-            "keep tensors, numbers, and tuples of these in it",
+            f"a {low.described(value)} cannot be an item of a list whose length is known "
+            "only when the function runs",
+            "store tensors, numbers, or tuples of these in the list",
         )
     return low.packed(value)
 
@@ -182,9 +182,9 @@ def _met(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
     if both is None:
         raise low.fail(
             DTypeError,
-            f"a {low.described(value)} cannot be an item of a list of {have} whose length is known "
-            "at run time only",
-            "keep items of one kind in it",
+            f"a {low.described(value)} cannot be an item of a list of {have} whose length "
+            "is known only when the function runs",
+            "store items of one type in the list",
         )
     if join(have, new) is not None:
         return owner, packed
@@ -237,9 +237,9 @@ def _method(low: Any, ref: Ref, owner: Value, name: str, args: Sequence[Any]) ->
         return low.allocate("list", owner)
     raise low.fail(
         UnsupportedSyntax,
-        f"the list method '{name}' cannot be compiled for a list whose length is known at run "
-        "time only",
-        "build the list with indexing and append",
+        f"the list method '{name}' is not supported for a list whose length is known only "
+        "when the function runs",
+        "use indexing and append instead",
     )
 
 
@@ -305,8 +305,8 @@ def demanded(low: Any, made: Value | None) -> Value:
     if made is None:
         raise low.fail(
             DTypeError,
-            "the items of these lists differ in kind",
-            "keep values of one kind in a list whose length is known at run time only",
+            "the items of these lists have different types",
+            "store items of one type in a list whose length is known only when the function runs",
         )
     return made
 
@@ -315,7 +315,7 @@ def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
     """The items of a list that must be ``count``; forward raises where they are not."""
     test = compare.not_equal(containers.list_length(owner), count)
     with low.builder.block() as ops:
-        message = f"{count} values are to be unpacked, and the list has another number of them"
+        message = f"{count} names are assigned from a list of another length"
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
     return [item(low, owner, at, sure=True) for at in range(count)]
@@ -325,7 +325,7 @@ def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
     """The first and the last items of a list, and between them the list of the others."""
     test = compare.less(containers.list_length(owner), head + tail)
     with low.builder.block() as ops:
-        message = f"at least {head + tail} values are to be unpacked, and the list has fewer"
+        message = f"at least {head + tail} names are assigned from a shorter list"
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
     low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
     middle = low.allocate("list", part(low, owner, slice(head, -tail or None)))

@@ -78,7 +78,7 @@ class Loops(Rollable):
         """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
         they grew are first taken for lists of run-time length."""
         if node in self.world.unrolled:
-            return CannotRoll("this loop cannot be written out")
+            return CannotRoll("this loop cannot be unrolled")
         grown = self._grown(node)
         reason = self._try(node, walk, grown)
         if reason is None or not grown:
@@ -116,7 +116,8 @@ class Loops(Rollable):
                 lists = () if walk is None else walk.lists
                 if any(base.heap[ref] is not self.state.heap[ref] for ref in lists):
                     raise Moving(
-                        "the body of this loop changes the list that the loop goes through"
+                        "the body of this loop changes the list that the loop iterates over",
+                        cure="loop over a copy: for item in list(items)",
                     )
         except (NeedStatic, CannotRoll) as reason:
             del self.world.problems[told:]
@@ -136,8 +137,8 @@ class Loops(Rollable):
         if any(memory & write for write in writes):
             raise self.fail(
                 UnsupportedSyntax,
-                "the body of this loop writes to what the loop goes through",
-                "loop over a copy, or over range(len(x)) and read x[i]",
+                "the body of this loop writes in place to the array that the loop iterates over",
+                "loop over a copy: for row in x.copy(); or use range(len(x)) and x[i]",
             )
 
     def _by_position(self, node: Any, iterable: Any, reason: Exception) -> None:
@@ -158,14 +159,12 @@ class Loops(Rollable):
 
     def _unrollable(self, reason: Exception, span: Any) -> Exception:
         if isinstance(reason, NeedStatic):
-            cause = f"{reason.purpose} must be known while compiling, but depends on this loop"
-            return reason.refusal(cause, "loop over a range that is known while compiling")
+            cause = f"{reason.purpose} must be a compile-time constant, but it changes in this loop"
+            return reason.refusal(cause, "compute it without the variables that the loop assigns")
         if isinstance(reason, CannotRoll) and reason.problems:
             return reason.problems[0].kind(problems=reason.problems)
-        cure = "keep the structure of what the loop changes"
-        if isinstance(reason, Moving):
-            cure = "go through a copy of the list"
-        return DTypeError(str(reason), cure, span)
+        assert isinstance(reason, CannotRoll)
+        return DTypeError(str(reason), reason.cure, span)
 
     def exec_While(self, node: Any) -> None:
         reason = self._try_to_roll(node, None)
@@ -213,9 +212,8 @@ class Loops(Rollable):
             if iterable.start is not self.state.heap[iterable.sources[0]]:
                 raise self.fail(
                     UnsupportedSyntax,
-                    "the list that this goes through backward has changed since 'reversed' was "
-                    "called",
-                    "call reversed() where the loop begins",
+                    "the list has changed since reversed() was called on it",
+                    "call reversed() in the 'for' statement: for item in reversed(items)",
                 )
             return self.walk(reversed_list(self, self.state.heap[iterable.sources[0]]))
         if self._is_long(iterable):
@@ -239,8 +237,8 @@ class Loops(Rollable):
         if isinstance(walk, list):
             raise self.fail(
                 DTypeError,
-                "a checkpointed loop goes over a range, a Tensor or a list of run-time length",
-                "leave out checkpointed: this loop is written out",
+                "this loop is unrolled, so its iterations cannot be checkpointed",
+                "remove checkpointed(), or loop over a range or along an axis of a Tensor",
             )
         return replace(walk, items=None, checkpoint=given.checkpoint)
 
@@ -252,7 +250,7 @@ class Loops(Rollable):
         if isinstance(shape, Value):
             return numbers.shape_item(shape, at=0)
         if not shape:
-            raise self.fail(DTypeError, "iteration over a 0-d tensor", "a 0-d tensor is one number")
+            raise self.fail(DTypeError, "iteration over a 0-d tensor", "use x.reshape(1)")
         return shape[0]
 
     def _combined(self, iterable: Iteration) -> Walk | list[Any]:
@@ -304,7 +302,7 @@ class Loops(Rollable):
             return list(gone_through(self, value))
         if isinstance(value, RunTimeRange):
             first = next(b for b in (value.stop, value.start, value.step) if isinstance(b, Value))
-            raise NeedStatic(first, self.builder.span, "this range's bound")
+            raise NeedStatic(first, self.builder.span, "a bound of this range")
         if isinstance(value, Value):
             size = self.length(value)
             count = self.static(size, "the number of items")
@@ -366,8 +364,8 @@ class Loops(Rollable):
     def _limit(self, count: int, node: Any) -> None:
         if count >= UNROLL_LIMIT:
             raise UnsupportedSyntax(
-                f"this loop would be written out more than {UNROLL_LIMIT} times",
-                "keep the structure of what it changes, so that it stays a loop",
+                f"this loop has to be unrolled, and has more than {UNROLL_LIMIT} iterations",
+                CannotRoll.cure,
                 self.source.span(node),
             )
 
@@ -389,7 +387,7 @@ class Loops(Rollable):
                 return
             del self.world.problems[told:]
             self.state = base
-        raise CannotRoll("what this loop changes takes on ever new types")
+        raise CannotRoll("each iteration of this loop gives its variables other types")
 
     @staticmethod
     def _stored(node: Any) -> list[str]:

@@ -171,8 +171,10 @@ def _lower(
             wanted = tuple(n for value, n in places_of.items() if value in roots)
             if not wanted or not all(isinstance(slots[n], ScalarType) for n in wanted):
                 raise need.refusal(
-                    f"{need.purpose} must be known while compiling, but is computed from tensors",
-                    "compute it from shapes, attributes or Python numbers",
+                    f"{need.purpose} must be a compile-time constant, but it is computed "
+                    "from tensors",
+                    "compute it from shapes, attributes or Python numbers, which are "
+                    "known at compile time",
                 ) from None
             raise NeedValues(wanted, need.purpose) from None
         except PoisonTouched:
@@ -181,9 +183,9 @@ def _lower(
             if world.deepest < MANY:
                 raise  # not calls, but the text itself is nested deeply
             raise UnsupportedSyntax(
-                "the calls of this function nest too deeply: one of them calls itself, and when "
-                "that ends is not known while compiling",
-                "write the recursion as a loop",
+                "this function calls itself too deeply: the condition that ends the "
+                "recursion is not a compile-time constant",
+                "write the recursion as a 'while' loop",
                 place_of(fn),
             ) from None
         raise_all(world.problems)
@@ -220,7 +222,7 @@ def _hoisted(world: World, param: Any, thing: Any) -> Hoisted:
 
 def _not_returnable(made: Outlined) -> DTypeError:
     """What is wrong with an outcome that generated source cannot return."""
-    cause = "what is returned cannot be a value of the generated source"
+    cause = "the function returns a value that generated code cannot hold"
     try:
         pack(made.outcome, made.heap)
     except DTypeError as error:

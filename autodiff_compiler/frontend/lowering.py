@@ -80,8 +80,8 @@ class Lowering(Statements):
         if dtype is not None and dtype not in SHORT:
             raise self.fail(
                 DTypeError,
-                f"arrays of {dtype.rstrip('0123456789')} are not compiled",
-                "use arrays of numbers or bools, and a list for anything else",
+                f"arrays of dtype {dtype.rstrip('0123456789')} are not supported",
+                "use an array of numbers or bools, or a Python list",
             )
 
     # ---- parameters
@@ -143,8 +143,8 @@ class Lowering(Statements):
         if isinstance(thing, type) or not hasattr(thing, "_data"):
             raise self.fail(
                 DTypeError,
-                f"a {type(thing).__name__} cannot be computed with, or stored in an array",
-                "use a number or an array",
+                f"a {type(thing).__name__} cannot be an operand, or an item of an array",
+                "use a number or an array here",
             )
         return thing._data
 

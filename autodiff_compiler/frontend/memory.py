@@ -103,6 +103,11 @@ class Memory:
         return found
 
 
+def copied(low: Any) -> str:
+    """Return what makes a copy of an array when it follows its name, for a cure."""
+    return ".copy()" if low.world.numpy else " * 1"
+
+
 def refuse_spoilt(low: Any, value: Any, mark: int) -> None:
     """Refuses ``value`` if a tensor in it was written to since there were ``mark`` writes: Python
     would use what it holds now, and this is what it held before."""
@@ -111,8 +116,8 @@ def refuse_spoilt(low: Any, value: Any, mark: int) -> None:
     if any(held & later for later in memory.writes[mark:]):
         raise low.fail(
             UnsupportedSyntax,
-            "a tensor is used in an expression that also changes it",
-            "change it in a statement of its own, before or after",
+            "this expression reads a tensor and also changes it in place",
+            "move the in-place change to a statement of its own, before or after this one",
         )
 
 
@@ -137,8 +142,9 @@ def written(
                 return one
             told.doubtful = True
             return Unset(
-                f"'{name}' may be the tensor that is written to on line {line}, or another",
-                f"where it gets its second name, give that a copy: {name} * 1",
+                f"'{name}' may share memory with the array that line {line} writes to; whether it "
+                "does is not known at compile time",
+                f"make it a copy where it is assigned: {name}{copied(low)}",
             )
 
         return moved(thing, change)

@@ -117,7 +117,9 @@ def _call(
     given, named, out = _parted(callee, name, args, kwargs, is_method)
     if out is not None and not _takes_out(callee, name):
         raise low.fail(
-            UnsupportedSyntax, f"np.{name} takes no 'out'", f"write y[...] = np.{name}(...)"
+            UnsupportedSyntax,
+            f"the argument 'out' of np.{name} is not supported",
+            f"assign the result: y[...] = np.{name}(...)",
         )
     where = named.pop("where", True)
     casting = named.pop("casting", "same_kind") if isinstance(callee, np.ufunc) else "same_kind"
@@ -151,8 +153,8 @@ def _call(
         if where is not True and isinstance(callee, np.ufunc):
             raise low.fail(
                 UnsupportedSyntax,
-                f"np.{name} leaves what 'where' does not choose as the memory was",
-                "give it an array to write to, out=, or use np.where",
+                f"np.{name} leaves the elements where 'where' is False uninitialised",
+                "pass out= as well, or use np.where(mask, a, b)",
             )
         return result
     return _written(
@@ -165,7 +167,7 @@ def _known(low: Any, name: str, argument: str, given: Any, allowed: Sequence[Any
     if isinstance(given, Value) or not any(given is one or given == one for one in allowed):
         raise low.fail(
             UnsupportedSyntax,
-            f"np.{name} does not take {argument}={given!r} here",
+            f"np.{name} is not supported with {argument}={given!r}",
             f"use one of {', '.join(map(repr, allowed))}",
         )
     return given
@@ -191,8 +193,9 @@ def _in_order(
         low.world.memory.doubtful = True
         raise low.fail(
             UnsupportedSyntax,
-            f"np.{name} in the order {order!r} asks for a layout that is not known while compiling",
-            "say 'C' or 'F'",
+            f"np.{name} with order={order!r} depends on the memory layout, which is not "
+            "known at compile time",
+            "pass order='C' or order='F'",
         )
     turned = ours.transpose(source)
     if name != "reshape":
@@ -255,8 +258,9 @@ def _some(
         return _moments(name, a, where, rest, dict(kwargs))
     raise low.fail(
         UnsupportedSyntax,
-        f"np.{name} with 'where' cannot be compiled",
-        "choose the elements with np.where first; np.max and np.min need 'initial' besides",
+        f"the argument 'where' of np.{name} is not supported here",
+        "select the elements first: np.where(mask, x, neutral); np.max and np.min need "
+        "'initial' as well",
     )
 
 
@@ -265,7 +269,9 @@ def _moments(name: str, a: Any, where: Any, rest: Sequence[Any], kwargs: dict[st
     axis = rest[0] if rest else kwargs.pop("axis", None)
     keepdims, ddof = kwargs.pop("keepdims", False), kwargs.pop("ddof", 0)
     if kwargs or len(rest) > 1:
-        raise TypeError(f"{name} with 'where' takes axis, keepdims and ddof alone")
+        raise TypeError(
+            f"{name} with 'where' supports no other arguments than axis, keepdims and ddof"
+        )
     # In the dtype of a mean, and every element chosen or not.
     chosen = ops.where(where, ops.ones_like(a) * 1.0, 0.0)
 
@@ -286,15 +292,15 @@ def _written(low: Any, name: str, out: Any, result: Any, where: Any, casting: An
     if not _is_array(out) or not isinstance(result, Value):
         raise low.fail(
             UnsupportedSyntax,
-            f"np.{name} writes to one array, and 'out' is a {low.described(out)}",
-            "give one array that this text made",
+            f"'out' of np.{name} must be an array, and it is a {low.described(out)}",
+            "pass one array that the function itself made: out=np.empty(...)",
         )
     have, want = dtype_of(result), dtype_of(out)
     if have and want and not np.can_cast(have, want, casting):
         raise low.fail(
             DTypeError,
-            f"{have} does not go into an array of {want}",
-            "give it an array of that dtype",
+            f"NumPy does not cast {have} to {want}, the dtype of the array that is written to",
+            "pass an 'out' of the result's dtype, or cast the operands",
         )
     shape, made = shape_of(out), shape_of(result)
     if where is not True:
@@ -304,8 +310,8 @@ def _written(low: Any, name: str, out: Any, result: Any, where: Any, casting: An
         if len(made) > len(shape) or isinstance(result.type, ArrayType) and name not in _UFUNCS:
             raise low.fail(
                 ShapeError,
-                f"np.{name} gives an array of shape {made}, and 'out' has shape {shape}",
-                "give an array of that shape",
+                f"the result of np.{name} has shape {made}, and 'out' has shape {shape}",
+                "pass an 'out' of the result's shape",
             )
         result = structure.broadcast_to(result, shape=shape)
     return low.changed(out, result)

@@ -189,7 +189,7 @@ class Numpys:
     def _refused(self, name: str) -> CompileError:
         return DTypeError(
             f"the argument '{name}' of '{self.__name__}' is not supported",
-            "leave it out, and write what it does with other functions",
+            "omit the argument",
         )
 
     # ---- ufuncs
@@ -274,7 +274,10 @@ def as_arrays(name: str, thing: Any, weak: bool) -> Any:
         if isinstance(thing, Tensor) or isinstance(getattr(thing, "type", None), ArrayType):
             count = (shape_of(thing) or (None,))[0]
             if not isinstance(count, int):
-                raise ShapeError(f"'{name}' needs to be of known length", "give a list of arrays")
+                raise ShapeError(
+                    f"the length of '{name}' must be known at compile time",
+                    "pass a list or tuple of arrays",
+                )
             thing = [item_at(thing, k) for k in range(count)]
         if isinstance(thing, (list, tuple)):
             return [as_arrays("a", item, weak) for item in thing]

@@ -27,7 +27,10 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
     src = as_array(src)
     have, want = dtype_of(src), dtype_of(dst)
     if isinstance(src, Value) and have and want and not np.can_cast(have, want, casting):
-        raise DTypeError(f"{have} does not go into an array of {want}", "cast it first")
+        raise DTypeError(
+            f"NumPy does not cast {have} to {want}, the dtype of the array that is written to",
+            "cast the value first: value.astype(y.dtype)",
+        )
     if where is not True:
         src = structure.cast(ops.where(as_array(where), src, dst), dtype=want)
     return indexing.set_item(dst, src, index=("...",))
@@ -35,7 +38,7 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
 
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     if mode != "raise":
-        raise TypeError(f"put in the mode {mode!r} has no operator; use mode='raise'")
+        raise TypeError(f"np.put with mode={mode!r} is not supported; use mode='raise'")
     places = _row(ind)
     count = known_sizes(places, "put")[0]
     row = ops.reshape(a, (-1,))
@@ -88,7 +91,7 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> An
 
 def _fill(a: Any, value: Any) -> Any:
     if rank_of(as_array(value)) not in (0, None):
-        raise TypeError("fill takes one number")
+        raise TypeError("fill() takes a single number")
     return indexing.set_item(a, value, index=("...",))
 
 
@@ -112,8 +115,8 @@ def write_by(
     if not isinstance(owner, Value) or not isinstance(owner.type, ArrayType):
         raise low.fail(
             UnsupportedSyntax,
-            f"'{name}' writes to a {low.described(owner)}",
-            "let it write to an array that this text made",
+            f"'{name}' writes in place to a {low.described(owner)}, which is not an array",
+            "pass an array that the function itself made",
         )
 
     def run(*given: Any, **named: Any) -> Any:

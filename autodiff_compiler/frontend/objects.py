@@ -135,7 +135,7 @@ class Objects(Outlines):
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             raise self.fail(
-                CallError, f"{cls.__name__}(): {error}", "give the fields that the class names"
+                CallError, f"{cls.__name__}(): {error}", "pass the fields that the class declares"
             ) from None
         for field in dataclasses.fields(cls):
             if field.name in bound.arguments:
@@ -167,8 +167,9 @@ class Objects(Outlines):
         if name == "__dict__":
             raise self.fail(
                 UnsupportedSyntax,
-                f"the attributes of an object '{cls.__name__}' cannot be taken as a dict",
-                "read its attributes one by one",
+                f"vars() or __dict__ of an object '{cls.__name__}' is not supported in "
+                "compiled code",
+                "read the attributes one by one",
             )
         if isinstance(thing, Above):
             after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
@@ -191,7 +192,7 @@ class Objects(Outlines):
             raise self.fail(
                 UnknownAttribute,
                 f"the object '{cls.__name__}' has no attribute '{name}'",
-                suggested(name, [*held, *dir(cls)]) or f"set '{name}' in its __init__",
+                suggested(name, [*held, *dir(cls)]) or f"assign self.{name} in its __init__",
             )
         return self.lifted(self.world.attribute(cls, name, self.builder.span))
 
@@ -206,15 +207,15 @@ class Objects(Outlines):
         if frozen or isinstance(found, property):
             raise self.fail(
                 UnsupportedSyntax,
-                f"the attribute '{name}' of a '{cls.__name__}' can only be read",
+                f"the attribute '{name}' of a '{cls.__name__}' is read-only",
                 "make a new object with the new value",
             )
         if ref in self.world.given:
             raise self.fail(
                 UnsupportedSyntax,
-                f"the attribute '{name}' of an argument is written, and the caller's "
-                f"{cls.__name__} would not see it",
-                f"make a new one: dataclasses.replace(..., {name}=...)",
+                f"this assigns the attribute '{name}' of an argument, and compiled code "
+                f"cannot change the caller's {cls.__name__}",
+                f"return a new object: dataclasses.replace(obj, {name}=...)",
             )
         self._set(ref, name, value)
 

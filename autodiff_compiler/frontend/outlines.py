@@ -141,7 +141,7 @@ class Outlines(Texts):
                 raise self.fail(
                     ShapeError,
                     "When has_aux is True, origin fn requires more than one outputs.",
-                    "return a tuple: the output to differentiate first, then the others",
+                    "return a tuple with the output to differentiate first: return loss, aux",
                 )
             if aux:
                 outcome = (outcome[0], *(child.stopped(item) for item in outcome[1:]))

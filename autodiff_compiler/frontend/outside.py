@@ -49,24 +49,24 @@ CHANGEFUL = (
     "genericpath", "pathlib", "platform", "tempfile", "subprocess", "threading", "inspect",
 )  # fmt: skip
 _ONCE = (
-    "'{name}' would run once, while compiling, and what it gave would be used in every call",
-    "call it outside, and pass the result in as an argument",
+    "'{name}' would run only once, at compile time, and every call would reuse that result",
+    "call it outside of the function, and pass the result as an argument",
 )
 _TEXT = (
-    "'{name}' runs text that the compiler cannot see",
-    "write the code itself in the place of the string",
+    "'{name}' runs code from a string, which the compiler cannot read",
+    "write the code itself in place of the string",
 )
 _NAMES = (
-    "'{name}' looks at all variables, and compiled code has only those that it names",
-    "read the variable by its name",
+    "'{name}' needs all variables, and compiled code keeps only those that the function names",
+    "use the variable by its name",
 )
 REFUSED: dict[Any, tuple[str, str]] = {
     **dict.fromkeys((eval, exec, compile), _TEXT),
     **dict.fromkeys((globals, locals, vars), _NAMES),
     **dict.fromkeys((open, input, breakpoint, builtins.__import__), _ONCE),
     Parameter: (
-        "a Parameter made inside compiled text would be a new one in every call",
-        "make it in __init__, as an attribute of the Cell",
+        "this makes a Parameter inside compiled code, which would be a new one in every call",
+        "create it in __init__: self.weight = Parameter(...)",
     ),
 }
 
@@ -92,8 +92,8 @@ class Outside(Keeping):
         if not _unchanged(before, (given, named)):
             raise self.fail(
                 UnsupportedSyntax,
-                f"'{name}' changes what it is given, which compiled text cannot follow",
-                "write it with methods and statements: l.append(x), l[0] = x",
+                f"'{name}' changes its argument in place, and the compiler cannot see that change",
+                "change the container in the function itself: items.append(x), items[0] = x",
             )
         return self.adopted(result)
 
@@ -160,7 +160,9 @@ class Outside(Keeping):
             )  # fmt: skip
         self._refuse_outside(callee, name)
         if self.world.strict and not is_numpy(callee) and not isinstance(callee, type):
-            raise self.fail(UnsupportedSyntax, f"'{name}' does more than compute")
+            raise self.fail(
+                UnsupportedSyntax, f"'{name}' may have side effects, which are not allowed here"
+            )
         if _logs(callee):
             self.call_python(functools.partial(callee, **kwargs), args)
             return None
@@ -169,7 +171,8 @@ class Outside(Keeping):
                 return self.filled(callee.__self__, args)
             raise self.fail(
                 UnsupportedSyntax,
-                f"'{name}' is not supported with arguments that are known at run time only",
+                f"'{name}' is not supported with arguments whose values are known only "
+                "when the function runs",
                 self._instead_of(callee, name),
             )
         if self.world.numpy and any(callee is filling for filling in _FILLING):
@@ -198,8 +201,8 @@ class Outside(Keeping):
         if any(isinstance(each, kinds) for each in given):
             raise self.fail(
                 UnsupportedSyntax,
-                f"'{name}' calls a function that is not compiled there",
-                "write it as a loop or a comprehension",
+                f"'{name}' is given a function to call, and that call would not be compiled",
+                "write a loop or a comprehension that calls the function",
             )
 
     def _filled(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -219,23 +222,24 @@ class Outside(Keeping):
             if self.world.path(owner) is None:
                 raise self.fail(
                     UnsupportedSyntax,
-                    f"'{name}' changes a {type(owner).__name__}, which compiled text cannot follow",
-                    "build a list or a dict, beginning with [] or {}",
+                    f"'{name}' changes a {type(owner).__name__}, and the compiler cannot "
+                    "see that change",
+                    "use a list or dict that the function builds itself, starting from [] or {}",
                 )
             raise self.fail(
                 UnsupportedSyntax,
-                f"'{name}' would change a {type(owner).__name__} from outside",
-                "return what is to be kept, or look at it with a hook",
+                f"'{name}' changes a {type(owner).__name__} that was made outside of the function",
+                "return the value instead, or use a hook to look at it",
             )
         if name in ("__enter__", "__exit__"):
             raise self.fail(
                 UnsupportedSyntax,
-                "this context would be entered while compiling, and not when the text runs",
-                "put the 'with' around the call",
+                "this context manager would be entered at compile time, not when the function runs",
+                "put the 'with' around the call of the compiled function",
             )
         if any(callee is endless for endless in iterators.ENDLESS):
             cure = "loop over a range, or write 'while True'"
-            raise self.fail(UnsupportedSyntax, f"'{name}' goes on for ever", cure)
+            raise self.fail(UnsupportedSyntax, f"'{name}' never ends", cure)
         found = REFUSED.get(callee) if is_hashable(callee) else None
         if found is None and _is_changeful(callee):
             found = _ONCE
@@ -245,15 +249,18 @@ class Outside(Keeping):
     @staticmethod
     def _instead_of(callee: Any, name: str) -> str:
         if callee in (collections.OrderedDict, collections.defaultdict):
-            return "build a dict, beginning with {}: it keeps its order, and has setdefault"
+            return "use a plain dict, starting from {}: it keeps its order, and has setdefault"
         if is_hashable(callee) and callee in MATH:
             return f"use ops.{getattr(MATH[callee], '__name__', name)}, which has a derivative"
         ours = equivalent(callee)
         if ours:
             return f"use {ours}, which has a derivative"
         if is_numpy(callee):
-            return "use what autodiff_compiler.numpy has: 'autodiff-compiler ops' lists it"
-        return "write it in Python, or with operators of ops"
+            return (
+                "use a function that autodiff_compiler.numpy supports; 'autodiff-compiler "
+                "ops' lists them"
+            )
+        return "write it in Python, or with functions of ops"
 
 
 def is_hashable(thing: Any) -> bool:

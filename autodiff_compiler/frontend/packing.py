@@ -28,14 +28,16 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
     """
     if isinstance(value, Ref) and value.kind == "iterator" or isinstance(value, Iteration):
         raise DTypeError(
-            "an iterator cannot be a value of the generated source", "return and pass a list of it"
+            "generated code cannot hold an iterator as a value",
+            "use a list instead: list(iterator)",
         )
     if isinstance(value, Ref):
         value = heap[value]
     if isinstance(value, dict) and "__class__" in value:
         raise DTypeError(
-            f"an object '{value['__class__'].__name__}' cannot be a value of the generated source",
-            "return and pass its attributes, in a tuple or dict",
+            "generated code cannot hold an object of class "
+            f"'{value['__class__'].__name__}' as a value",
+            "return or pass its attributes, in a tuple or dict",
         )
     if isinstance(value, Value) or value is None or isinstance(value, (*NUMBERS, str)):
         return value
@@ -50,17 +52,17 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
         raise PoisonTouched
     if isinstance(value, Perhaps):
         raise DTypeError(
-            "this is None on one way and a value on the other, which no one type holds",
-            "test it with 'is None', and give both ways a value",
+            "this is None in one branch and a value in the other",
+            "test it with 'is None' first, or assign a value in both branches",
         )
     if isinstance(value, View):
         raise DTypeError(
-            f"the {value.kind}() of a dict cannot be a value of the generated source",
-            f"return and pass a list of them: list(d.{value.kind}())",
+            f"generated code cannot hold the {value.kind}() of a dict as a value",
+            f"use a list instead: list(d.{value.kind}())",
         )
     raise DTypeError(
-        f"a {type(value).__name__} cannot be a value of the generated source",
-        "return and pass tensors, numbers, strings, None, and tuples, lists or dicts of these",
+        f"generated code cannot hold a {type(value).__name__} as a value",
+        "return or pass tensors, numbers, strings, None, or tuples, lists and dicts of these",
     )
 
 

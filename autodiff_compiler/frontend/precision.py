@@ -61,9 +61,9 @@ class Precision(Hooks):
         if value.type.dtype is None:
             raise self.fail(
                 DTypeError,
-                f"whether this Cell casts '{value.name}' to {self.world.precision} hangs on its "
-                "dtype, which is not known",
-                "give a signature with dtypes, such as f32[...]",
+                f"to_float({self.world.precision}) casts '{value.name}' only if its dtype "
+                "is a float, and the dtype is not known",
+                "give a dtype in the signature, such as f32[...]",
             )
         if "float" not in value.type.dtype or value.type.dtype == self.world.precision:
             return value

@@ -15,7 +15,7 @@ import numpy as np
 
 from autodiff_compiler.errors import UnsupportedSyntax
 
-_CURE = "put the 'with' around the call"
+_CURE = "put the 'with' around the call of the compiled function"
 
 
 class Quiet:
@@ -36,7 +36,7 @@ def _errstate(low: Any, **settings: Any) -> Quiet:
         if setting not in ("ignore", "warn", None):
             raise low.fail(
                 UnsupportedSyntax,
-                f"np.errstate({kind}={setting!r}) cannot be kept to a part of compiled text",
+                f"np.errstate({kind}={setting!r}) is not supported inside compiled code",
                 _CURE,
             )
     np.errstate(**settings)  # knows which kinds there are
@@ -46,13 +46,13 @@ def _errstate(low: Any, **settings: Any) -> Quiet:
 
 
 def _printoptions(low: Any, **settings: Any) -> Quiet:
-    cause = "np.printoptions cannot be kept to a part of compiled text"
+    cause = "np.printoptions is not supported inside compiled code"
     raise low.fail(UnsupportedSyntax, cause, _CURE)
 
 
 def _catch_warnings(low: Any, *, record: bool = False, **settings: Any) -> Quiet:
     if record or settings.keys() - {"module", "category"} or settings.get("action"):
-        cause = "warnings can be silenced in compiled text, but not recorded"
+        cause = "compiled code can silence warnings, but not record them"
         raise low.fail(UnsupportedSyntax, cause, _CURE)
     return Quiet(low.world)
 
@@ -61,8 +61,8 @@ def _filter(low: Any, action: str, category: type[Warning]) -> None:
     if action != "ignore":
         raise low.fail(
             UnsupportedSyntax,
-            f"warnings can be silenced in compiled text, but not made '{action}'",
-            "set it before the call",
+            f"compiled code can silence warnings, but does not support the action '{action}'",
+            "set the filter before the call",
         )
     if issubclass(RuntimeWarning, category):
         low.world.silenced |= {"all"}

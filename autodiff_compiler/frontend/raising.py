@@ -174,8 +174,8 @@ class Raising(Loops):
         if handler.way is None:
             raise self.fail(
                 UnsupportedSyntax,
-                f"a {kind.__name__} that a handler catches would leave the body of a 'with'",
-                "put the 'with' around the 'try'",
+                f"a {kind.__name__} raised inside this 'with' is caught by a handler outside of it",
+                "move the 'try' inside the 'with'",
             )
         place = kind, self.builder.span
         if place not in handler.places:
@@ -237,8 +237,8 @@ class Raising(Loops):
         if not known or vars(builtins).get(name) is not kind:
             raise self.fail(
                 UnsupportedSyntax,
-                "only an exception that Python has built in can be raised by generated source",
-                "raise ValueError, TypeError or another of Python's own",
+                "generated code can raise only Python's built-in exceptions",
+                "raise ValueError, TypeError or another built-in exception",
             )
         operands = [self.packed(arg) for arg in args]
         self.builder.make(effects.fail, operands, {"error": name})
@@ -254,8 +254,9 @@ class Raising(Loops):
         if not plain:
             raise self.fail(
                 UnsupportedSyntax,
-                f"the text of a {kind.__name__} is not just what it is made of",
-                "leave out 'as', or raise a ValueError with that text",
+                f"the message of a {kind.__name__} is computed by its own __init__ or "
+                "__str__, which is not compiled",
+                "omit 'as', or raise a ValueError with that message",
             )
         return self.call(str, args if len(args) == 1 else (args,), {}) if args else ""
 
@@ -277,8 +278,8 @@ class Raising(Loops):
         if not all(isinstance(each, type) and issubclass(each, BaseException) for each in found):
             raise self.fail(
                 UnsupportedSyntax,
-                "'except' is followed by something that is no class of exceptions",
-                "name a class, or several in a tuple: except (ValueError, TypeError)",
+                "the expression after 'except' is not an exception class",
+                "use an exception class, or a tuple of them: except (ValueError, TypeError)",
             )
         return tuple(found)
 
@@ -292,9 +293,13 @@ class Raising(Loops):
                 if issubclass(error, caught) or issubclass(caught, error):
                     raise self.fail(
                         UnsupportedSyntax,
-                        f"a handler around this catches {caught.__name__}, which this may raise "
-                        "where only a run can tell",
-                        "take it out of 'try', behind an 'if' that tests whether it can be done"
+                        f"an 'except' around this operation catches {caught.__name__}, "
+                        "and whether the operation raises it is known only when the "
+                        "function runs",
+                        (
+                            "move the operation out of the 'try', and test beforehand with "
+                            "an 'if' whether it would fail"
+                        )
                         + _TESTS.get(caught, ""),
                     )
 

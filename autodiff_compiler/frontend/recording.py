@@ -323,7 +323,8 @@ def refuse_fresh(value: Any, again: Callable[[], Any], name: str, span: Span | N
     as a constant it would have no gradient."""
     if isinstance(value, Tensor) and again() is not value:
         raise UnsupportedSyntax(
-            f"{name} is computed anew at each look, by text that the compiler does not see",
-            "give it by a method, or by a property",
+            f"{name} is computed at each access, by code that the compiler cannot read "
+            "(__getattr__ or a descriptor)",
+            "make it a property or a method",
             span,
         )

@@ -199,8 +199,9 @@ class Recursing(Calls):
         if holds_refs(recursion.given):
             raise self.fail(
                 UnsupportedSyntax,
-                "a list or dict is an argument of a recursion whose end only a run knows",
-                "pass tensors, numbers and tuples of these",
+                "a list or dict is an argument of a recursive call, and the condition "
+                "that ends the recursion is known only when the function runs",
+                "pass tensors, numbers, or tuples of these",
             )
 
         def go_down(parts: Any) -> Any:
@@ -230,7 +231,9 @@ class Recursing(Calls):
         again = self.state.heap[flag]
         if again is True:
             raise self.fail(
-                UnsupportedSyntax, "this recursion never ends", "return something before it goes on"
+                UnsupportedSyntax,
+                "this recursion never ends",
+                "return before the recursive call in some case: if n == 0: return x",
             )
         following = parts if again is False else self.certainly(self.state.heap[thrown], True)
         return again, following, value
@@ -247,9 +250,10 @@ class Recursing(Calls):
         if written or any(map(Effects(again=True).has, ops)):
             raise self.fail(
                 UnsupportedSyntax,
-                "a text that calls itself, with an end that only a run knows, prints, draws or "
-                "changes something outside",
-                "do that around the recursion, or write it as a loop",
+                "this recursive function prints, draws random numbers or changes "
+                "something outside of itself, and the condition that ends it is known "
+                "only when the function runs",
+                "do so outside of the recursion, or write it as a 'while' loop",
             )
         return value
 
@@ -273,8 +277,9 @@ class Recursing(Calls):
             if not same_skeleton(met.given, given) or any(not _alike(*pairs[k]) for k in fixed):
                 raise self.fail(
                     UnsupportedSyntax,
-                    "the arguments of this recursion change their kind from call to call",
-                    "pass the same kinds of values, and compute numbers from tensors",
+                    "the arguments of this recursive call have other types than those of "
+                    "the call around it",
+                    "pass arguments of the same types in every recursive call",
                 )
             self._only_once(self.left() is False)
             heap[met.handler.thrown] = met.parts(given)
@@ -289,8 +294,9 @@ class Recursing(Calls):
         if not first:
             raise self.fail(
                 UnsupportedSyntax,
-                "a text calls itself twice on one way, and only a run knows where that ends",
-                "write it as a loop over a list of what is still to be done",
+                "this function calls itself more than once in one branch, and the "
+                "condition that ends the recursion is known only when the function runs",
+                "write it as a loop over a list of pending work",
             )
 
 

@@ -125,12 +125,7 @@ class World(Recorder):
                 cause, cure = error.problems[0].cause, error.problems[0].cure
             else:
                 cause = f"{_described(owner)} has no attribute '{name}'"
-                cure = suggested(name, dir(owner)) or (
-                    "use a name that the module has" if isinstance(owner, types.ModuleType)
-                    else f"use what a {type(owner).__name__} has, or pass something else"
-                    if type(owner).__module__ == "builtins" and not isinstance(owner, type)
-                    else f"define '{name}' before construct reads it"
-                )  # fmt: skip
+                cure = suggested(name, dir(owner)) or _instead(owner, name)
             raise UnknownAttribute(cause, cure, span).meaning(error) from None
         refuse_fresh(value, lambda: getattr(owner, name), f"'{name}'", span)
         if path is not None and not is_fixed(owner):
@@ -210,6 +205,15 @@ class World(Recorder):
             name = f"{function.name}_{number}" if number else function.name
             self._functions[text] = replace(function, name=name)
         return self._functions[text]
+
+
+def _instead(owner: Any, name: str) -> str:
+    """Return the cure for an attribute that is not there and resembles none."""
+    if isinstance(owner, types.ModuleType):
+        return "correct the name, or import the module that has it"
+    if type(owner).__module__ == "builtins" and not isinstance(owner, type):
+        return f"use an attribute that a {type(owner).__name__} has"
+    return f"assign self.{name} in __init__"
 
 
 def _described(owner: Any) -> str:

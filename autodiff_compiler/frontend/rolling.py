@@ -101,8 +101,8 @@ class Trial:
     def _unset(self, key: Key) -> Unset:
         line = self.low.builder.span.line
         return Unset(
-            f"'{key}' is not set here: only the body of the loop on line {line} sets it",
-            f"give '{key}' a value before the loop",
+            f"'{key}' may be unassigned here: only the body of the loop on line {line} assigns it",
+            f"assign '{key}' before the loop",
         )
 
     def run(self) -> bool:
@@ -209,7 +209,7 @@ class Trial:
             return True
         if isinstance(after, Unset):
             if not isinstance(before, Unset) and before is not MISSING:
-                raise CannotRoll(after.cause)
+                raise CannotRoll(after.cause, cure=after.cure)
             self.settled[key] = after
             return True
         if carry is not None:
@@ -229,13 +229,19 @@ class Trial:
     def _set_again(self, key: Key, before: Maybe, after: Any) -> None:
         """A variable without leaves that may be set before the loop, and is set in its body."""
         if isinstance(after, Maybe) or not same(before.value, after):
-            raise CannotRoll(f"'{name_of(key)}' is set on some ways through the loop only")
+            raise CannotRoll(
+                f"'{name_of(key)}' is assigned in some iterations of the loop only",
+                cure="assign it before the loop, or in every iteration",
+            )
         self.settled[key] = after
         self.counted.add(key)
 
     def _frozen(self, key: Key, value: Any, held: Holders, state: State) -> Any:
         if not held.sole(value):
-            raise CannotRoll(f"'{name_of(key)}' is a list or dict that has a second name")
+            raise CannotRoll(
+                f"'{name_of(key)}' is a list or dict that another variable refers to as well",
+                cure="copy it before the loop: list(items) or dict(items)",
+            )
         return frozen(value, state)
 
     def _begins(self, key: Key, bare: Any) -> bool:
@@ -333,7 +339,9 @@ class Trial:
                 tuple(self.condition or ()), (self.test,),
             )  # fmt: skip
             if self.test is True and not ends:
-                raise low.fail(UnsupportedSyntax, "this loop never ends", "add a break")
+                raise low.fail(
+                    UnsupportedSyntax, "this loop never ends", "add a 'break' or a 'return'"
+                )
         op = builder.loop(
             None if self.walk is None else self.walk.bounds, inits,
             [] if self.walk is None else self.walk.reads, body, condition, ends,

@@ -84,9 +84,9 @@ class Rules(Fitting):
         both = self.enter(inner if owner is None else types.MethodType(inner, owner), args, kwargs)
         if not isinstance(both, tuple) or len(both) != 2 or not _is_text(both[1]):
             raise CallError(
-                "a function with a custom gradient returns its value and a function, but this "
-                f"returns {self.described(both)}",
-                "return a pair: the value, and what gives the inputs' cotangents for its own",
+                "a function with a custom gradient must return its value and a gradient "
+                f"function, but this returns {self.described(both)}",
+                "return a pair: return y, lambda dy: dx",
                 end_of(inner),
             )
         outcome, rule = both
@@ -137,7 +137,9 @@ class Rules(Fitting):
         held = self.state.heap[owner]
         if name not in held and name != "saved_tensors":
             raise self.fail(
-                UnknownAttribute, f"forward has not set '{name}'", f"set ctx.{name} in forward"
+                UnknownAttribute,
+                f"backward reads ctx.{name}, which forward has not assigned",
+                f"assign ctx.{name} in forward",
             )
         return held.get(name, ())
 
@@ -151,8 +153,9 @@ class Rules(Fitting):
         elif method.name == "set_materialize_grads" and args and args[0] is False:
             raise self.fail(
                 UnsupportedSyntax,
-                "the cotangent of an output that is not used is always zeros here, never None",
-                "leave out set_materialize_grads(False)",
+                "set_materialize_grads(False) is not supported: the gradient of an "
+                "unused output is always zeros, never None",
+                "remove set_materialize_grads(False)",
             )
         self.state.heap[method.ref] = held
 
@@ -202,8 +205,8 @@ class Rules(Fitting):
         made = self.outline(text, [*given, *outs, *cts], {})
         if made.returned is MISSING or made.wrote:
             raise CallError(
-                f"{doing} changes something outside itself",
-                "compute cotangents, and nothing else, in a rule",
+                f"{doing} changes something outside of itself",
+                "compute and return gradients only",
                 end_of(text.text),
             )
         (packed,) = made.function.returns
@@ -269,9 +272,9 @@ def _inputs_of(
     given = len(bound.args) + len(bound.kwargs)
     if given != len(kinds) - 2 and inspect.Parameter.VAR_POSITIONAL not in kinds:
         raise CallError(
-            f"bprop takes {len(kinds)} arguments, but construct has {given} inputs here, and "
-            "out and dout come after them",
-            f"give bprop {given + 2} parameters: the inputs, out, dout",
+            f"bprop takes {len(kinds)} arguments, but it must take the {given} inputs of "
+            "construct, then out and dout",
+            f"declare {given + 2} parameters after self: the inputs, out, dout",
             end_of(bprop, first=True),
         )
     names = [name for name, _ in slot_names(cell, bound.args, bound.kwargs)]

@@ -99,8 +99,8 @@ def read_source(function: Callable[..., Any]) -> Source:
     if not isinstance(code, CodeType):
         name = getattr(function, "__name__", type(function).__name__)
         raise SourceNotFound(
-            f"'{name}' is not written in Python, so it has no text to compile",
-            "wrap it in a Python function, or use an operator of this package",
+            f"'{name}' is not written in Python, so it has no source to compile",
+            "use the function of ops or np that does the same",
         )
     linecache.lazycache(code.co_filename, getattr(function, "__globals__", {}))
     # Equal code objects may come from different files, hence the second key.
@@ -120,9 +120,9 @@ def _read(code: CodeType, file: str) -> Source:
     node, owner = _find(module, code)
     if not _is_current(text, node, code):
         raise SourceNotFound(
-            f"the text of {_called(code)} in {code.co_filename!r} is not the one that runs: "
-            "the file was changed after its import",
-            "import the file again, or start the program anew",
+            f"the source of {_called(code)} in {code.co_filename!r} has changed since the "
+            "file was imported",
+            "reload the module, or restart Python",
         )
     tree = _normal(gast.ast_to_gast(node))
     if owner:
@@ -152,9 +152,9 @@ def span_of_class(kind: type) -> Span | None:
 
 def _no_text(code: CodeType) -> SourceNotFound:
     return SourceNotFound(
-        f"the text of {_called(code)} is not to be found in {code.co_filename!r}",
-        "put the function in a file and import it, or register the text it was made from "
-        "in linecache.cache under the file name given to compile()",
+        f"the source of {_called(code)} was not found in {code.co_filename!r}",
+        "put the function in a file and import it, or register its source in "
+        "linecache.cache under the file name given to compile()",
     )
 
 
@@ -237,9 +237,9 @@ def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
         raise _no_text(code)
     if len({ast.dump(node) for node, _ in found}) > 1:
         raise SourceNotFound(
-            f"several lambdas that compile alike begin on line {code.co_firstlineno} "
-            f"of {code.co_filename!r}",
-            "give each lambda its own line, or write it as a function",
+            f"several lambdas with the same bytecode begin on line {code.co_firstlineno} "
+            f"of {code.co_filename!r}, so the source of this one is ambiguous",
+            "put each lambda on its own line, or write a function",
         )
     return found[0]
 

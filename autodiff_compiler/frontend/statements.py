@@ -120,7 +120,9 @@ class Statements(Storing):
                 self._delete_item(self.evaluate(target.value), self.evaluate(target.slice))
             else:
                 raise self.fail(
-                    UnsupportedSyntax, "this cannot be deleted here", "delete a variable or an item"
+                    UnsupportedSyntax,
+                    "'del' is not supported for this target",
+                    "delete a variable or an item",
                 )
 
     def _delete_item(self, owner: Any, key: Any) -> None:
@@ -128,7 +130,7 @@ class Statements(Storing):
             raise self.fail(
                 DTypeError,
                 f"the items of a {self.described(owner)} cannot be deleted",
-                "delete items of a list or dict that this text made",
+                "delete items of a list or dict that the function itself made",
             )
         contents = self.state.heap[owner]
         if lists.is_long(contents) and not isinstance(key, slice):
@@ -163,7 +165,9 @@ class Statements(Storing):
             return module
         except ImportError as error:
             raise self.fail(
-                UnknownName, f"importing '{name}' fails: {error}", "install it, or mend the name"
+                UnknownName,
+                f"importing '{name}' failed: {error}",
+                "install the module, or correct the name",
             ) from None
 
     def exec_Pass(self, node: Any) -> None:
@@ -217,7 +221,11 @@ class Statements(Storing):
             old = self.once(node.target, lambda: self.subscript(owner, key))
             new = self.binary_in_place(type(node.op).__name__, old, self.evaluate(node.value))
             if isinstance(owner, Value):
-                self._fits(old, new, "give the array that dtype first, or cast what goes into it")
+                self._fits(
+                    old,
+                    new,
+                    "cast the array first: y = y.astype(...); or cast the value that is written",
+                )
             else:
                 new = self._augmented(old, new)
             self.store(owner, key, new)
@@ -225,7 +233,7 @@ class Statements(Storing):
     def _augmented(self, old: Any, new: Any) -> Any:
         """What ``old += x`` leaves. NumPy's arrays are written to, so that every name sees it;
         its scalars, and Tensors, are not."""
-        if not self._fits(old, new, "write it as x = x + y, which makes a new array"):
+        if not self._fits(old, new, "make a new array: x = x + y"):
             return new
         return self.changed(old, new)
 
@@ -241,7 +249,10 @@ class Statements(Storing):
         if not is_array and not views.shares(self, self.builder.producer(old)):
             return False  # a number
         if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
-            said = f"{after.dtype} does not go into an array of {before.dtype}"
+            said = (
+                f"NumPy does not cast {after.dtype} to {before.dtype}, the dtype of the array "
+                "that is written to"
+            )
             raise self.fail(DTypeError, said, cure)
         return True
 
@@ -279,7 +290,7 @@ class Statements(Storing):
             raise self.fail(
                 DTypeError,
                 f"{len(items)} values cannot be unpacked into {want} names",
-                "make both sides equally long",
+                "use as many names as there are values",
             ).meaning(_not_unpacked(len(items), want, bool(stars)))
         if stars:
             tail = want - stars[0] - 1

@@ -175,5 +175,7 @@ class Stepping:
             return evaluate()
         except Interrupted:
             raise UnsupportedSyntax(
-                f"{what} may raise what a handler around it catches", cure, self.builder.span
+                f"{what} may raise an exception that a handler around it catches",
+                cure,
+                self.builder.span,
             ) from None

@@ -10,7 +10,7 @@ import numpy as np
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists, views
-from autodiff_compiler.frontend.memory import written
+from autodiff_compiler.frontend.memory import copied, written
 from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.values import Ref, leaves
 from autodiff_compiler.ir.nodes import Value
@@ -47,7 +47,7 @@ class Storing(Raising):
                 raise self.fail(
                     DTypeError,
                     f"the items of a {self.described(owner)} cannot be set",
-                    "set items of a list or dict",
+                    "assign items of a list or dict",
                 )
             changed = dict(contents) if isinstance(contents, dict) else list(contents)
             if isinstance(key, slice):
@@ -57,7 +57,7 @@ class Storing(Raising):
             except (LookupError, TypeError, ValueError) as error:
                 if isinstance(error, IndexError):
                     raise self.no_item(contents, key, error) from None
-                raise self.translate(error, "this item cannot be set") from None
+                raise self.translate(error, "assigning this item fails") from None
             self.state.heap[owner] = changed if isinstance(changed, dict) else tuple(changed)
         elif isinstance(owner, Value) and isinstance(owner.type, ArrayType):
             self._store_in_tensor(owner, key, value)
@@ -65,7 +65,7 @@ class Storing(Raising):
             raise self.fail(
                 DTypeError,
                 f"the items of a {self.described(owner)} cannot be set here",
-                "set items of Tensors, and of lists and dicts that this text made",
+                "assign items of a Tensor, or of a list or dict that the function itself made",
             )
 
     def _store_in_long(self, owner: Ref, key: Any, value: Any) -> bool:
@@ -118,9 +118,9 @@ class Storing(Raising):
         if function not in _AT or not isinstance(owner, Value):
             raise self.fail(
                 UnsupportedSyntax,
-                f"np.{function.__name__}.at cannot be compiled here",
-                "use np.add.at, np.subtract.at, np.multiply.at, np.maximum.at or np.minimum.at, on "
-                "an array that this text made",
+                f"np.{function.__name__}.at is not supported here",
+                "use np.add.at, np.subtract.at, np.multiply.at, np.maximum.at or "
+                "np.minimum.at, on an array that the function itself made",
             )
         rest, index = self.encode_index(key)
         value = -self.lifted(value) if function is np.subtract else self.lifted(value)
@@ -133,13 +133,14 @@ class Storing(Raising):
         if any(thing is not value and id(thing) not in self.world.made for value, thing in things):
             raise self.fail(
                 UnsupportedSyntax,
-                "a Tensor from outside cannot be written to inside compiled text",
-                "make a copy first: x = x * 1",
+                "compiled code cannot write in place to a Tensor made outside of the function",
+                f"make a copy first: x = x{copied(self)}",
             )
         if owner in self.world.memory.read_only:
             raise self.fail(
                 UnsupportedSyntax,
-                "NumPy lets nobody write to this array: it shows another one's memory",
+                "this array is a read-only view (np.broadcast_to, np.diagonal, ...), and NumPy "
+                "raises ValueError on a write to it",
                 "write to a copy: x.copy()",
             )
         if not self.world.numpy:
@@ -156,8 +157,9 @@ class Storing(Raising):
                     if memory & self.world.memory.of_all(leaves(thing)):
                         raise self.fail(
                             UnsupportedSyntax,
-                            f"the variable '{name}' of the function around this one is written to",
-                            "write to a copy, and return it",
+                            f"this writes in place to '{name}', a variable of the "
+                            "enclosing function",
+                            "write to a copy, and return the copy",
                         )
             frame = frame.outer
 
@@ -173,9 +175,9 @@ class Storing(Raising):
                 if maker is not None and any(each is base for each in maker.viewed):
                     raise self.fail(
                         UnsupportedSyntax,
-                        f"'{owner.name}' shares its memory with another variable (a view), and "
-                        "is written to",
-                        "write into the tensor itself, or make a copy of the view first",
+                        f"this writes in place to '{owner.name}', which shares its memory "
+                        "with another variable (a view)",
+                        "make the view a copy first: view * 1",
                     )
 
 
@@ -187,8 +189,8 @@ def _array_of(items: Sequence[Any], dtype: str | None) -> Any:
     for part in parts:
         if not isinstance(part, (Value, Tensor, np.ndarray, np.number, bool, int, float, complex)):
             raise DTypeError(
-                f"a list with {part!r} in it cannot be written to a tensor",
-                "use numbers and tensors",
+                f"a list that contains {part!r} cannot be written to a tensor",
+                "use a list of numbers and tensors",
             )
     arrays = [part if isinstance(part, Value) else Tensor(np.array(part)) for part in parts]
     return stack(*(structure.cast(array, dtype=dtype) for array in arrays), axis=0)

@@ -52,7 +52,7 @@ class Subscripts(Comparisons):
         if isinstance(owner, (View, Iteration)) or is_iterator(owner):
             what = "an iterator" if not isinstance(owner, View) else f"the {owner.kind}() of a dict"
             raise self.fail(
-                DTypeError, f"{what} has no positions to read at", "make a list of it first"
+                DTypeError, f"{what} cannot be indexed", "make it a list first: list(items)"
             ).meaning(TypeError(f"{what} is not subscriptable"))
         if self._wants_long(container, key):
             long = lists.as_long(self, map(self.lifted, container))
@@ -86,11 +86,11 @@ class Subscripts(Comparisons):
             ).meaning(error)  # fmt: skip
         if isinstance(error, IndexError):
             return self.fail(
-                ShapeError, f"there is no item {key} among {len(container)}",
+                ShapeError, f"index {key} is out of range: there are {len(container)} items",
                 f"use an index from {-len(container)} to {len(container) - 1}"
-                if container else "put something into it before",
+                if container else "append an item first",
             ).meaning(error)  # fmt: skip
-        return self.translate(error, "this item cannot be read")
+        return self.translate(error, "reading this item fails")
 
     def _wants_long(self, container: Any, key: Any) -> bool:
         """Whether an item of known items is asked for by a position that only a run knows. The
@@ -170,7 +170,7 @@ class Subscripts(Comparisons):
         def code(part: Any) -> Any:
             if isinstance(part, Value):
                 if not (part.type in (INT, BOOL) or isinstance(part.type, ArrayType)):
-                    raise self.fail(DTypeError, f"a {part.type} cannot be an index")
+                    raise self.fail(DTypeError, f"an index cannot be of type {part.type}")
                 rest.append(part)
                 return ("op", len(rest) - 1)
             if isinstance(part, slice):
@@ -185,7 +185,7 @@ class Subscripts(Comparisons):
                 return part
             raise self.fail(
                 DTypeError,
-                f"a {type(part).__name__} cannot be an index",
+                f"an index cannot be of type {type(part).__name__}",
                 "use ints, slices, None, '...', or Tensors of ints or bools",
             )
 
@@ -200,7 +200,7 @@ class Subscripts(Comparisons):
             try:
                 made = np.array(held)
             except ValueError as error:
-                raise self.translate(error, "this cannot be an index") from None
+                raise self.translate(error, "this index is not supported") from None
             return self.lift(Tensor(made if made.size else made.astype(np.int64)))
         found: Value = self.macro(numpy.array, [held], {})
         return found

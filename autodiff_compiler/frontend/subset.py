@@ -41,72 +41,74 @@ _MARKS = (gast.operator, gast.unaryop, gast.boolop, gast.cmpop, gast.expr_contex
 # Kind of node -> cause and cure; '{name}' is the function that the node stands in.
 REFUSED: dict[str, tuple[str, str]] = {
     "Yield": (
-        "'yield' makes {name} a generator, and its result would never be one value",
+        "'yield' makes {name} a generator, which compiled code does not support",
         "collect the items in a list and return the list",
     ),
     "YieldFrom": (
-        "'yield from' makes {name} a generator, and its result would never be one value",
+        "'yield from' makes {name} a generator, which compiled code does not support",
         "collect the items in a list and return the list",
     ),
     "Await": (
-        "'await' hands control to an event loop, and compiled code has none",
-        "await the value outside, and pass it in as an argument",
+        "'await' needs an event loop, and compiled code has none",
+        "await the value outside of {name}, and pass it as an argument",
     ),
     "AsyncFunctionDef": (
-        "calling an 'async' function makes a coroutine instead of a result",
-        "write 'def' in place of 'async def'",
+        "an 'async' function returns a coroutine instead of a result",
+        "use 'def' instead of 'async def'",
     ),
     "AsyncFor": (
-        "'async for' hands control to an event loop, and compiled code has none",
+        "'async for' needs an event loop, and compiled code has none",
         "collect the items outside, and loop over the list with a plain 'for'",
     ),
     "AsyncWith": (
-        "'async with' hands control to an event loop, and compiled code has none",
-        "enter the context outside, around the call of {name}",
+        "'async with' needs an event loop, and compiled code has none",
+        "put the 'async with' around the call of {name}",
     ),
     "async comprehension": (
         "a comprehension with 'async for' needs an event loop, and compiled code has none",
         "collect the items outside, and use a plain 'for' in the comprehension",
     ),
     "Global": (
-        "'global' lets {name} change a variable outside, and compiled code only returns values",
+        "'global' makes {name} change a global variable, which compiled code cannot do",
         "return the new value, and assign it where {name} is called",
     ),
     "Nonlocal": (
-        "this 'nonlocal' lets {name} change a variable outside of the compiled text",
+        "'nonlocal' makes {name} change a variable of a function that is not compiled with it",
         "return the new value, and assign it where {name} is called",
     ),
     "Try": (
-        "this 'finally' returns, breaks or continues, which would drop what was raised",
-        "do so after the 'try'",
+        "'return', 'break' or 'continue' inside 'finally' would discard an exception",
+        "move it after the 'try' statement",
     ),
     "caught": (
-        "what was caught is known here by its text only: str(), print() and f-strings read it",
-        "keep what else is needed in a variable before 'raise'",
+        "of a caught exception compiled code keeps only the message, for str(), print() "
+        "and f-strings",
+        "store other information in a variable before 'raise'",
     ),
     "TryStar": (
-        "'except*' is for groups of exceptions, and compiled text raises one at a time",
-        "write 'except' in place of 'except*'",
+        "'except*' handles exception groups, which compiled code does not support",
+        "use 'except' instead of 'except*'",
     ),
     "With": (
-        "this 'with' is left from its middle, and its context would not be left with it",
-        "leave it at its end, and return, break or continue after it",
+        "'return', 'break' or 'continue' inside this 'with' would leave its context "
+        "manager entered",
+        "move the 'return', 'break' or 'continue' after the 'with'",
     ),
     "ClassDef": (
-        "a class defined inside {name} would be made anew in every call",
-        "define the class at the top of the file",
+        "a class statement inside {name} would make a new class in every call",
+        "define the class at module level",
     ),
     "TypeAlias": (
-        "'type' defines a name for annotations, which have no value to compile",
-        "move the definition to the top of the file",
+        "a 'type' statement defines a name for annotations, which compiled code does not support",
+        "move the 'type' statement to module level",
     ),
     "TemplateStr": (
-        "a t-string makes a template, which is not a value the compiler knows",
+        "a t-string makes a Template object, which compiled code does not support",
         "use an f-string",
     ),
 }
 _UNKNOWN = (
-    "'{kind}' is a syntax that the compiler does not know",
+    "the syntax '{kind}' is not supported",
     "write it with assignments, 'if', 'for' and 'while'",
 )
 

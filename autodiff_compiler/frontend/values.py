@@ -129,7 +129,7 @@ class Closure:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Library code that is given one may ask whether it is callable.
-        raise TypeError(f"'{self.name}' is called where it is compiled")
+        raise TypeError(f"'{self.name}' can be called in compiled code only")
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,12 +294,14 @@ class NeedStatic(Exception):
 
 
 class CannotRoll(Exception):
-    """A loop's body changes a variable in a way that no carried variable can follow: why, or what
-    was wrong with its statements (``problems``)."""
+    """A loop's body changes a variable in a way that no carried variable can follow: why and what
+    to do, or what was wrong with its statements (``problems``)."""
 
-    def __init__(self, cause: str = "", problems: Sequence[Problem] = ()):
+    cure = "assign each variable the same type and structure before the loop and in every iteration"
+
+    def __init__(self, cause: str = "", problems: Sequence[Problem] = (), cure: str = ""):
         super().__init__(cause)
-        self.problems = tuple(problems)
+        self.problems, self.cure = tuple(problems), cure or self.cure
 
 
 class Moving(CannotRoll):

@@ -45,7 +45,7 @@ class Wording(Access):
         try:
             return spec, format(shown, spec)
         except (TypeError, ValueError) as error:
-            raise self.translate(error, "the format fails").meaning(error) from None
+            raise self.translate(error, "this string formatting fails").meaning(error) from None
 
     def binary(self, sign: str, left: Any, right: Any) -> Any:
         """As ``Expressions.binary``; texts are joined, and filled by ``%``."""

@@ -52,8 +52,8 @@ class Writes(Recursing):
         if isinstance(owner, (Value, Ref)) or self.world.path(owner) is None:
             raise self.fail(
                 UnsupportedSyntax,
-                f"the attribute '{name}' of a {self.described(owner)} cannot be set",
-                "keep it in a variable, and return it",
+                f"the attribute '{name}' of a {self.described(owner)} cannot be assigned",
+                "use a variable instead, and return it",
             )
         setter = self.setter(owner, name)
         if setter is not None:
@@ -68,8 +68,8 @@ class Writes(Recursing):
         if isinstance(value, Value) and isinstance(self.original(value), Parameter):
             raise self.fail(
                 UnsupportedSyntax,
-                f"the attribute '{name}' would be a second name of a Parameter",
-                "give it a value of its own: the Parameter * 1",
+                f"this makes the attribute '{name}' refer to the same Parameter as another name",
+                f"assign a copy of its value: self.{name} = parameter * 1",
             )
         cell = self.cell_to_write(owner, name)
         self._name(cell, value)
@@ -80,8 +80,8 @@ class Writes(Recursing):
         if isinstance(value, (Value, *NUMBERS)) and isinstance(type_of(value), ScalarType):
             raise self.fail(
                 DTypeError,
-                f"the Parameter '{name}' of a Cell cannot be set to a number",
-                f"set it to a Tensor of its shape, such as ops.full_like(self.{name}, 3.0)",
+                f"the Parameter '{name}' of a Cell cannot be assigned a number",
+                f"assign a Tensor of its shape: ops.full_like(self.{name}, 3.0)",
             )
 
     def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
@@ -145,13 +145,14 @@ class Writes(Recursing):
         value = self.lifted(value)
         if not isinstance(value, (Value, bool, int, float)):
             raise self.fail(
-                DTypeError, f"a Parameter cannot be set to a {self.described(value)}",
+                DTypeError, f"a Parameter cannot be assigned a {self.described(value)}",
                 "assign a Tensor of its shape",
             )  # fmt: skip
         if structure.shape_of_type(type_of(value)) != before.type.shape:
             raise self.fail(
                 ShapeError,
-                f"the Parameter '{parameter.name}' is {before.type} and is given {type_of(value)}",
+                f"the Parameter '{parameter.name}' is {before.type} and is assigned "
+                f"{type_of(value)}",
                 "assign a value of the same shape",
             )
         if not isinstance(value, Value):
@@ -187,7 +188,7 @@ class Writes(Recursing):
                 DTypeError,
                 f"{getattr(callee, '__name__', callee)} needs a Parameter and "
                 f"{' and '.join(wanted)}, by position",
-                "name the Parameter itself, such as self.weight",
+                "pass the Parameter itself, such as self.weight, first",
             )
         before = self.state.heap[self.cell_to_write(parameter)]
         assert isinstance(before, Value)

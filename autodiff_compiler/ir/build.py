@@ -118,7 +118,7 @@ class Builder:
         if thing is None or isinstance(thing, (bool, int, float, complex, str)):
             return thing
         if self._lift is None:
-            raise DTypeError(f"a {type(thing).__name__} cannot take part in a computation")
+            raise DTypeError(f"a {type(thing).__name__} cannot be an operand")
         return self._lift(thing)
 
     def apply(self, opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -229,9 +229,9 @@ class Builder:
             if joined is None:
                 raise self.placed(
                     DTypeError(
-                        f"the branches give {type_of(left)} and {type_of(right)}, "
-                        "which no one variable can hold",
-                        "make both branches give the same kind of value",
+                        "the branches give the same variable different types: "
+                        f"{type_of(left)} and {type_of(right)}",
+                        "assign a value of the same type in both branches",
                     )
                 )
             results.append(Value(joined, names[position] if position < len(names) else ""))

@@ -81,10 +81,10 @@ class Value(Operand):
 
     def __bool__(self) -> bool:
         # Python would call it true; library code that asks must be told.
-        raise TypeError("whether a run-time value is true cannot be known while compiling")
+        raise TypeError("the truth value of a tensor is known only when the function runs")
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError("a run-time value cannot be iterated over while compiling")
+        raise TypeError("a tensor cannot be iterated over at compile time here")
 
     @property
     def ndim(self) -> int | None:

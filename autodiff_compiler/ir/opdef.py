@@ -152,8 +152,8 @@ class OpDef:
             and self.kind not in (*REGIONAL, "lowered")  # these only place what others compute
         ):
             raise DTypeError(
-                f"{self.name} is not for complex numbers",
-                "take the part that is meant first: ops.real, ops.imag or ops.abs",
+                f"{self.name} does not take complex numbers",
+                "take a real part first: ops.real(x), ops.imag(x) or ops.abs(x)",
             )
         try:
             found = self.result(types, **attrs)
@@ -163,7 +163,7 @@ class OpDef:
                 raise
             raise DTypeError(
                 f"{self.name} takes arrays, and is given {', '.join(given)}",
-                "make an array of it first: np.asarray(x), or Tensor(x)",
+                "convert it first: np.asarray(x), or Tensor(x)",
             ) from error
         if not PRECISION.double:
             return found

@@ -159,7 +159,7 @@ def type_of_literal(value: Any) -> Type:
     for kind, scalar in ((bool, BOOL), (int, INT), (float, FLOAT), (complex, COMPLEX)):
         if isinstance(value, kind):
             return scalar
-    raise TypeError(f"{value!r} is no literal of the IR")
+    raise TypeError(f"{value!r} is not a literal of the IR")
 
 
 def type_of_array(value: Any) -> ArrayType:
@@ -363,7 +363,7 @@ def parse_type(text: str) -> Type:
     head, bracket, rest = text.partition("[")
     if head != "any" and head not in LONG or not bracket or not rest.endswith("]"):
         raise ValueError(
-            f"{text!r} is no type; one reads f32[2,3], i64[], any[...] or (f32[2], int)"
+            f"{text!r} is not a type; write f32[2,3], i64[], any[...] or (f32[2], int)"
         )
     dtype = None if head == "any" else LONG[head]
     if rest == "...]":
@@ -391,7 +391,7 @@ def _read_dim(text: str) -> Dim:
         return int(text)
     if text.isidentifier():
         return text
-    raise ValueError(f"{text!r} is no dimension; use a number, a name such as b, or ?")
+    raise ValueError(f"{text!r} is not a dimension; use a number, a name such as b, or ?")
 
 
 def _read_key(text: str) -> Hashable:

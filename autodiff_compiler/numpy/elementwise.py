@@ -61,7 +61,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     if PROMOTION.numpy:
         if not bounds:
             if dtype_of(a) == "bool":
-                raise TypeError("bools are not copied by a clip without bounds")
+                raise TypeError("np.clip of bools without bounds is not supported")
             return ops.positive(a)
         a = in_common(a, *bounds)
     return ops.clip(a, low, high)
@@ -110,7 +110,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
                neginf: Any = None) -> Any:  # fmt: skip
     """Numbers in the place of NaN and the infinities."""
     if copy is not True:
-        raise TypeError("nan_to_num makes a new array here; leave out copy=False")
+        raise TypeError(
+            "np.nan_to_num(copy=False) is not supported here; write x[...] = np.nan_to_num(x)"
+        )
     if is_integral(x) and PROMOTION.numpy:
         return x
     return ops.nan_to_num(x, nan, posinf, neginf)
@@ -124,8 +126,10 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """``where(condition, x, y)``: x where the condition holds, else y."""
     if x is None or y is None:
-        raise TypeError("where needs a condition and two choices: how many places hold is not known"
-                        " while compiling")  # fmt: skip
+        raise TypeError(
+            "np.where needs a condition and two choices here: the number of True elements is not a "
+            "compile-time constant"
+        )
     return ops.where(condition, x, y)
 
 

@@ -129,7 +129,10 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) 
         return array(ops.zeros_like(a) + fill_value, dtype)
     wanted = dtype_of(a) if dtype is None else to_numpy_name(dtype)
     if wanted is None:
-        raise ShapeError("full_like needs to know a dtype", "give it: dtype=np.float64")
+        raise ShapeError(
+            "np.full_like needs a dtype here: that of its argument is not known",
+            "pass the dtype: dtype=np.float64",
+        )
     sizes = ops.shape(a) if shape is None else shape
     if isinstance(fill_value, (bool, int, float, complex)):
         return ops.full(sizes, _np.asarray(fill_value).astype(wanted).item(), dtype=wanted)

@@ -32,8 +32,10 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
             places = [_source(place, size, mode) for place in range(-before, size + after)]
             parts = [item_at(row, tensor(places))]
         else:
-            raise TypeError(f"pad in the mode {mode!r} has no operator; use constant, edge, "
-                            "reflect, symmetric or wrap")  # fmt: skip
+            raise TypeError(
+                f"np.pad with mode={mode!r} is not supported; use constant, edge, reflect, "
+                "symmetric or wrap"
+            )
         array = ops.moveaxis(ops.concat(parts) if len(parts) > 1 else parts[0], 0, axis)
     return array
 

@@ -66,7 +66,10 @@ def cross(
     a, b = ops.moveaxis(a, axisa, -1), ops.moveaxis(b, axisb, -1)
     sizes = ops.shape(a)[-1], ops.shape(b)[-1]
     if not all(isinstance(size, int) for size in sizes):
-        raise ShapeError("cross needs to know the length of the vectors", "give the shapes")
+        raise ShapeError(
+            "np.cross needs the length of the vectors at compile time",
+            "give the shape of the input in the signature, such as x=f32[2,3]",
+        )
     if not all(size in (2, 3) for size in sizes):
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     parts: list[list[Any]] = [
@@ -85,7 +88,10 @@ def cross(
 def einsum(*operands: Any, optimize: Any = False) -> Any:
     """The sum of products that the subscripts say; without a sum or a product, a view."""
     if not operands or not isinstance(operands[0], str):
-        raise TypeError("einsum with lists of axes has no operator; write the subscripts as a str")
+        raise TypeError(
+            "np.einsum with lists of axes is not supported; write the subscripts as a "
+            "string: 'ij,jk->ik'"
+        )
     if len(operands) == 2:
         found = _viewed(operands[0].replace(" ", ""), operands[1])
         if found is not None:

@@ -151,7 +151,7 @@ def _spread(
         raise ValueError("ddof and correction can't be provided simultaneously.")
     ddof = ddof if correction is None else correction
     if dtype is not None and holds_complex(a):
-        raise TypeError("the spread of complex numbers in another dtype has no operator")
+        raise TypeError("np.var and np.std of complex numbers with another dtype are not supported")
     return _over(record, _floating(a, dtype), axis, keepdims, ddof=ddof)
 
 
@@ -162,7 +162,7 @@ def average(
     """The mean with weights, which have the shape of ``a`` or are one per place of the axis; where
     ``returned``, with the sum of the weights."""
     if PROMOTION.numpy and 0 in (shape_of(a) or ()) and _count(a, axis) == 0:
-        raise ZeroDivisionError("there are no weights: their sum is zero")
+        raise ZeroDivisionError("the weights are empty, so their sum is zero")
     if weights is None:
         found = mean(a, axis, keepdims=keepdims)
         if not returned:
@@ -213,7 +213,9 @@ def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     kept = tuple(sizes[k] for k in rest)
     count = int(_np.prod([sizes[k] for k in axes], dtype=int))
     if count == 0:
-        raise ShapeError("the median of nothing is not a number", "give at least one element")
+        raise ShapeError(
+            "the median of an empty array is NaN", "pass an array with at least one element"
+        )
     row, _ = ops.sort(ops.reshape(ops.transpose(_floating(a), (*rest, *axes)), (*kept, count)))
     middle = (item_at(row, (..., (count - 1) // 2)) + item_at(row, (..., count // 2))) / 2
     if not keepdims:

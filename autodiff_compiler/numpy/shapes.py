@@ -106,7 +106,9 @@ empty_like = zeros_like  # what it holds is told by nobody
 def reshape(a: Any, shape: Any, order: str = "C") -> Any:
     """The elements in rows of another shape."""
     if order != "C":
-        raise TypeError(f"reshape in the order {order!r} has no operator; transpose before it")
+        raise TypeError(
+            f"reshape with order={order!r} is not supported; transpose first, and use order='C'"
+        )
     return ops.reshape(a, tuple(shape) if isinstance(shape, (tuple, list)) else shape)
 
 
@@ -118,7 +120,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 def ravel(a: Any, order: str = "C") -> Any:
     """All elements in one row."""
     if order != "C":
-        raise TypeError(f"ravel in the order {order!r} has no operator; transpose before it")
+        raise TypeError(
+            f"ravel with order={order!r} is not supported; transpose first, and use order='C'"
+        )
     return ops.reshape(a, (-1,))
 
 
@@ -204,7 +208,10 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     if isinstance(indices_or_sections, int):
         size = ops.shape(ary)[axis]
         if not isinstance(size, int):
-            raise ShapeError(f"split needs to know the size of axis {axis}", "give it as a number")
+            raise ShapeError(
+                f"np.split needs the size of axis {axis} at compile time",
+                "give the size as a number in the signature, such as x=f32[6,3]",
+            )
         if indices_or_sections > 0 and size % indices_or_sections:
             raise ValueError("array split does not result in an equal division")
     return array_split(ary, indices_or_sections, axis)

@@ -50,7 +50,7 @@ def _item_type(types: Sequence[Type], *, key: Hashable) -> Type:
         return container.items[key]  # type: ignore[call-overload]
     if isinstance(container, DictType):
         return container.items[container.keys.index(key)]
-    raise DTypeError(f"a {container} has no items")
+    raise DTypeError(f"a value of type {container} has no items")
 
 
 item = OpDef(
@@ -64,7 +64,9 @@ def _list_type(types: Sequence[Type]) -> Type:
     for type_ in types:
         joined = None if joined is None else join(joined, type_)
     if joined is None:
-        raise DTypeError("a list of run-time length must hold values of one kind")
+        raise DTypeError(
+            "a list whose length is known only when the function runs must hold items of one type"
+        )
     return ListType(joined)
 
 

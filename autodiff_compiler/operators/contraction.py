@@ -127,7 +127,7 @@ def _cross_type(types: Sequence[Type], *, axis: int) -> Type:
             if shape[axis] not in (3, None):
                 raise ShapeError(
                     f"a cross product needs axes of size 3, not {shape[axis]}",
-                    "name the axis that holds the three components",
+                    "pass the axis of the three components: axis=...",
                 )
     return ArrayType(arithmetic_dtype(types), broadcast_shapes(shapes))
 

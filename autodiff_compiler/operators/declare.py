@@ -170,8 +170,9 @@ def _broadcast_dims(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
 def without_rank() -> ShapeError:
     """The refusal to take a shape apart before it is known how long it is."""
     return ShapeError(
-        "how many axes this tensor has is not known: its shape can only be read size by size",
-        "give the shape of the input, such as x=f32[2,3] or x=f32[a,b]; or write x.shape[0]",
+        "how many axes this tensor has is not known, so its shape cannot be unpacked or counted",
+        "give the shape of the input in the signature, such as x=f32[2,3] or x=f32[a,b]; "
+        "or read one size, x.shape[0]",
     )
 
 
@@ -184,7 +185,7 @@ def shape_of_type(type_: Type) -> Shape:
     if type_ == SHAPE:
         raise without_rank()
     raise DTypeError(
-        f"a value of type {type_} cannot take part in arithmetic",
+        f"a value of type {type_} cannot be an operand of arithmetic",
         "use a Tensor or a number here",
     )
 
@@ -219,7 +220,7 @@ def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
             )
     normal = sorted({axis % ndim for axis in listed})
     if len(normal) != len(listed):
-        raise ShapeError(f"axes {tuple(listed)} name one axis twice")
+        raise ShapeError(f"axes {tuple(listed)} contain the same axis twice")
     return tuple(normal)
 
 

@@ -40,12 +40,12 @@ def _casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
 
 def _matrices(type_: Type, what: str, square: bool = True) -> ArrayType:
     if not isinstance(type_, ArrayType):
-        raise DTypeError(f"{what} is one of a matrix, not of a {type_}", "use a Tensor")
+        raise DTypeError(f"{what} takes a matrix, not a {type_}", "pass a Tensor or an array")
     shape = type_.shape
     if shape is not None and len(shape) < 2:
-        raise ShapeError(f"{what} is one of a matrix, not of a tensor with {len(shape)} axes")
+        raise ShapeError(f"{what} takes a matrix, not a tensor with {len(shape)} axes")
     if square and shape is not None and None not in shape[-2:] and shape[-1] != shape[-2]:
-        raise ShapeError(f"{what} is one of a square matrix, not of {type_}")
+        raise ShapeError(f"{what} takes a square matrix, not {type_}")
     return type_
 
 
@@ -212,7 +212,7 @@ def _solve_type(types: Sequence[Type]) -> Type:
     if None not in (a.shape[-1], b.shape[-2]) and a.shape[-1] != b.shape[-2]:
         raise ShapeError(
             f"{types[0]} and {types[1]} do not fit: {a.shape[-1]} is not {b.shape[-2]}",
-            "the right side needs as many rows as the matrix",
+            "give the right side as many rows as the matrix",
         )
     batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]]) or ()
     rows = b.shape[-2] if a.shape[-1] is None else a.shape[-1]

@@ -52,7 +52,9 @@ def signed(types: Sequence[Type]) -> str | None:
     """As ``arithmetic``, but bools alone are refused."""
     dtype = arithmetic_dtype(types)
     if dtype == "bool":
-        raise DTypeError("bools are no numbers to calculate with here", "cast them to a number")
+        raise DTypeError(
+            "this operation does not take bools", "cast the bools to a number: x.astype(float)"
+        )
     return dtype
 
 
@@ -66,7 +68,8 @@ def integral(types: Sequence[Type]) -> str | None:
     for type_ in types:
         if type_ == FLOAT or isinstance(type_, ArrayType) and type_.dtype and is_floating(type_):
             raise DTypeError(
-                f"bits of a {type_} cannot be combined", "use integers or bools, or cast first"
+                f"bitwise operations do not take a {type_}",
+                "use integers or bools, or cast first: x.astype(int)",
             )
     return arithmetic_dtype(types) if _arrays(types) else None
 

@@ -50,7 +50,10 @@ def _index_type(types: Sequence[Type], *, index: Index) -> Type:
     if not isinstance(x, ArrayType):
         raise DTypeError(f"a {x} cannot be indexed like a tensor")
     if x.shape == () and any(classify(item, types[1:])[1] for item in index):
-        raise ShapeError("a tensor without axes cannot be indexed", "use the tensor itself")
+        raise ShapeError(
+            "a 0-d tensor cannot be indexed with a number",
+            "use the tensor itself, without an index",
+        )
     return ArrayType(x.dtype, index_shape(x.shape, index, types[1:]))
 
 
@@ -131,8 +134,8 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
     x, value = types[0], types[1]
     if is_complex(value) and getattr(x, "dtype", None) is not None and not is_complex(x):
         raise DTypeError(
-            "an array of real numbers has no room for complex ones",
-            "take the part that is meant first: ops.real, ops.imag or ops.abs",
+            "complex numbers cannot be written to an array of real numbers",
+            "take a real part first: ops.real(x), ops.imag(x) or ops.abs(x)",
         )
     place = _index_type((x, *types[2:]), index=index)
     assert isinstance(place, ArrayType)
@@ -141,8 +144,8 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
         return x
     if have and not place.shape and "..." not in index:
         raise ShapeError(
-            f"a value of shape {have} does not fit the place of one number",
-            "write the number itself, such as value[0] or value.sum()",
+            f"a value of shape {have} cannot be written to a single element",
+            "write a single number: value[0] or value.sum()",
         )
     while len(have) > len(place.shape) and have[0] == 1:
         have = have[1:]
@@ -152,7 +155,8 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
         and (None not in have and None not in place.shape)
     ):
         raise ShapeError(
-            f"a value of shape {shape_of_type(value)} does not fit the place of shape {place.shape}"
+            f"a value of shape {shape_of_type(value)} cannot be broadcast to the shape "
+            f"{place.shape} that is written to"
         )
     return x
 

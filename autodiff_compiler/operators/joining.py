@@ -70,7 +70,10 @@ def _joined_dtype(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
 def _same_rank(types: Sequence[Type], what: str) -> list[Shape]:
     for type_ in types:
         if not isinstance(type_, ArrayType):
-            raise DTypeError(f"{what} joins tensors, not a {type_}", "make it a Tensor first")
+            raise DTypeError(
+                f"{what} joins tensors, not a {type_}",
+                "convert it first: Tensor(x) or np.asarray(x)",
+            )
     shapes = [shape_of_type(type_) for type_ in types]
     ranks = {len(shape) for shape in shapes if shape is not None}
     if len(ranks) > 1:
@@ -86,7 +89,8 @@ def _agree(dims: Sequence[Dim], what: str, types: Sequence[Type]) -> Dim:
     known = {dim for dim in dims if dim is not None}
     if len(known) > 1:
         raise ShapeError(
-            f"{what} cannot join {', '.join(map(str, types))}", "only the joined axis may differ"
+            f"{what} cannot join {', '.join(map(str, types))}",
+            "make the sizes of all other axes equal",
         )
     return None if None in dims else known.pop()
 
@@ -180,7 +184,7 @@ def _squeeze_type(types: Sequence[Type], *, axes: Sequence[int] | None) -> Type:
         if x.shape[place] not in (1, None):
             raise ShapeError(
                 f"axis {place} of a tensor of shape {x.shape} has size {x.shape[place]}",
-                "only axes of size 1 can be squeezed away",
+                "squeeze only axes of size 1",
             )
     return ArrayType(x.dtype, tuple(d for i, d in enumerate(x.shape) if i not in places))
 

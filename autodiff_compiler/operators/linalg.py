@@ -29,7 +29,9 @@ def _factors(types: Sequence[Type], what: str) -> tuple[Shape, Shape, str | None
     """The shapes of the two factors and their one dtype."""
     a, b = types
     if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
-        raise DTypeError(f"{what} needs two tensors, not {a} and {b}", "use * for a number")
+        raise DTypeError(
+            f"{what} needs two tensors, not {a} and {b}", "use * to multiply by a number"
+        )
     if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
         raise DTypeError(
             f"{what} needs two tensors of one dtype, not {a.dtype} and {b.dtype}",
@@ -41,7 +43,7 @@ def _factors(types: Sequence[Type], what: str) -> tuple[Shape, Shape, str | None
 def _matmul_type(types: Sequence[Type]) -> Type:
     left, right, dtype = _factors(types, "a matrix product")
     if left == () or right == ():
-        raise ShapeError("a matrix product needs tensors with axes", "use * for 0-d tensors")
+        raise ShapeError("a matrix product does not take 0-d tensors", "use * for 0-d tensors")
     if left is None or right is None:
         return ArrayType(dtype, None)
     inner, outer = left[-1], right[-2] if len(right) > 1 else right[0]

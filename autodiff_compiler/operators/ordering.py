@@ -54,7 +54,7 @@ argsort = zero_gradient(
 def _searchsorted_type(types: Sequence[Type], *, side: str) -> Type:
     rows, values = map(shape_of_type, types)
     if rows is not None and len(rows) != 1:
-        raise ShapeError(f"a sorted row is needed here, not a tensor of shape {rows}")
+        raise ShapeError(f"searchsorted needs a sorted 1-d array, not one of shape {rows}")
     return ArrayType("int64", values)
 
 

@@ -21,7 +21,9 @@ from autodiff_compiler.operators.structure import swap_last_axes
 def _tall(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     rows, columns = shape[-2:]
     if isinstance(rows, int) and isinstance(columns, int) and rows < columns:
-        raise ShapeError(f"this needs at least as many rows as columns, not {rows} and {columns}")
+        raise ShapeError(
+            f"the QR decomposition needs at least as many rows as columns, not {rows} and {columns}"
+        )
     return shape
 
 

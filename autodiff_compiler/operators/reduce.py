@@ -104,7 +104,7 @@ def _mean_back(ct: Any, x: Any, axes: Any, keepdims: bool) -> Any:
 
 def _no_bool(dtype: str | None) -> str | None:
     if dtype == "bool":
-        raise DTypeError("bools have no mean", "cast them to a float first")
+        raise DTypeError("bools have no mean", "cast them to a float first: x.astype(float)")
     return dtype
 
 

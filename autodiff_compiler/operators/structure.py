@@ -268,8 +268,8 @@ def _transpose_type(types: Sequence[Type], *, perm: Sequence[int]) -> Type:
         return x
     if sorted(axis % max(len(x.shape), 1) for axis in perm) != list(range(len(x.shape))):
         raise ShapeError(
-            f"{tuple(perm)} is no permutation of the {len(x.shape)} axes of {x}",
-            "name every axis once",
+            f"{tuple(perm)} is not a permutation of the {len(x.shape)} axes of {x}",
+            "list every axis exactly once",
         )
     return ArrayType(x.dtype, tuple(x.shape[axis] for axis in perm))
 

@@ -83,7 +83,7 @@ def index_shape(shape: Shape, index: Index, rest: Sequence[Type]) -> Shape:
     if used > len(shape):
         raise ShapeError(
             f"too many indices: {used} for a tensor of {len(shape)} dimensions",
-            "use as many as the tensor has dimensions, or fewer",
+            "use at most as many indices as the tensor has dimensions",
         )
     if not any(kind == "..." for kind, _, _ in items):
         items.append(("...", 0, None))
@@ -132,7 +132,7 @@ def classify(item: Any, rest: Sequence[Type]) -> tuple[str, int, Any]:
         return "int", 1, None
     if type_.dtype is not None and np.dtype(type_.dtype).kind not in "iub":
         raise DTypeError(
-            f"a tensor of {type_.dtype} cannot be an index", "use one of ints or bools"
+            f"an index cannot be a tensor of {type_.dtype}", "use a tensor of ints or bools"
         )
     if type_.dtype is None or type_.shape is None:
         return "unknown", 0, None

@@ -48,7 +48,7 @@ def _stack_rows_numpy(types: Sequence[Type], *, length: Dim) -> str:
 def _stack_rows_type(types: Sequence[Type], *, length: Dim) -> Type:
     row = _item(types[0])
     if not isinstance(row, ArrayType):
-        raise DTypeError(f"a {row} is no row of an array")
+        raise DTypeError(f"a {row} is not a row of an array")
     return ArrayType(row.dtype, None if row.shape is None else (length, *row.shape))
 
 

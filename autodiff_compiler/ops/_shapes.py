@@ -39,7 +39,7 @@ def known_rank(x: Any, what: str) -> int:
     if rank is None:
         raise ShapeError(
             f"{what} needs to know how many dimensions its input has",
-            "give the shapes of the inputs, for example x=f32[2,3]",
+            "give the shapes of the inputs in the signature, such as x=f32[2,3]",
         )
     return rank
 
@@ -61,7 +61,7 @@ def known_sizes(x: Any, what: str) -> tuple[int, ...]:
     if shape is None or len(sizes) != len(shape):
         raise ShapeError(
             f"{what} needs to know the shape of its input",
-            "give it as numbers, for example x=f32[2,3]",
+            "give the shape as numbers in the signature, such as x=f32[2,3]",
         )
     return sizes
 
@@ -125,7 +125,9 @@ def setting(given: Any) -> Any:
     if isinstance(given, Value) and isinstance(given.type, ArrayType):
         given = BUILDING.stack[-1].known(given)
         if given is None:
-            raise ShapeError("this must be known while compiling", "use ints, or a tuple of them")
+            raise ShapeError(
+                "this argument must be a compile-time constant", "pass ints, or a tuple of ints"
+            )
     return given.tolist() if hasattr(given, "tolist") else given
 
 
@@ -139,7 +141,9 @@ def shape_and_operands(shape: Any) -> tuple[Shape, tuple[Any, ...]]:
         return tuple(int(dim) for dim in dims), ()
     for dim in dims:
         if isinstance(dim, Value) and dim.type != INT:
-            raise ShapeError(f"a dimension is an int, not {dim.type}", "use x.shape[i] or int(...)")
+            raise ShapeError(
+                f"a dimension must be an int, not {dim.type}", "use x.shape[i] or int(...)"
+            )
     known = tuple(dim if isinstance(dim, int) and dim >= 0 else None for dim in dims)
     return known, (make_tuple(*dims),)
 

@@ -38,7 +38,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     if approximate == "tanh":
         inner = math.sqrt(8.0 / math.pi) * input * (1.0 + 0.044715 * elementwise.square(input))
         return input * elementwise.sigmoid(inner)  # 1 + tanh(u / 2) is 2 sigmoid(u)
-    raise ValueError(f"approximate is 'none' or 'tanh', not {approximate!r}")
+    raise ValueError(f"approximate must be 'none' or 'tanh', not {approximate!r}")
 
 
 def fast_gelu(x: Any) -> Any:
@@ -76,7 +76,10 @@ def prelu(input: Any, weight: Any) -> Any:
     """input where it is positive, else weight * input: one weight, or one for each channel."""
     rank, shape = known_rank(input, "prelu"), shape_of(weight)
     if shape is None or len(shape) != 1:
-        raise ShapeError("the weight of prelu has one axis", "make it of shape (1,) or (channels,)")
+        raise ShapeError(
+            "the weight of prelu must have one axis",
+            "give the weight the shape (1,) or (channels,)",
+        )
     if rank > 2 and shape != (1,):
         weight = arrays.reshape(weight, (-1, *(1,) * (rank - 2)))
     return elementwise.where(input > 0, input, weight * input)
@@ -147,7 +150,7 @@ def _halves(x: Any, axis: int, what: str) -> tuple[Any, Any]:
     if not isinstance(size, int) or size % 2:
         raise ShapeError(
             f"{what} halves axis {axis}, whose size is {size if size else 'not known'}",
-            "give x an even size there",
+            "use an axis of even, known size",
         )
     first, second = arrays.chunk(x, 2, axis)
     return first, second

@@ -108,7 +108,7 @@ def _inside(indices: Any, size: Any, mode: str) -> Any:
     if mode == "wrap":
         return elementwise.remainder(indices, size)
     if mode != "raise":
-        raise ValueError(f"mode is 'clip', 'wrap' or 'raise', not {mode!r}")
+        raise ValueError(f"mode must be 'clip', 'wrap' or 'raise', not {mode!r}")
     return indices
 
 

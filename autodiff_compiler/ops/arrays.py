@@ -127,8 +127,9 @@ def _size(tensor: Any, axis: int, what: str) -> int:
     size = None if shape is None else shape[axis]
     if not isinstance(size, int):
         raise ShapeError(
-            f"{what} makes as many tensors as axis {axis} tells, which is not known",
-            "give the shape of the input as numbers",
+            f"{what} returns one tensor for each element along axis {axis}, and the size "
+            "of that axis is not known",
+            "give the shape of the input as numbers in the signature",
         )
     return size
 
@@ -181,7 +182,10 @@ def _gather_batches(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
     rank, places = known_rank(x, "gather"), known_rank(indices, "gather")
     axis, count = axis_of(axis, rank), axis_of(batch_dims, places + 1)
     if axis < count:
-        raise ShapeError(f"axis {axis} is one of the {count} batch axes", "gather a later axis")
+        raise ShapeError(
+            f"axis {axis} is one of the {count} batch axes (batch_dims)",
+            "gather along an axis after the batch axes",
+        )
     sizes = shape(indices)
     batches = [
         reshape(creation.arange(sizes[k]), (-1, *(1,) * (places - 1 - k))) for k in range(count)
@@ -209,8 +213,9 @@ def gather_elements(input: Any, dim: int, index: Any) -> Any:
     longer = any(isinstance(a, int) and isinstance(b, int) and a < b for a, b in others)
     if longer or len(have) != len(want):
         raise ShapeError(
-            f"positions of shape {[*want]} do not fit an input of shape {[*have]}",
-            f"give as many axes, and none but axis {axis} longer than that of the input",
+            f"an index of shape {[*want]} does not fit an input of shape {[*have]}",
+            "give the index as many axes as the input, none of them longer than the "
+            f"input's except axis {axis}",
         )
     ends = [None if a == b is not None else end for (a, b), end in zip(others, shape(index))]
     found = [end for end in ends if isinstance(end, Value)]

@@ -42,7 +42,7 @@ def view_as_real(input: Any) -> Any:
     """Real and imaginary parts of complex numbers, in a new last axis."""
     if dtype_of(input) not in (None, "complex64", "complex128"):
         raise TypeError(
-            f"view_as_real is of complex numbers, but got a Tensor of {dtype_of(input)}"
+            f"view_as_real takes complex numbers, but got a Tensor of {dtype_of(input)}"
         )
     return arrays.stack((real(input), imag(input)), -1)
 

@@ -47,7 +47,9 @@ def _explicit(equation: str, operands: Sequence[Any]) -> tuple[list[str], str]:
     out = out.replace("...", longest)
     for letter in out:
         if out.count(letter) > 1 or not any(letter in term for term in terms):
-            raise ShapeError(f"the result of '{equation}' must name axes of the operands once")
+            raise ShapeError(
+                f"the output of '{equation}' must contain only letters of the operands, each once"
+            )
     return terms, out
 
 
@@ -87,7 +89,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:
     if dim is None:
         shape = shape_of(input)
         if shape is None or 3 not in shape:
-            raise ShapeError("a cross product needs an axis of size 3", "name it with dim")
+            raise ShapeError("a cross product needs an axis of size 3", "pass it as dim=...")
         dim = shape.index(3) - len(shape)
     if rank_of(input) == rank_of(other):
         dim = axis_of(dim, rank_of(input))

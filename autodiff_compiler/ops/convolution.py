@@ -84,8 +84,9 @@ def widths_of(
         raise ValueError(f"'pad_mode' must be 'pad', 'same' or 'valid', but got {pad_mode!r}.")
     if not all(isinstance(dim, int) for dim in sizes):
         raise ShapeError(
-            "pad_mode 'same' depends on the size of the image, which is not known",
-            "give the shape of the input as numbers, or pad with numbers",
+            "pad_mode 'same' needs the size of the image, which is not known",
+            "give the shape of the input as numbers in the signature, or give the "
+            "padding as numbers",
         )
     reach = map(span, size, dilation)
     return tuple(
@@ -328,8 +329,8 @@ def fold(
     channels = have[1] // _product(size)
     if channels * _product(size) != have[1] or have[2] not in (None, counts[0] * counts[1]):
         raise ShapeError(
-            f"columns of shape {have} are not the patches of images of size {sizes}",
-            f"there would be {counts[0] * counts[1]} patches of {_product(size)} elements each",
+            f"an input of shape {have} does not hold the patches of images of size {sizes}",
+            f"give {counts[0] * counts[1]} patches of {_product(size)} elements each",
         )
     taps = arrays.reshape(input, (-1, channels, *size, *counts))
     laid = structure.transpose(taps, perm=(0, 1, 4, 5, 2, 3))

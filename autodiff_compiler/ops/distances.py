@@ -37,7 +37,7 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:
 def _size(x: Any, p: float) -> Any:
     """The norm of order p along the last axis."""
     if p < 0:
-        raise ValueError(f"the order of a norm is at least 0, not {p}")
+        raise ValueError(f"the order of a norm must be at least 0, not {p}")
     return running.vector_norm(x, p, -1, False)
 
 

@@ -17,7 +17,7 @@ class Dropout(Primitive):
     def __init__(self, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0):
         super().__init__()
         if not 0 < keep_prob <= 1:
-            raise ValueError(f"keep_prob is in (0, 1], but got {keep_prob}")
+            raise ValueError(f"keep_prob must be in (0, 1], but got {keep_prob}")
         self.keep_prob, self.seeds = keep_prob, (Seed0, Seed1)
 
     def __call__(self, x: Any) -> tuple[Any, Any]:
@@ -30,7 +30,7 @@ class Dropout2D(Primitive):
     def __init__(self, keep_prob: float = 0.5):
         super().__init__()
         if not 0 < keep_prob <= 1:
-            raise ValueError(f"keep_prob is in (0, 1], but got {keep_prob}")
+            raise ValueError(f"keep_prob must be in (0, 1], but got {keep_prob}")
         self.keep_prob = keep_prob
 
     def __call__(self, x: Any) -> tuple[Any, Any]:

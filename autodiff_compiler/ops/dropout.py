@@ -34,7 +34,7 @@ def _kept(x: Any, p: Any, seed: Any, lead: int | None = None) -> Any:
 
 def _probability(p: Any) -> float:
     if not isinstance(p, (int, float)) or not 0 <= p < 1:
-        raise ValueError(f"the probability to drop is in [0, 1), but got {p}")
+        raise ValueError(f"the probability to drop must be in [0, 1), but got {p}")
     return float(p)
 
 
@@ -43,7 +43,7 @@ def _dropped(x: Any, p: Any, seed: Any = None, lead: int | None = None) -> tuple
     p = _probability(p)
     dtype = dtype_of(x)
     if dtype is not None and "float" not in dtype:
-        raise TypeError(f"dropout is of floats, but got a Tensor of {dtype}")
+        raise TypeError(f"dropout takes floats, but got a Tensor of {dtype}")
     kept = _kept(x, p, seed, lead)
     return x * kept / round(1.0 - p, 12), kept
 
@@ -110,7 +110,7 @@ def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int =
     one (straight through).
     """
     if tau <= 0:
-        raise ValueError(f"the temperature tau is above 0, but got {tau}")
+        raise ValueError(f"the temperature tau must be above 0, but got {tau}")
     noise = drawn("gumbel", arrays.shape(logits), None, dtype_of(logits))
     soft = reductions.softmax((logits + noise) / tau, dim)
     if not hard:

@@ -30,7 +30,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode == "trunc":
         return elementwise.trunc(elementwise.div(input, other))
     if rounding_mode is not None:
-        raise ValueError(f"rounding_mode is 'floor', 'trunc' or None, not {rounding_mode!r}")
+        raise ValueError(f"rounding_mode must be 'floor', 'trunc' or None, not {rounding_mode!r}")
     return elementwise.div(input, other)
 
 

@@ -142,7 +142,7 @@ class GradientFunction(Transformed):
         if not args:
             raise CallError(
                 "the sensitivity is missing: with sens_param=True it is the last argument",
-                "pass the gradient of the output last, or as the keyword 'sens'",
+                "pass the gradient of the output last, or as sens=...",
             )
         return args[:-1], kwargs, args[-1]
 
@@ -360,7 +360,7 @@ def _asked(
     unconnected: str,
 ) -> GradientFunction:
     if unconnected not in ("zero", "none", "error"):
-        raise ValueError(f"unconnected should be 'zero', 'none' or 'error', but got {unconnected}")
+        raise ValueError(f"unconnected must be 'zero', 'none' or 'error', but got {unconnected}")
     if position is None and weights is None:
         raise ValueError("`grad_position` and `weight` can not be None at the same time.")
     check_flags("_Grad", has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)

@@ -62,12 +62,14 @@ def grid_sample(
     """
     count = known_rank(input, "grid_sample") - 2
     if count not in (2, 3) or known_rank(grid, "grid_sample") != count + 2:
-        raise ShapeError("grid_sample takes images and grids of 4 dimensions both, or of 5")
+        raise ShapeError(
+            "grid_sample takes images and grids that both have 4 dimensions, or both 5"
+        )
     if mode not in ("bilinear", "nearest"):
-        raise ValueError(f"the mode of grid_sample is 'bilinear' or 'nearest', not {mode!r}")
+        raise ValueError(f"the mode of grid_sample must be 'bilinear' or 'nearest', not {mode!r}")
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError(
-            f"the padding_mode is 'zeros', 'border' or 'reflection', not {padding_mode!r}"
+            f"the padding_mode must be 'zeros', 'border' or 'reflection', not {padding_mode!r}"
         )
     space = known_sizes(input, "grid_sample")[2:]
     places = [

@@ -67,8 +67,8 @@ def _space(x: Any) -> tuple[int, ...]:
     sizes = tuple(dim for dim in (shape_of(x) or ())[2:] if isinstance(dim, int))
     if len(sizes) != known_rank(x, "an image of another size") - 2:
         raise ShapeError(
-            "an image of another size needs to know the size of its input",
-            "give the shape of the input, for example x=f32[b,3,8,8]",
+            "resizing an image needs the size of the input at compile time",
+            "give the shape of the input in the signature, such as x=f32[b,3,8,8]",
         )
     return sizes
 

@@ -63,8 +63,8 @@ def as_before(self: Any, new: Any) -> Any:
     before, after = shape_of(self), shape_of(new)
     if before is not None and after is not None and before != after:
         raise ShapeError(
-            f"a tensor of shape {before} is changed in place to one of shape {after}",
-            "give operands that are not larger than the tensor",
+            f"an in-place operation on a tensor of shape {before} would give it the shape {after}",
+            "use operands that broadcast to the shape of the tensor",
         )
     dtype = dtype_of(self)
     return new if dtype in (None, dtype_of(new)) else structure.cast(new, dtype=dtype)

@@ -81,7 +81,9 @@ class Jacobian(Transformed):
         for place in places:
             x = args[place]
             if not isinstance(x, Value) or x.type in (INT, BOOL):
-                raise CallError(f"argument {place} holds no tensor", "pass a tensor")
+                raise CallError(
+                    f"argument {place} holds no tensor", "pass a Tensor or an array of floats"
+                )
         value = apply(self.fn, args, {})
         if self.has_aux and not (isinstance(value, tuple) and len(value) > 1):
             raise ValueError("When has_aux is True, origin fn requires more than one outputs.")
@@ -91,8 +93,9 @@ class Jacobian(Transformed):
         for each in outputs:
             if isinstance(each, (tuple, list, dict)):
                 raise CallError(
-                    "a Jacobian is of a tensor or of a tuple of these, and a "
-                    f"{type(each).__name__} is {'returned' if bare else 'among what is returned'}",
+                    "a Jacobian needs a function that returns a tensor or a tuple of "
+                    f"tensors, and this {'returns' if bare else 'also returns'} a "
+                    f"{type(each).__name__}",
                     "return the tensors side by side",
                 )
         fill = self._by_tangents if self._is_forward(args, places, outputs) else self._by_cotangents
@@ -197,9 +200,9 @@ def _count(x: Any) -> int | None:
 def _shape(x: Any) -> tuple[int, ...]:
     if _count(x) is None:
         raise ShapeError(
-            f"a Jacobian has a row or column for each element, and how many a {type_of(x)} has is "
-            "not known",
-            "give shapes in numbers",
+            "a Jacobian needs the number of elements of each argument, and that of a "
+            f"{type_of(x)} is not known",
+            "give the shapes as numbers in the signature",
         )
     return shape_of_type(type_of(x))  # type: ignore[return-value]
 

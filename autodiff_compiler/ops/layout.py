@@ -64,7 +64,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     steps = _ints(shifts)
     if len(steps) != len(axes):
         raise ShapeError(
-            f"{len(steps)} shifts for {len(axes)} axes", "give each axis a shift of its own"
+            f"{len(steps)} shifts for {len(axes)} axes", "give one shift for each axis"
         )
     return moving.roll(input, shifts=steps, axes=axes)
 
@@ -127,7 +127,9 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
     widths = ((0, 0),) * (rank - len(pairs)) + tuple(reversed(pairs))
     if mode != "constant":
         if mode not in _MODES:
-            raise ValueError(f"mode is 'constant', {', '.join(map(repr, _MODES))}, not {mode!r}")
+            raise ValueError(
+                f"mode must be 'constant', {', '.join(map(repr, _MODES))}, not {mode!r}"
+            )
         return moving.pad_mirrored(input_x, widths=widths, mode=_MODES[mode])
     return pad_by(input_x, widths, 0 if value is None else value)
 
@@ -292,7 +294,10 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[A
         shape = shape_of(input)
         size = None if shape is None else shape[axis]
         if not isinstance(size, int):
-            raise ShapeError(f"tensor_split needs the size of axis {axis}", "give it as a number")
+            raise ShapeError(
+                f"tensor_split needs the size of axis {axis} at compile time",
+                "give the size as a number in the signature, such as x=f32[6,3]",
+            )
         small, longer = divmod(size, indices_or_sections)
         ends = [(k + 1) * small + min(k + 1, longer) for k in range(indices_or_sections - 1)]
     else:
@@ -322,7 +327,7 @@ def dsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
 def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Each row stretched over the grid that all of them span; 'xy' has the first two swapped."""
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+        raise ValueError(f"indexing must be 'xy' or 'ij', not {indexing!r}")
     places = list(range(len(inputs)))
     if indexing == "xy" and len(inputs) > 1:
         places[0], places[1] = 1, 0

@@ -28,7 +28,7 @@ def reduced(loss: Any, reduction: str) -> Any:
         return reductions.sum(loss)
     if reduction == "none":
         return loss
-    raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    raise ValueError(f"reduction must be 'mean', 'sum' or 'none', not {reduction!r}")
 
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
@@ -44,7 +44,7 @@ def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Any:
     """With d = abs(input - target): d ** 2 / (2 beta) where d < beta, else d - beta / 2."""
     if beta < 0:
-        raise ValueError(f"beta of smooth_l1_loss is not negative, but it is {beta}")
+        raise ValueError(f"beta of smooth_l1_loss must not be negative, but got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
     loss = huber(input - target, delta=beta)
@@ -54,7 +54,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Any:
     """With d = abs(input - target): d ** 2 / 2 up to delta, then delta * (d - delta / 2)."""
     if delta <= 0:
-        raise ValueError(f"delta of huber_loss is positive, but it is {delta}")
+        raise ValueError(f"delta of huber_loss must be positive, but got {delta}")
     return reduced(huber(input - target, delta=delta), reduction)
 
 
@@ -62,8 +62,8 @@ def _class_axis(input: Any, what: str) -> int:
     rank = known_rank(input, what)
     if rank == 0:
         raise ShapeError(
-            f"the input of {what} has an axis of classes, but it is a number",
-            "give it the shape (classes,), (batch, classes) or (batch, classes, ...)",
+            f"the input of {what} must have an axis of classes, but it is 0-d",
+            "give the input the shape (classes,), (batch, classes) or (batch, classes, ...)",
         )
     return 0 if rank == 1 else 1
 
@@ -132,8 +132,8 @@ def cross_entropy(
         count = None if classes is None else classes[axis]
         if not isinstance(count, int):
             raise ShapeError(
-                "label_smoothing needs to know how many classes there are",
-                "give the shape of the input, for example input=f32[8,10]",
+                "label_smoothing needs the number of classes at compile time",
+                "give the shape of the input in the signature, such as input=f32[8,10]",
             )
         target = (1.0 - label_smoothing) * target + label_smoothing / count
     loss = -logs * target
@@ -233,7 +233,7 @@ def multi_margin_loss(
     """mean over classes j of max(0, margin - input[target] + input[j]) ** p, 0 for j = target."""
     axis = _class_axis(input, "multi_margin_loss")
     if p not in (1, 2):
-        raise ValueError(f"p of multi_margin_loss is 1 or 2, not {p}")
+        raise ValueError(f"p of multi_margin_loss must be 1 or 2, not {p}")
     place = arrays.expand_dims(target, axis)
     excess = records.relu(margin - arrays.gather_elements(input, axis, place) + input)
     classes = elementwise.not_equal(creation.arange(arrays.shape(input)[axis]), place)

@@ -139,7 +139,7 @@ def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Any:
     """input with a number at the positions whose coordinates are all equal."""
     dims = known_sizes(input, "fill_diagonal")
     if wrap and len(dims) == 2 and dims[0] > dims[1] + 1:
-        raise ShapeError("a diagonal that starts again below the first square is not supported")
+        raise ShapeError("fill_diagonal with wrap=True on a tall matrix is not supported")
     place = creation.arange(min(dims))
     return indexing.set_item(input, fill_value, place, index=(("op", 0),) * len(dims))
 

@@ -57,7 +57,7 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Any:
         if len(first) != len(second):
             raise ShapeError(
                 f"tensor_dot over {len(first)} axes of the one and {len(second)} of the other",
-                "name as many axes of each",
+                "give as many axes of the one as of the other",
             )
         pairs = tuple(axis_of(k, left) for k in first), tuple(axis_of(k, right) for k in second)
     return convolution.tensordot(x1, x2, axes=pairs)
@@ -105,7 +105,8 @@ def trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
     if known_rank(input, "trace") != 2:
         raise ShapeError(
-            "trace is of one matrix", "for a stack, sum ops.diagonal over its last axis"
+            "trace takes a single matrix",
+            "for a stack of matrices use ops.diagonal(x, 0, -2, -1).sum(-1)",
         )
     return reductions.sum(moving.diagonal(input, offset=0))
 
@@ -123,7 +124,7 @@ def matrix_diag(
     Without ``num_rows`` and ``num_cols`` they are square, with one of the two as small as possible.
     """
     if not isinstance(k, int):
-        raise ValueError("matrix_diag fills one diagonal: k is an int")
+        raise ValueError("matrix_diag fills a single diagonal, so k must be an int")
     *lead, size = known_sizes(x, "matrix_diag")
     rows, columns = size + max(-k, 0), size + max(k, 0)
     if num_rows == num_cols == -1:
@@ -208,7 +209,10 @@ def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Any:
 def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     """The pseudo-inverse of each matrix; singular values below rtol times the largest are 0."""
     if atol is not None:
-        raise ValueError("pinv takes rtol, a bound relative to the largest singular value")
+        raise ValueError(
+            "the argument atol of pinv is not supported; pass rtol, relative to the largest "
+            "singular value"
+        )
     return decompositions.pinv(x, rtol=None if rtol is None else float(rtol))
 
 
@@ -220,7 +224,7 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
     if full_matrices:
         rows, columns = known_sizes(input, "svd with full_matrices")[-2:]
         if rows != columns:
-            raise ValueError("svd gives the vectors of singular values: full_matrices is False")
+            raise ValueError("svd with full_matrices=True is not supported")
     right = structure.swap_last_axes(singular.right_vectors(input))
     return values, singular.left_vectors(input), right
 

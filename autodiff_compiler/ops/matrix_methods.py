@@ -21,7 +21,10 @@ def qr(self: Any, some: bool = True) -> tuple[Any, Any]:
     Of a wide matrix Q is that of its first columns.
     """
     if not some:
-        raise ValueError("qr gives as many columns of Q as are determined; the others are not")
+        raise ValueError(
+            "qr in the mode 'complete' is not supported: the additional columns of Q are not "
+            "unique, so they have no derivative"
+        )
     shape = known_sizes(self, "qr")
     rows, columns = shape[-2:]
     first = self if rows >= columns else parts.narrow(self, len(shape) - 1, 0, rows)

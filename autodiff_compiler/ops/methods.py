@@ -62,7 +62,9 @@ def _extreme(
     """A tie over one axis goes to the first winner, over several it is shared."""
     if where is not True:
         if initial is None:
-            raise ValueError("with 'where', 'initial' says what an empty choice gives")
+            raise ValueError(
+                "with 'where', 'initial' is needed: it is the result where no element is selected"
+            )
         self = elementwise.where(where, self, initial)
     axes = axes_of(axis, self)
     first = axes is not None and len(axes) == 1

@@ -48,8 +48,8 @@ def group_norm(
     shape = shape_of(input)
     if shape is None or len(shape) < 2 or not all(isinstance(dim, int) for dim in shape[1:]):
         raise ShapeError(
-            "group_norm needs to know all sizes but that of the batch",
-            "give the shape of the input, for example input=f32[b,4,8,8]",
+            "group_norm needs all sizes except that of the batch at compile time",
+            "give the shape of the input in the signature, such as input=f32[b,4,8,8]",
         )
     channels, *rest = (int(dim) for dim in shape[1:] if dim is not None)
     if channels % num_groups:

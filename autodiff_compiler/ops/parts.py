@@ -152,8 +152,8 @@ def _coordinates(indices: Any, what: str) -> tuple[list[Any], tuple[Any, ...]]:
     count = shape[-1] if shape else None
     if not isinstance(count, int):
         raise ShapeError(
-            f"{what} needs to know how many coordinates a position has",
-            "give the shape of the indices; its last dimension tells",
+            f"{what} needs the size of the last dimension of the indices at compile time",
+            "give the shape of the indices in the signature",
         )
     columns = [item_at(indices, (Ellipsis, k)) for k in range(count)]
     return columns, tuple(("op", k) for k in range(count))
@@ -236,7 +236,7 @@ def tensor_scatter_elements(
     if reduction == "add":
         return indexing.add_at(input_x, updates, *columns, index=index)
     if reduction != "none":
-        raise ValueError(f"reduction is 'none' or 'add', not {reduction!r}")
+        raise ValueError(f"reduction must be 'none' or 'add', not {reduction!r}")
     return indexing.set_item(input_x, updates, *columns, index=index)
 
 

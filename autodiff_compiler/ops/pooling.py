@@ -49,7 +49,7 @@ def pool_widths(
     if not ceil_mode:
         return widths, False
     if not all(isinstance(dim, int) for dim in sizes):
-        raise ShapeError("ceil_mode depends on the size of the image, which is not known")
+        raise ShapeError("ceil_mode needs the size of the image, which is not known")
     more = []
     for dim, step, far, (low, high) in zip(sizes, stride, map(span, size, dilation), widths):
         last = -(-(dim + low + high - far) // step) * step
@@ -161,7 +161,9 @@ def _counts(
 ) -> Any:  # fmt: skip
     """How many elements each window has that count."""
     if not all(isinstance(dim, int) for dim in sizes):
-        raise ShapeError("a mean without its padding needs to know the size of the image")
+        raise ShapeError(
+            "avg_pool with count_include_pad=False needs the size of the image at compile time"
+        )
     inner = counted or ((0, 0),) * len(size)
     shape = tuple(dim + low + high for dim, (low, high) in zip(sizes, inner))
     ones = creation.ones(shape, dtype_of(x))

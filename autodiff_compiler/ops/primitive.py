@@ -18,7 +18,7 @@ class Primitive:
         self.name = name or type(self).__name__
 
     def __call__(self, *args: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not say what it computes")
+        raise NotImplementedError(f"{type(self).__name__} does not define __call__ or construct")
 
     def recompute(self, mode: bool = True) -> Primitive:
         """Whether backward computes the result again, rather than keep it."""

@@ -46,10 +46,12 @@ def checkpointed(
         (k, n) for k, n in (("every", checkpoint_every), ("kept", kept_states)) if n is not None
     ]
     if len(given) != 1:
-        raise TypeError("checkpointed takes one of checkpoint_every and kept_states")
+        raise TypeError("checkpointed takes exactly one of checkpoint_every and kept_states")
     ((_, number),) = given
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise ValueError(f"the number of checkpointed must be an int of at least 1, not {number!r}")
+        raise ValueError(
+            f"checkpoint_every and kept_states must be an int of at least 1, not {number!r}"
+        )
     return iterable
 
 

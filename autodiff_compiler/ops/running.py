@@ -155,7 +155,7 @@ def _guarded(x: Any, power: float, guard: bool) -> Any:
 def vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     """The norm of order ``ord`` along one axis."""
     if isinstance(ord, str):
-        raise ValueError(f"{ord!r} is a norm of matrices; name two axes in dim")
+        raise ValueError(f"{ord!r} is a norm of matrices; give two axes in dim")
     if ord == math.inf or ord == -math.inf:
         extreme = reduce.max if ord > 0 else reduce.min
         return extreme(elementwise.abs(x), axes=(axis,), keepdims=bool(keepdims), first=True)
@@ -221,7 +221,7 @@ def clip_by_norm(
     """Tensors scaled down together so that the norm of all their elements is at most max_norm."""
     if error_if_nonfinite:
         raise ValueError(
-            "error_if_nonfinite asks for a value while compiling; check the norm outside"
+            "error_if_nonfinite=True is not supported in compiled code; check the norm outside"
         )
     parts = list(x) if isinstance(x, (tuple, list)) else [x]
     if norm_type == math.inf:
@@ -243,7 +243,7 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     if use_norm is not None:
         raise ValueError("use_norm must be None")
     if not clip_norm > 0:
-        raise ValueError(f"clip_norm is a positive number, not {clip_norm!r}")
+        raise ValueError(f"clip_norm must be a positive number, not {clip_norm!r}")
     total: Any = 0.0
     for part in x:
         part = in_dtype(part, "float32") if dtype_of(part) == "float16" else part

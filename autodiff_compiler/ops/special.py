@@ -79,7 +79,7 @@ def digamma(input: Any) -> Any:
 def polygamma(n: int, input: Any) -> Any:
     """The n-th derivative of ``digamma``."""
     if not isinstance(n, int) or n < 0:
-        raise ValueError(f"the order of polygamma is an int from 0 on, not {n!r}")
+        raise ValueError(f"the order of polygamma must be an int of at least 0, not {n!r}")
     return gamma.polygamma(input, n=n)
 
 
@@ -238,7 +238,7 @@ def addn(x: Any) -> Any:
     """The sum of several tensors of one shape."""
     parts = list(x) if isinstance(x, (tuple, list)) else [x]
     if not parts:
-        raise ValueError("addn adds at least one tensor")
+        raise ValueError("addn needs at least one tensor")
     total = parts[0]
     for part in parts[1:]:
         total = total + part

@@ -108,8 +108,8 @@ class Transformed:
         found = quick if quick is not None and quick.calls > before else unit()
         if found is None or found.retired:
             raise CallError(
-                f"nothing is compiled for {self!r}",
-                "call it first, or ask gradient_source for the text, which takes types",
+                f"nothing has been compiled for {self!r} yet",
+                "call it first, or use gradient_source(fn, 'f32[2,3]')",
             )
         return found
 
@@ -175,7 +175,7 @@ def is_whole(value: Any) -> bool:
 def whole_numbers(place: int) -> CallError:
     """The refusal of a derivative in integers or bools, which would be cut off to integers."""
     return CallError(
-        f"argument {place} holds whole numbers, and a gradient needs real ones",
+        f"argument {place} holds integers, and a gradient needs floating-point numbers",
         "pass a float, such as 3.0, or array.astype(float)",
     )
 

@@ -49,7 +49,7 @@ def kept_on_disk(folder: str, key: str, make: Callable[[], Printed]) -> Printed:
         with written_whole(path) as file:
             file.write(_written(made))
     except (OSError, ValueError) as error:
-        warnings.warn(f"compiled text is not kept in {folder}: {error}", stacklevel=2)
+        warnings.warn(f"compiled code cannot be cached in {folder}: {error}", stacklevel=2)
     return made
 
 

@@ -76,8 +76,9 @@ def check_apart(assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
     asked = [each for each in assumptions if each.path.startswith("bool(slots[")]
     if asked and not _hold(asked, fn, slots):
         raise CallError(
-            "the text asks whether two arguments are one and the same object, and here they are",
-            "pass a copy of one of them, or a bool that tells it",
+            "the function tests with 'is' whether two arguments are the same object, and "
+            "this call passes one object for both",
+            "pass a copy of one of them, or pass the answer as a bool argument",
         )
 
 
@@ -159,7 +160,7 @@ class _Writer:
             held = self.constant(frozen(value))
             self.refuse_if(f"not {self.constant(_alike)}({path}, {held})")
         else:
-            raise ValueError(f"{test!r} is no test of an assumption")
+            raise ValueError(f"{test!r} is not a test of an assumption")
 
     def same_signature(self, name: str, item: Hoisted) -> None:
         source, type_ = self.constant(item.source), item.type

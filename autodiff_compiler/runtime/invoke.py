@@ -382,7 +382,7 @@ def _unconnected(unit: Unit) -> CallError:
     names = [*slots, *(f"the Parameter '{weight.name}'" for weight, _ in unit.weights)]
     return CallError(
         f"the output does not depend on {', '.join(names[n] for n in unit.unconnected)}",
-        "leave it out, or say unconnected='zero' or 'none'",
+        "do not differentiate it, or pass unconnected='zero' or unconnected='none'",
     )
 
 

@@ -57,7 +57,7 @@ def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
         raise SensitivityError(
             f"the sensitivity{_at(place)} should have the shape {_text(type_.shape)} of the "
             f"output, but got {list(array.shape)}",
-            "a sensitivity is not broadcast: give one element per element of the output",
+            "give the sensitivity one element per element of the output; it is not broadcast",
         )
     return array
 
@@ -90,7 +90,7 @@ def directions(dot: Any, like: Any, place: str = "") -> Any:
         raise CallError(
             f"the tangent{_at(place)} should have the shape {_text(like.shape)} of the input, "
             f"but got {list(dot.shape)}",
-            "give one element per element of the input",
+            "give the tangent one element per element of the input",
         ) from None
 
 

@@ -63,8 +63,8 @@ def signatures(slots: Sequence[Any]) -> tuple:
         return tuple(map(signature, slots))
     except RecursionError:
         raise CallError(
-            "an argument is a container that holds itself, or that is nested too deeply",
-            "pass its items as arguments of their own",
+            "an argument is a container that contains itself, or that is nested too deeply",
+            "pass its items as separate arguments",
         ) from None
 
 
@@ -115,9 +115,9 @@ def check_arrays(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
     """Refuses a gradient in an array where tensors alone have one."""
     for place in asked:
         if place < len(slots) and isinstance(slots[place], _NUMPY):
-            where = "in a Cell" if isinstance(fn, Cell) else "beside a Tensor"
+            where = "in a Cell" if isinstance(fn, Cell) else "beside a Tensor argument"
             raise CallError(
-                f"argument {place} is a NumPy array, which has no gradient {where}",
+                f"argument {place} is a NumPy array, and {where} only Tensors have gradients",
                 "pass a Tensor: Tensor(x)",
             )
 
@@ -127,8 +127,9 @@ def check_bare_numbers(slots: Sequence[Any]) -> None:
     for place, slot in enumerate(slots):
         if type(slot) in (tuple, list, dict) and holds(slot, float):
             raise CallError(
-                f"argument {place} is a {type(slot).__name__} of numbers, which are constants here",
-                "pass an array of them, np.array(…), or each as an argument of its own",
+                f"argument {place} is a {type(slot).__name__} of Python numbers, which "
+                "are compile-time constants and have no gradient",
+                "pass an array, np.array(...), or each number as a separate argument",
             )
 
 

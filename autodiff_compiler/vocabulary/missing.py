@@ -124,7 +124,7 @@ def no_such(owner: str, name: str, known: Iterable[str]) -> UnknownAttribute:
         return UnknownAttribute(f"{_owner(owner)} has no {_kind(owner)}'{name}'", cure)
     like = nearest(name, known)
     cure = f"the nearest name here is '{like}'; {ALL}" if like else ALL
-    return UnknownAttribute(f"MindSpore's {owner}.{name} is left out here", cure)
+    return UnknownAttribute(f"MindSpore's {owner}.{name} is not part of this package", cure)
 
 
 def _owner(owner: str) -> str:

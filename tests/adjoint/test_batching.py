@@ -249,5 +249,5 @@ func @f(%x: f64[2]) -> (float) {
   return %k
 }
 """
-    with pytest.raises(CompileError, match="differ from example to example"):
+    with pytest.raises(CompileError, match="differ between the examples"):
         batched_function(read(text), (True,), SIZE)

@@ -238,11 +238,11 @@ def test_what_cannot_be_checkpointed_is_refused() -> None:
             x = x * x
         return x
 
-    with pytest.raises(ms.errors.NoDerivative, match="run again, and this one draws at random"):
+    with pytest.raises(ms.errors.NoDerivative, match="and this one draws random numbers"):
         ms.grad(draws)(X, 3)
-    with pytest.raises(ms.errors.DTypeError, match="goes over a range"):
+    with pytest.raises(ms.errors.DTypeError, match="cannot be checkpointed"):
         ms.grad(unrolled)(X)
-    with pytest.raises(TypeError, match="takes one of checkpoint_every and kept_states"):
+    with pytest.raises(TypeError, match="takes exactly one of checkpoint_every and kept_states"):
         ms.grad(both)(X, 3)
     with pytest.raises(ValueError, match="an int of at least 1, not 0"):
         checkpointed(range(3), kept_states=0)

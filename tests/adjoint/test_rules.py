@@ -111,7 +111,7 @@ def test_the_tangent_of_a_rule_in_a_loop_agrees_with_its_adjoint() -> None:
 
 
 def test_a_rule_that_is_not_linear_has_no_tangent() -> None:
-    with pytest.raises(NoDerivative, match="not linear in the cotangent"):
+    with pytest.raises(NoDerivative, match="not linear in the gradient"):
         tangent_function(read(CLIP), (0,))
 
 

@@ -56,7 +56,7 @@ def test_parts_of_a_net(tmp_path: Path) -> None:
                                 choice_func=lambda name: name != "1.beta")  # fmt: skip
     assert list(chosen) == ["0.weight", "1.moving_variance", "1.gamma"]
     assert list(ms.load_checkpoint(path, filter_prefix=None, specify_prefix=None)) == list(found)
-    with pytest.raises(ValueError, match="two Parameters have one name"):
+    with pytest.raises(ValueError, match="two Parameters have the same name"):
         ms.save_checkpoint(net(), path, append_dict={"0.bias": 1.0})
 
 
@@ -86,7 +86,7 @@ def test_a_net_stays_as_it_was(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for text in (b"hello", whole[: len(whole) // 2], whole[:80] + b"\xff" * 20 + whole[100:]):
         path.write_bytes(text)
-        with pytest.raises(ValueError, match="it is damaged, or no checkpoint"):
+        with pytest.raises(ValueError, match="it is damaged, or is not a checkpoint"):
             ms.load_checkpoint(path, cell)
     assert values(cell) == before
     np.savez(path.open("wb"), a=np.array([object()]))
@@ -103,7 +103,7 @@ def test_others_may_read_a_file_as_they_may_any_new_one(tmp_path: Path) -> None:
 def test_a_file_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.ckpt"
     ms.save_checkpoint({"w": Tensor([1.0])}, path)
-    with pytest.raises(TypeError, match="a Tensor by its name"):
+    with pytest.raises(TypeError, match="must have a name and a Tensor"):
         ms.save_checkpoint({"w": np.ones(2)}, path)
     with pytest.raises(ValueError, match="no directory"):
         ms.save_checkpoint(net(), tmp_path / "none" / "a.ckpt")

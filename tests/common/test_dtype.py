@@ -34,5 +34,5 @@ def test_python_types():
 
 @pytest.mark.parametrize("thing", [None, "float7", "object", dict, 3])
 def test_refuses(thing):
-    with pytest.raises(TypeError, match="is no dtype of a Tensor"):
+    with pytest.raises(TypeError, match="is not a dtype of a Tensor"):
         mstype.to_numpy_name(thing)

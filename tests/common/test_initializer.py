@@ -83,7 +83,7 @@ def test_truncated_normal():
     assert array.mean() == pytest.approx(1 - 0.5 * math.sqrt(2 / math.pi), rel=0.01)
     assert array.std() == pytest.approx(0.5 * math.sqrt(1 - 2 / math.pi), rel=0.02)
     assert drawn(TruncatedNormal()).std() == pytest.approx(0.01, rel=0.02)
-    with pytest.raises(ValueError, match="next to nothing"):
+    with pytest.raises(ValueError, match="almost no probability"):
         TruncatedNormal(0.1, 0.0, 1.0, 2.0)
 
 

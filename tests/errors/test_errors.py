@@ -121,7 +121,8 @@ def vector(*numbers: float, dtype: Any = np.float32) -> ms.Tensor:
 WRONG_CALLS: list[tuple[Callable[[], Any], type, str]] = [
     (lambda: GO(sens_param=True)(square)(X, vector(1, 2, 3)), errors.SensitivityError,
      "SensitivityError: the sensitivity should have the shape [2] of the output, but got [3]\n"
-     "  cure: a sensitivity is not broadcast: give one element per element of the output [AD402]"),
+     "  cure: give the sensitivity one element per element of the output; it is not broadcast "
+     "[AD402]"),
     (lambda: GO(sens_param=True)(square)(X, vector(1, 2, dtype=np.float64)), errors.CallError,
      "CallError: the sensitivity should have the dtype float32 of the output, but got float64\n"
      "  cure: cast it: sens.astype('float32') [AD401]"),
@@ -130,7 +131,7 @@ WRONG_CALLS: list[tuple[Callable[[], Any], type, str]] = [
      "  cure: the output is f32[2], and its sensitivity has the same structure [AD402]"),
     (lambda: GO(sens_param=True)(square)(), errors.CallError,
      "CallError: the sensitivity is missing: with sens_param=True it is the last argument\n"
-     "  cure: pass the gradient of the output last, or as the keyword 'sens' [AD401]"),
+     "  cure: pass the gradient of the output last, or as sens=... [AD401]"),
     (lambda: GO(sens_param=True)(scaled)(X, X), errors.CallError,
      "CallError: scaled() missing 1 required positional argument: 'y'\n"
      "  cure: its arguments are (x, y, k=2), and the last one given was taken as the sensitivity "
@@ -171,8 +172,8 @@ def test_the_text_of_a_function_cannot_be_found() -> None:
     with pytest.raises(errors.SourceNotFound) as caught:
         GO()(scope["made"])(X)
     assert str(caught.value) == (
-        "SourceNotFound: the text of 'made' is not to be found in '<string>'\n"
-        "  cure: put the function in a file and import it, or register the text it was made from "
+        "SourceNotFound: the source of 'made' was not found in '<string>'\n"
+        "  cure: put the function in a file and import it, or register its source "
         "in linecache.cache under the file name given to compile() [AD104]"
     )
 
@@ -231,7 +232,8 @@ def test_an_operator_without_a_derivative(monkeypatch: pytest.MonkeyPatch) -> No
         "but the output depends on it through this operation\n"
         "    y = ops.expm1(x)\n"
         "        ^^^^^^^^^^^^\n"
-        "  cure: use an operator that has one, or stop_gradient where none is meant [AD301]"
+        "  cure: use an operator that has a derivative, or ops.stop_gradient(...) where no "
+        "gradient is wanted [AD301]"
     )
     np.testing.assert_allclose(ms.jit(NoSlope())(X).asnumpy(), np.expm1([1, 2]) * [1, 2], 1e-6)
 

@@ -79,4 +79,4 @@ def test_the_command_prints_a_page(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_code_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "AD999"]) == 2
-    assert "there is no code AD999; there are AD101, " in capsys.readouterr().err
+    assert "there is no code AD999; the codes are AD101, " in capsys.readouterr().err

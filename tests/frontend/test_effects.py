@@ -110,7 +110,7 @@ def own_exception(x):
 
 
 def test_an_exception_that_a_standalone_file_cannot_name_is_refused():
-    with pytest.raises(ms.errors.UnsupportedSyntax, match="Python has built in"):
+    with pytest.raises(ms.errors.UnsupportedSyntax, match="only Python's built-in exceptions"):
         ms.grad(own_exception)(UP)
 
 

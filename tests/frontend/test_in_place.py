@@ -60,7 +60,7 @@ def test_a_change_in_the_middle_of_an_expression_is_refused() -> None:
         y = x * 1
         return y + y.add_(x)
 
-    with pytest.raises(errors.UnsupportedSyntax, match="in the middle of an expression"):
+    with pytest.raises(errors.UnsupportedSyntax, match="within a larger expression"):
         ms.grad(twice)(Tensor([1.0]))
 
 
@@ -70,5 +70,5 @@ def test_a_larger_operand_is_refused() -> None:
         z.add_(y)
         return z
 
-    with pytest.raises(errors.ShapeError, match="changed in place"):
+    with pytest.raises(errors.ShapeError, match="an in-place operation"):
         ms.grad(grows)(Tensor([1.0, 2.0]), Tensor([[1.0, 2.0]]))

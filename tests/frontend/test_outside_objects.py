@@ -132,7 +132,7 @@ def test_a_property_that_python_keeps_is_not_computed_again():
 
 
 def test_what_the_system_says_is_no_constant():
-    with pytest.raises(UnsupportedSyntax, match="'getenv' would run once"):
+    with pytest.raises(UnsupportedSyntax, match="'getenv' would run only once"):
         ms.jit(lambda x: x * len(os.getenv("HOME", "")))(Tensor(X))
 
 

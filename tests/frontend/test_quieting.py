@@ -129,10 +129,10 @@ def printed(x):
 @pytest.mark.parametrize(
     "program, cause",
     [
-        (raising, "np.errstate.all='raise'. cannot be kept to a part"),
-        (recording, "silenced in compiled text, but not recorded"),
-        (made_an_error, "silenced in compiled text, but not made 'error'"),
-        (printed, "np.printoptions cannot be kept to a part"),
+        (raising, "np.errstate.all='raise'. is not supported inside"),
+        (recording, "can silence warnings, but not record"),
+        (made_an_error, "does not support the action 'error'"),
+        (printed, "np.printoptions is not supported inside"),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )

@@ -175,7 +175,7 @@ def test_cotangents_of_parameters_in_a_dict_are_refused() -> None:
         def bprop(self, x, out, dout):
             return (dout * self.w,), {self.w: dout * x}
 
-    with pytest.raises(UnsupportedSyntax, match="a Parameter cannot be the key of a dict"):
+    with pytest.raises(UnsupportedSyntax, match="a Parameter cannot be a dict key"):
         ms.grad(Both())(X)
 
 
@@ -287,7 +287,7 @@ def test_what_forward_did_not_set_is_refused() -> None:
         def backward(ctx, d):
             return d * ctx.missing, d, None
 
-    with pytest.raises(AttributeError, match="forward has not set 'missing'"):
+    with pytest.raises(AttributeError, match="ctx.missing, which forward has not assigned"):
         ms.grad(Forgot.apply)(X, Y, 2.0)
 
 
@@ -317,7 +317,7 @@ def test_custom_gradient_without_a_rule_is_refused() -> None:
     def lost(x):
         return x * x
 
-    with pytest.raises(CallError, match="returns its value and a function"):
+    with pytest.raises(CallError, match="must return its value and a gradient function"):
         ms.grad(lost)(X)
 
 
@@ -331,5 +331,5 @@ def test_a_rule_that_writes_is_refused() -> None:
             self.seen = self.seen + 1
             return (dout,)
 
-    with pytest.raises(CallError, match="bprop changes something outside itself"):
+    with pytest.raises(CallError, match="bprop changes something outside of itself"):
         ms.grad(Counts())(X)

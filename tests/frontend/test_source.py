@@ -132,7 +132,7 @@ def test_lambdas_on_one_line_are_told_apart():
 def test_lambdas_that_compile_alike():
     same, again = lambda x: x - 1, lambda x: x - 1
     assert body(same) == body(again) == "x - 1"
-    with pytest.raises(SourceNotFound, match="give each lambda its own line"):
+    with pytest.raises(SourceNotFound, match="put each lambda on its own line"):
         left, right = lambda x=1: x, lambda x=2: x
         body(left if right else right)
 
@@ -214,7 +214,7 @@ def made_elsewhere(text: str, name: str, shown: str) -> object:
 )
 def test_the_text_of_another_function(text: str, shown: str) -> None:
     """Asserts are compiled by test frameworks in their own way, so arguments must tell there."""
-    with pytest.raises(SourceNotFound, match="is not to be found"):
+    with pytest.raises(SourceNotFound, match="was not found"):
         read_source(made_elsewhere(text, "f", shown))
 
 
@@ -240,5 +240,5 @@ def test_a_function_among_many_is_told_from_what_it_was(tmp_path):
     edited = tmp_path / "edited.py"
     edited.write_text(text.replace("phase(y)", "phase(-y)"), encoding="utf-8")
     exec(compile(text, str(edited), "exec", dont_inherit=True), names)
-    with pytest.raises(SourceNotFound, match="the file was changed"):
+    with pytest.raises(SourceNotFound, match="has changed since the file was imported"):
         read_source(names["Box"].held)

@@ -46,11 +46,11 @@ def shadowing(x: Any) -> Any:
 
 
 CASES = [
-    (branch, BELOW, "'y' is not set here: the 'if' on line"),
-    (name, BELOW, "'mode' is not set here: the 'if' on line"),
-    (loop, BELOW, "'y' is not set here: only the body of the loop on line"),
-    (earlier_iteration, ABOVE, "'y' is not set here: only the body of the loop on line"),
-    (shadowing, BELOW, "'BELOW' is not set here: the 'if' on line"),
+    (branch, BELOW, "'y' may be unassigned here: the 'if' on line"),
+    (name, BELOW, "'mode' may be unassigned here: the 'if' on line"),
+    (loop, BELOW, "'y' may be unassigned here: only the body of the loop on line"),
+    (earlier_iteration, ABOVE, "'y' may be unassigned here: only the body of the loop on line"),
+    (shadowing, BELOW, "'BELOW' may be unassigned here: the 'if' on line"),
 ]
 
 

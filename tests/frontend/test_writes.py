@@ -145,7 +145,9 @@ class Wrong(nn.Cell):
 
 
 def test_another_shape_is_refused():
-    with pytest.raises(ms.errors.ShapeError, match=r"'total' is f32\[3\] and is given f32\[2,2\]"):
+    with pytest.raises(
+        ms.errors.ShapeError, match=r"'total' is f32\[3\] and is assigned f32\[2,2\]"
+    ):
         ms.jit(made(Wrong))(Tensor(X))
 
 
@@ -323,8 +325,8 @@ def _written_row(x):
 @pytest.mark.parametrize(
     "write, message",
     [
-        (_written_word, "a list with 'a' in it cannot be written"),
-        (_written_row, "write the number"),
+        (_written_word, "a list that contains 'a' cannot be written"),
+        (_written_row, "write a single number"),
     ],
 )
 def test_what_cannot_be_written_is_refused_while_compiling(write, message):

@@ -101,7 +101,7 @@ def test_definitions() -> None:
         verify(function(unary("copy", x, y)), "typed")
     with pytest.raises(InternalError, match="%x: float is defined twice"):
         verify(function(unary("copy", x, x), params=(x,)), "typed")
-    with pytest.raises(InternalError, match=r"\[1\] is no literal"):
+    with pytest.raises(InternalError, match=r"\[1\] is not a literal"):
         verify(function(unary("copy", [1], y)), "typed")
 
 

@@ -22,10 +22,12 @@ SEED = int(os.environ.get("NUMPY_SEED", "15"))
 #: Refusals of calls that NumPy takes: of complex numbers, of sizes that only the run knows, and of
 #: what no array of run-time numbers can be asked.
 REFUSED = re.compile(
-    r"is not for complex numbers|complex numbers (have|in another dtype)|needs to know|"
-    r"needs to be of known length|has sizes 1 and \?|bools are no numbers|has no operator|"
-    r"the median of nothing|no gradient for|'(reflect_type|stat_length|mean)' of|"
-    r"full_matrices=True has no derivative|must be known while compiling"
+    r"does not take complex numbers|complex numbers (have|with another dtype)|needs to know|"
+    r"needs the (size|length) of|needs a dtype|of '\w+' must be known at compile time|"
+    r"has sizes 1 and \?|does not take bools|of bools without bounds is not supported|"
+    r"(with (mode=\S+|order=\S+|lists of axes)|copy=False\)) is not supported|"
+    r"the median of an empty array|no gradient for|'(reflect_type|stat_length|mean)' of|"
+    r"full_matrices=True has no derivative|must be a compile-time constant"
 )
 
 

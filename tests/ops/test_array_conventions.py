@@ -193,13 +193,13 @@ def test_positions_and_constants(position: int) -> None:
 
 
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: ops.topk(tensor(1, 2), 3), ShapeError, "not 3 elements"),
+    (lambda: ops.topk(tensor(1, 2), 3), ShapeError, "3 elements are asked for"),
     (lambda: ops.pad(tensor(1, 2), (2, 0), mode="reflect"), ShapeError, "too short"),
     (lambda: ops.pad(tensor(1, 2), (1,)), ShapeError, "pair"),
-    (lambda: ops.pad(tensor(1, 2), (1, 1), mode="mirror"), ValueError, "mode is"),
+    (lambda: ops.pad(tensor(1, 2), (1, 1), mode="mirror"), ValueError, "mode must be"),
     (lambda: ops.tril(tensor(1, 2)), ShapeError, "matrix"),
     (lambda: ops.einsum("ij,kj", tensor([1, 2]), tensor([1, 2, 3])), ShapeError, "sizes 2 and 3"),
-    (lambda: ops.einsum("ij->ik", tensor([1, 2])), ShapeError, "must name axes"),
+    (lambda: ops.einsum("ij->ik", tensor([1, 2])), ShapeError, "must contain only letters"),
     (lambda: ops.einsum("i,j", tensor(1, 2)), ShapeError, "2 operands, not 1"),
     (lambda: ops.cross(tensor(1, 2), tensor(1, 2)), ShapeError, "size 3"),
     (lambda: ops.repeat_interleave(tensor(1, 2), (1, 2, 3), 0), ShapeError, "one for each"),

@@ -272,5 +272,5 @@ def test_gradients_are_those_of_differences(position: int, typing: Typing) -> No
 
 @pytest.mark.parametrize("shape", [(2,), (2, 2, 2, 1), (2, 2, 5), (3, 1, 1)])
 def test_positions_that_do_not_fit_are_refused(shape):
-    with pytest.raises(ShapeError, match="do not fit an input of shape"):
+    with pytest.raises(ShapeError, match="does not fit an input of shape"):
         ops.gather_elements(Tensor(C), 1, Tensor(np.zeros(shape, np.int32)))

@@ -134,7 +134,7 @@ def test_every_output_is_seeded_with_ones(fn, want):
 
 @pytest.mark.parametrize("fn", [lambda x, y: None, lambda x, y: ()], ids=["none", "empty"])
 def test_an_output_without_a_number_has_no_gradient(fn):
-    with pytest.raises(CallError, match="the output holds no number"):
+    with pytest.raises(CallError, match="the function returns no number"):
         GO(get_all=True)(fn)(X, Y)
 
 

@@ -114,7 +114,7 @@ def test_it_says_what_is_compiled() -> None:
 
 @pytest.mark.parametrize("name", ["source", "forward", "backward"])
 def test_before_a_call_there_is_nothing_to_show(name: str) -> None:
-    with pytest.raises(CallError, match="nothing is compiled for .*\n.*call it first"):
+    with pytest.raises(CallError, match="nothing has been compiled for .*\n.*call it first"):
         getattr(ad.grad(cubes), name)
 
 

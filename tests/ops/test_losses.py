@@ -148,7 +148,7 @@ def test_settings_that_are_wrong() -> None:
     x = Tensor(A)
     with pytest.raises(ValueError, match="'mean', 'sum' or 'none'"):
         ops.mse_loss(x, x, "average")
-    with pytest.raises(ValueError, match="delta of huber_loss is positive"):
+    with pytest.raises(ValueError, match="delta of huber_loss must be positive"):
         ops.huber_loss(x, x, delta=0.0)
     with pytest.raises(ShapeError, match="axis of classes"):
         ops.cross_entropy(Tensor(1.0), Tensor(0))

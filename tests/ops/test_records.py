@@ -124,7 +124,7 @@ def test_arguments_are_not_written():
         p.w = p.w * 2
         return np.sum(p.w)
 
-    with pytest.raises(CompileError, match="the attribute 'w' of an argument is written"):
+    with pytest.raises(CompileError, match="assigns the attribute 'w' of an argument"):
         ms.grad(f)(Params(X, 0.5))
 
 

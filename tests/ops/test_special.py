@@ -299,7 +299,7 @@ def test_types_are_asked_and_made() -> None:
 
 
 def test_refusals_say_what_to_do() -> None:
-    with pytest.raises(ShapeError, match="even size"):
+    with pytest.raises(ShapeError, match="even, known size"):
         ops.glu(Tensor(A))
     with pytest.raises(ShapeError, match="weight of prelu"):
         ops.prelu(Tensor(A), Tensor(A))
@@ -307,7 +307,7 @@ def test_refusals_say_what_to_do() -> None:
         ops.gelu(Tensor(A), "sigmoid")
     with pytest.raises(ValueError, match="no norm 'none'"):
         ops.norm(Tensor(A), "none")
-    with pytest.raises(DTypeError, match="bits"):
+    with pytest.raises(DTypeError, match="bitwise operations"):
         ops.bitwise_left_shift(Tensor(A), 1)
     with pytest.raises(ValueError, match="positive"):
         ops.clip_by_global_norm((Tensor(A),), 0)

@@ -218,14 +218,18 @@ def test_a_batch_of_none():
 @pytest.mark.parametrize(
     ("make", "args", "text"),
     [
-        (lambda: ms.vmap(dot, (None, None)), (X, Y), "there is no batch"),
+        (lambda: ms.vmap(dot, (None, None)), (X, Y), "no argument has a batch axis"),
         (lambda: ms.vmap(dot, (0, 2)), (X, Y), "axis 2 is out of bounds for an array of 2"),
-        (lambda: ms.vmap(dot), (X, Y[:4]), "the arguments hold 5 and 4 examples"),
-        (lambda: ms.vmap(dot), (X, 3), "a int has no axis for the examples"),
+        (lambda: ms.vmap(dot), (X, Y[:4]), "have the sizes 5 and 4"),
+        (lambda: ms.vmap(dot), (X, 3), "a int has no batch axis"),
         (lambda: ms.vmap(dot, (0,)), (X, Y), "size of 'in_axes' should be 2"),
-        (lambda: ms.vmap(dot, ((0, 0), 0)), (X, Y), "a tuple of axes is given for what is no"),
+        (
+            lambda: ms.vmap(dot, ((0, 0), 0)),
+            (X, Y),
+            "a tuple of axes is given for an argument that is not",
+        ),
         (lambda: ms.vmap(dot, out_axes=1), (X, Y), "out_axes is 1 for a result of 1 dimensions"),
-        (lambda: ms.vmap(lambda x, y: x.sum().item()), (X, Y), "differ from example to example"),
+        (lambda: ms.vmap(lambda x, y: x.sum().item()), (X, Y), "differ between the examples"),
         (lambda: ms.vmap(dot, 0.5), (X, Y), "can only be int or None, but got float"),
         (lambda: ms.vmap(3), (X,), "The fn should be callable, but got int"),
     ],
@@ -251,7 +255,7 @@ def folded_by_itself(x, w):
 @pytest.mark.parametrize("fn", [folded, folded_by_itself])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_values_whose_rank_depends_on_the_way(fn, sign):
-    """Of unknown rank, they differ from example to example all the same."""
+    """Of unknown rank, they differ between the examples all the same."""
     x, w = np.array([[0.3, -0.8], [1.1, 0.4], [-0.6, 0.2]]), Tensor(sign * np.ones(2))
     expected = [fn(Tensor(row), w).asnumpy() for row in x]
     found = ms.vmap(fn, (0, None))(Tensor(x), w)

@@ -53,7 +53,7 @@ WHOLE = {
 @pytest.mark.parametrize("given", WHOLE)
 @pytest.mark.parametrize("way", WAYS)
 def test_whole_numbers_are_refused_with_the_cure(way, given):
-    with pytest.raises(CallError, match="argument 0 holds whole numbers") as refused:
+    with pytest.raises(CallError, match="argument 0 holds integers") as refused:
         WAYS[way](squared, (WHOLE[given],))
     assert "3.0" in str(refused.value)
 
@@ -62,7 +62,7 @@ def test_whole_numbers_are_refused_with_the_cure(way, given):
 @pytest.mark.parametrize("position", (1, (0, 1), (1, 0)))
 def test_a_named_position_is_refused_beside_floats(position, given):
     for x in (np.ones(2), 2.0):
-        with pytest.raises(CallError, match="argument 1 holds whole numbers"):
+        with pytest.raises(CallError, match="argument 1 holds integers"):
             grad(product, position)(x, WHOLE[given])
 
 
@@ -80,9 +80,9 @@ def test_the_same_holds_inside_a_text():
     def examples(x):
         return vmap(grad(squared))(x)
 
-    with pytest.raises(CallError, match="argument 0 holds whole numbers"):
+    with pytest.raises(CallError, match="argument 0 holds integers"):
         grad(outer)(2.0)
-    with pytest.raises(CallError, match="argument 0 holds whole numbers"):
+    with pytest.raises(CallError, match="argument 0 holds integers"):
         ms.jit(examples)(np.array([1, 2]))
 
 

@@ -149,13 +149,13 @@ def test_a_directory_in_the_place_of_a_file_is_a_miss(folder):
     (file,) = folder.iterdir()
     file.unlink()
     file.mkdir()
-    with pytest.warns(UserWarning, match="compiled text is not kept in"):
+    with pytest.warns(UserWarning, match="compiled code cannot be cached in"):
         assert not gradient().from_disk
 
 
 def test_a_folder_that_cannot_be_written_is_warned_of(folder, tmp_path):
     folder.write_text("a file stands here")
-    with pytest.warns(UserWarning, match="compiled text is not kept in"):
+    with pytest.warns(UserWarning, match="compiled code cannot be cached in"):
         gradient()
 
 
