@@ -142,5 +142,5 @@ def test_first_broken_names_the_culprit():
 
 
 def test_unknown_test():
-    with pytest.raises(ValueError, match="'near' is no test"):
+    with pytest.raises(ValueError, match="'near' is not a test"):
         compile_guard([Assumption("fn.x", "near", 1)])
