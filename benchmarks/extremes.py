@@ -185,10 +185,12 @@ The largest errors of values and of derivatives by each operand, in units in the
 | bessel_i n=1 | 14.9 | 16.7 |  | 0.5 | 1.1 |  |
 | polygamma n=0, x > 1.7 | 13.5 | 1.7 |  | 0.5 | 0.5 |  |
 | polygamma n=1, x > 0 | 1.8 | 1.4 |  | 0.5 | 0.5 |  |
+| polygamma n=1, -0.9 to 0 | 2.9 | 49.6 |  | 0.5 | 1.2 |  |
+| lgamma, -0.9 to 0 | 11.9 | 130.7 |  | 0.4 | 15.0 |  |
 | lgamma, 0 to 2.5 | 19.1 | 13.5 |  | 0.5 | 0.5 |  |
 | lgamma, x > 2.5 | 48.6 | 1.8 |  | 0.5 | 0.5 |  |
 
-`sigmoid'` is `out * (1 - out)` and `tanh'` is `1 - out * out`: they are off by one unit of 1, not of themselves, and 0 where `out` is 1 (`sigmoid'` from 37 on in float64 and 17 in float32, `tanh'` from 19 and 9 on). What the exact form costs, and how to write the function where the slope far out matters (`1 - sigmoid(-x)`), stands in `decisions/0019`. `exp(-x * x)`, the slope of `erf` and `erfc`, loses digits far out; `lgamma` between 2.5 and 1000, `erfc` far out and `erfinv` lose a digit or two. `digamma` near its zero at 1.4616 and `sinc` near its own are exact to 1e-16, not to their own last place. The slope of `pow` by x is `y * x ** (y - 1)`: the rounding of `y - 1` costs a digit.
+`sigmoid'` is `out * (1 - out)` and `tanh'` is `1 - out * out`: they are off by one unit of 1, not of themselves, and 0 where `out` is 1 (`sigmoid'` from 37 on in float64 and 17 in float32, `tanh'` from 19 and 9 on). What the exact form costs, and how to write the function where the slope far out matters (`1 - sigmoid(-x)`), stands in `decisions/0019`. `exp(-x * x)`, the slope of `erf` and `erfc`, loses digits far out; `lgamma` between 2.5 and 1000, `erfc` far out and `erfinv` lose a digit or two. `digamma` near its zeros and `sinc` near its own are exact to 1e-16, not to their own last place. The slope of `pow` by x is `y * x ** (y - 1)`: the rounding of `y - 1` costs a digit.
 
 ## Cases
 

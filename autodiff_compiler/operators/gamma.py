@@ -59,7 +59,7 @@ def _lgamma_numpy(types: Sequence[Type]) -> str:
         f"({_Z} - 0.5) * np.log({_Z}) - {_Z} + {0.5 * math.log(2 * math.pi)}"
         f" + {_series(*stirling)} / {_Z} - np.sum(np.log({_BELOW}), axis=-1)"
     )
-    other = f"(np.log(np.abs(np.sin(np.pi * turned))) - {math.log(math.pi)})"
+    other = "np.log(np.abs(turned * np.sinc(turned)))"  # sin(pi t) / pi, of the least numbers, too
     return _reflected(types, far, "-", other) + (
         "\nu = np.where(({x} > 0.5) & ({x} < 2.5), {x}, 1.0).astype(np.float64)\n"
         "u = u - np.where(u < 1.5, 1.0, 2.0)\n"
@@ -78,9 +78,8 @@ def _cotangent_slope(n: int) -> list[float]:
 
 def _polygamma_numpy(types: Sequence[Type], *, n: int) -> str:
     sign = "-" if n % 2 else ""
-    other = (
-        f"{math.pi ** (n + 1)} * np.polyval({_cotangent_slope(n)}, 1.0 / np.tan(np.pi * turned))"
-    )
+    cotangent = "np.clip(1.0 / np.tan(np.pi * turned), -1e308, 1e308)"  # 0 times it is 0
+    other = f"{math.pi ** (n + 1)} * np.polyval({_cotangent_slope(n)}, {cotangent})"
     if n == 0:
         terms = [-b / (2 * k) for k, b in enumerate(_BERNOULLI, 1)]
         text = (
