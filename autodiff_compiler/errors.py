@@ -77,7 +77,7 @@ class CompileError(Exception):
 
 
 class UnsupportedSyntax(CompileError, SyntaxError):
-    """Python that compiled text cannot hold.
+    """Python that compiled code does not support.
 
     A method is compiled as a whole, and what it compiles to is a file of NumPy calls. Most of
     Python fits. What does not is what hands control away (``async``, ``yield``), what changes
@@ -140,7 +140,7 @@ class UnknownAttribute(CompileError, AttributeError):
 
 
 class SourceNotFound(CompileError, OSError):
-    """The text of a function cannot be had.
+    """The source of a function cannot be read.
 
     The compiler reads the text of what it compiles. A function typed at a prompt or made by
     ``exec`` has none, and the text of a file that was changed after its import is not what runs.

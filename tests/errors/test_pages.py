@@ -74,7 +74,7 @@ def test_the_command_prints_a_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(KINDS)
-    assert lines[0] == "AD101  UnsupportedSyntax: Python that compiled text cannot hold."
+    assert lines[0] == "AD101  UnsupportedSyntax: Python that compiled code does not support."
 
 
 def test_an_unknown_code_is_told(capsys: pytest.CaptureFixture[str]) -> None:
