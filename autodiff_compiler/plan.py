@@ -51,11 +51,11 @@ class Hooked:
 
 @dataclass(frozen=True)
 class Laid:
-    """A dynamic slot of an array whose layout is known: 'C', 'F', or its strides in bytes. The
-    compiler assumes it where it must know what is a view."""
+    """A dynamic slot of an array that is given: 'C', 'F', or its strides in bytes. The compiler
+    assumes this layout where it must know what is a view; None is none that it can use."""
 
     type: ArrayType
-    order: str | tuple[int, ...]
+    order: str | tuple[int, ...] | None
 
     def __str__(self) -> str:
         return str(self.type)

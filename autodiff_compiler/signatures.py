@@ -82,14 +82,14 @@ def slot_of(given: Any) -> Type | Static:
 
 
 def laid(slot: Slot, value: Any) -> Slot:
-    """Return a slot with the layout of the array that stands there, if no two of its elements
-    share memory."""
+    """Return a slot with the layout of the array that stands there: None where elements of it
+    share memory, as those of ``np.broadcast_to`` do."""
     if not isinstance(slot, ArrayType) or not isinstance(value, np.ndarray):
         return slot
     if value.flags.c_contiguous or value.flags.f_contiguous:
         return Laid(slot, "C" if value.flags.c_contiguous else "F")
     whole = all(stride and stride % value.itemsize == 0 for stride in value.strides)
-    return Laid(slot, value.strides) if whole else slot
+    return Laid(slot, value.strides if whole else None)
 
 
 __all__ = ["abstract", "laid", "slot_of"]

@@ -128,7 +128,7 @@ def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
     found = {}
     for n, slot in enumerate(slots):
         if isinstance(slot, Laid):
-            found.update({n: slot.order} if slot.type.ndim else {})
+            found.update({n: slot.order} if slot.type.ndim and slot.order is not None else {})
         elif isinstance(slot, ArrayType) and slot.ndim and slot.has_static_shape:
             found[n] = "C"
     return found

@@ -361,7 +361,7 @@ class _Writes:
         writer, pieces, around = known
         self.refuse(Conflict(why, writer, victim, self.now, entries_of(around, pieces)))
         if self.now is not None and writes_to(self.now) is victim:
-            self.stale.discard(victim)
+            self.stale, self.spent = self.stale - {victim}, self.spent - {victim}
             self.lies_too(victim, self.where[victim])
             self.partly.pop(victim, None)
             self.spoilt.pop(victim, None)

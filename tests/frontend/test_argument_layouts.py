@@ -231,3 +231,17 @@ def test_no_axes(fn: Callable[..., Any], kind: Any) -> None:
     assert value == pytest.approx(fn(kind(0.75)), rel=1e-12)
     wanted = (fn(kind(0.75 + 1e-6)) - fn(kind(0.75 - 1e-6))) / 2e-6
     assert slope == pytest.approx(wanted, rel=1e-6)
+
+
+def test_an_array_whose_elements_share_memory_has_no_layout_to_assume() -> None:
+    """NumPy copies it to reshape it; what is not known to be a copy is refused or a copy."""
+
+    def program(m):
+        m.reshape(-1)[0] = 0.7
+        return np.sum(m * m)
+
+    rows = np.broadcast_to(np.array([0.2, 0.4]), (2, 2))
+    with pytest.raises(CompileError, match="share memory"):
+        ms.grad(program)(rows)
+    slope = ms.grad(program)(rows.copy())
+    np.testing.assert_allclose(slope, [[0.0, 0.8], [0.4, 0.8]])
