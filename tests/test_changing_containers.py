@@ -128,6 +128,7 @@ class Bases(nn.Cell):
 
 
 def test_lists_in_a_tuple_with_tensors() -> None:
+    ms.compile_info().clear()
     rates, bases = [2.0], [Tensor([3.0]), Tensor([4.0])]
     net = Bases((rates, bases))
 

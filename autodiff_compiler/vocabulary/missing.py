@@ -4,7 +4,7 @@
 UnknownAttribute: ops has no 'matmull'
   cure: did you mean 'matmul'? [AD103]
 >>> print(no_such("ops", "lu_unpack", ["unstack", "mean"]))
-UnknownAttribute: MindSpore's ops.lu_unpack is left out here
+UnknownAttribute: MindSpore's ops.lu_unpack is not part of this package
   cure: `autodiff-compiler ops` lists all [AD103]
 """
 

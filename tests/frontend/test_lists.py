@@ -154,7 +154,7 @@ def test_next_takes_an_iterator() -> None:
     with pytest.raises(CompileError) as refused:
         ms.grad(program)(Tensor([1.5]))
     (problem,) = refused.value.problems
-    assert problem.cause == "next() takes an iterator, and a tuple is none"
+    assert problem.cause == "next() takes an iterator, and a tuple is not one"
     assert problem.span is not None
 
 
