@@ -32,7 +32,7 @@ SMALL_SIZES = (0, 1)
 LARGE_SIZES = (8192, 20000, 65536)
 
 # In the templates below {a} and {b} are any arrays, {v} and {w} vectors, {m} a matrix, {s} a
-# number, {i} an index, {n} a size, and {t} a name to store to.
+# number, {i} an index, {n} a size, {c} a counter, and {t} and {u} names to store to.
 MADE = (
     "np.sin({a})", "np.tanh({a}) * {s}", "{a} * {b}", "{a} + {b}", "{a} - {b}",
     "{a} / (1.5 + {b} * {b})", "np.exp(-{a} * {a})", "np.sqrt({a} * {a} + 0.5)",
@@ -96,7 +96,7 @@ HEADS = (
     "for i in range(n):", "for i in range(3):", "for i in range(1, len({v})):",
     "for i in range(cfg.turns):", "for row in {m}:", "for i, row in enumerate({m}):",
     "for q in cfg.weights:", "if {v}[0] > 0.05:", "if cfg.flag:", "if n > 2:",
-    "if np.sum({a}) > {s}:", "while {v}[0] < 0.4:", "for row, i in zip({m}, range(n)):",
+    "if np.sum({a}) > {s}:", "while {v}[0] < 0.4 and {c} < 9:", "for row, i in zip({m}, range(n)):",
     "if cfg.table['w'] > 0:", "for k in range(n - 1):",
 )  # fmt: skip
 LOOP_WRITES = (
@@ -218,8 +218,9 @@ class ArrayWriter:
                 name = self.random.choice(self._names(0, 1, 2))
                 lines.append(f"    {name} = {self._filled(MADE + SEEN + OBJECTS)}")
         if head.startswith("while"):
-            held = head.split()[1].partition("[")[0]
-            lines += [f"    {held} = {held} + 0.3"]
+            held, counter = re.findall(r"\w+(?=\[| < 9)", head)
+            lines = [f"{counter} = 0", *lines, f"    {held} = {held} + 0.3"]
+            lines.append(f"    {counter} += 1")
         elif head.startswith("if") and self.random.random() < 0.5:
             lines += ["else:", f"    {self._filled(WRITES)}"]
         return lines
@@ -253,6 +254,7 @@ class ArrayWriter:
             "s": lambda: number,
             "i": lambda: str(self.random.randint(-2, 1)),
             "n": lambda: self.random.choice(("n", "n", "n + 1", "3", "len(x)")),
+            "c": self._new,
             "t": self._new,
             "u": self._new,
         }
@@ -262,7 +264,7 @@ class ArrayWriter:
     def _runs(self, lines: list[str]) -> bool:
         """Run these lines after those before them; whether NumPy takes them."""
         try:
-            exec(_bounded(lines), self.env)
+            exec("\n".join(lines), self.env)
         except Exception:
             self._run_again()
             return False
@@ -277,7 +279,7 @@ class ArrayWriter:
         self.env = {"np": np, **{name: getattr(settings, name) for name in HELPERS}}
         given = (*self.form.inputs(self.seed, 3), settings.Settings())
         self.env |= dict(zip(SIGNATURE.split(", "), given))
-        exec(_bounded(self.lines), self.env)
+        exec("\n".join(self.lines), self.env)
 
     def _result(self) -> None:
         names = self._names(0, 1, 2)
@@ -294,13 +296,3 @@ def _small(array: np.ndarray) -> bool:
     """Whether an array is of moderate size and holds moderate numbers."""
     moderate = array.dtype.kind != "f" or not array.size or np.abs(array).max() < 1e3
     return bool(array.size <= 600_000 and moderate)
-
-
-def _bounded(lines: list[str]) -> str:
-    """The lines, with every ``while`` made to end."""
-    bounded = ["turns_ = 0"]
-    for line in lines:
-        bounded.append(line)
-        if line.startswith("while"):
-            bounded += ["    turns_ = turns_ + 1", "    assert turns_ < 100"]
-    return "\n".join(bounded)
