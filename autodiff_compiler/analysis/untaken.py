@@ -189,7 +189,8 @@ class _Unbounded(_Spread):
                 for a, b in pairs
             )
         if op.name == "full":
-            return op.attrs["value"] >= LEAST
+            value = op.attrs["value"]
+            return isinstance(value, (int, float)) and value >= LEAST
         if op.name == "maximum":
             return any(self.is_positive(each, depth - 1) for each in op.operands)
         moves = op.name in ("sqrt", "reshape", "expand_dims", "squeeze", "broadcast_to", "copy")

@@ -105,6 +105,17 @@ class Node:
     keys: tuple[Any, ...] | None
     parts: tuple[Any, ...]
     rest: Any = None
+    #: Tells 1 from True among the names and the rest, and 0.0 from -0.0.
+    kinds: Any = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", _kinds((self.keys, self.rest)))
+
+
+def _kinds(thing: Any) -> Any:
+    if type(thing) is tuple:
+        return tuple(map(_kinds, thing))
+    return type(thing), repr(thing) if type(thing) is float else None
 
 
 LEAF = Leaf()

@@ -43,6 +43,7 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,
+    FLOAT,
     SHAPE,
     STR,
     ArrayType,
@@ -154,6 +155,8 @@ def _barrier(kind: str) -> Callable[..., Any]:
         if not isinstance(value, Value):
             return plain(low.static(value, f"the argument of {kind}()"), *base)
         low.one_element(value, f"{kind}()")
+        if kind == "float" and low.world.numpy and value.type == FLOAT:
+            return value
         if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
             return (
                 as_number(value) if is_floating(value.type) else numbers.to_number(value, kind=kind)

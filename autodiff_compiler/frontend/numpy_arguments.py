@@ -164,13 +164,14 @@ def _call(
 
 def _known(low: Any, name: str, argument: str, given: Any, allowed: Sequence[Any]) -> Any:
     """Return an argument that must be known while compiling, and one of some."""
-    if isinstance(given, Value) or not any(given is one or given == one for one in allowed):
+    equal = [] if isinstance(given, Value) else [one for one in allowed if given == one]
+    if not equal:
         raise low.fail(
             UnsupportedSyntax,
             f"np.{name} is not supported with {argument}={given!r}",
             f"use one of {', '.join(map(repr, allowed))}",
         )
-    return given
+    return equal[0]  # True for 1
 
 
 def _in_order(

@@ -247,7 +247,7 @@ class Numpys:
         except LookupError:
             return
         if (
-            named.get("copy", True) is False
+            not named.get("copy", True)
             or "out" in self.__signature__.parameters
             and (named.get("out") is not None)
         ):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 import sys
 import types
 from collections import deque
@@ -232,8 +233,7 @@ class Recorder:
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` for an outside container; the key is plain."""
         path = self.path(owner)
-        plain = path is not None and not isinstance(key, slice)
-        found = self.recorded(f"{path}[{key!r}]") if plain else MISSING
+        found = self.recorded(f"{path}[{key!r}]") if path and is_written(key) else MISSING
         if found is not MISSING:
             return found
         try:
@@ -242,7 +242,7 @@ class Recorder:
             self.assume_keys(owner) if isinstance(owner, Mapping) else self.assume_length(owner)
             raise
         refuse_fresh(value, lambda: owner[key], f"the item {key!r}")
-        if path is not None and isinstance(owner, dict) and not is_plain((key,)):
+        if path is not None and isinstance(owner, dict) and not is_written(key):
             self.assume_keys(owner)  # by its place, for its text need not be an expression
             self.assume(f"list({path}.values())[{list(owner).index(key)}]", value)
         elif path is not None and not isinstance(key, slice):
@@ -305,6 +305,14 @@ def is_plain(thing: Any) -> bool:
         return all(map(is_plain, (*thing, *thing.values())))
     return all(map(is_plain, thing)) if isinstance(thing, (list, tuple)) else isinstance(
         thing, PLAIN)  # fmt: skip
+
+
+def is_written(key: Any) -> bool:
+    """Decide whether the text of a key is an expression for it, as that of an Enum is not."""
+    if type(key) is tuple:
+        return all(map(is_written, key))
+    finite = type(key) is float and math.isfinite(key)
+    return finite or type(key) in (bool, int, str, bytes, type(None))
 
 
 def is_fixed(owner: Any) -> bool:

@@ -53,7 +53,8 @@ def signature(value: Any) -> Any:
     if kind is tuple or kind is list:
         return kind, tuple(map(_item_signature, value))
     if kind is dict:
-        return kind, tuple(value), tuple(map(_item_signature, value.values()))
+        keys = tuple((type(key), key) for key in value)  # for 1 == True
+        return kind, keys, tuple(map(_item_signature, value.values()))
     return kind, id(value)
 
 

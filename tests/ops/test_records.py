@@ -229,3 +229,10 @@ def test_the_source_for_an_object():
     np.testing.assert_allclose(d_b, np.sum(np.sin(X) ** 2), rtol=1e-12)
     text = ms.gradient_source(of_methods, Params(X, 0.5), mode="forward")
     assert "dot_p_w" in text and "dot_p_b" in text
+
+
+def test_keys_that_are_equal_but_not_alike_are_different_structures():
+    gradient = ms.grad(lambda d: sum(v * v for v in d.values()))
+    for key in (1, True, 1.0):
+        ((found, slope),) = gradient({key: 2.0}).items()
+        assert type(found) is type(key) and slope == 4.0
