@@ -188,6 +188,7 @@ def _lower(
                 "write the recursion as a 'while' loop",
                 place_of(fn),
             ) from None
+        world.assume_written()
         raise_all(world.problems)
     if made.returned is MISSING:
         with root.builder:

@@ -31,7 +31,7 @@ from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.plan import AttributeInput, Write
-from autodiff_compiler.span import Caller, Span
+from autodiff_compiler.span import NOWHERE, Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
 
 #: How many calls of texts may nest: about as many as the stack of a thread has room for.
@@ -183,6 +183,17 @@ class World(Recorder):
         was found in a trial is not, once the trial has been given up."""
         cell = self.cells.get((id(thing), name))
         return cell if cell in heap else None
+
+    def assume_written(self) -> None:
+        """Record what the written attributes held before the call, but for those that are read at
+        every call: only now is it known by which paths their owners are found."""
+        for key, write in self.written.items():
+            if write.name is None or key in self.inputs:
+                continue
+            if hasattr(write.target, write.name):
+                self.assume_held(self.attribute(write.target, write.name, NOWHERE))
+            else:
+                self.assume_absent(write.target, write.name)
 
     def attribute_input(self, write: Write) -> AttributeInput:
         """The one input that stands for a written attribute."""

@@ -13,6 +13,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
@@ -29,6 +31,9 @@ from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.plan import Write
 from autodiff_compiler.span import NOWHERE
+
+#: What a written attribute may hold to be read at every call; all else is a guard.
+READ_ANEW = (Tensor, np.ndarray, np.generic, int, float)
 
 
 class Writes(Recursing):
@@ -122,7 +127,7 @@ class Writes(Recursing):
         elif held is MISSING:
             self.world.assume_absent(write.target, write.name)
             self.state.heap[cell] = MISSING
-        elif isinstance(held, (Tensor, int, float)) and not isinstance(held, bool):
+        elif isinstance(held, READ_ANEW) and not isinstance(held, (bool, np.bool_)):
             source = self.world.attribute_input(write)
             self.state.heap[cell] = self.lift(source, write.name)
         else:
