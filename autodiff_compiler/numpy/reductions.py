@@ -25,8 +25,8 @@ from autodiff_compiler.ops.parts import item_at
 
 
 def _axes(a: Any, axis: Any) -> tuple[int, ...] | None:
-    rank = rank_of(a) or 0
-    if PROMOTION.numpy and not rank and axis in (0, -1):
+    rank = rank_of(a)  # None where it is not known
+    if PROMOTION.numpy and rank == 0 and axis in (0, -1):
         return None  # NumPy lets one number have an axis here
     return declare.normal_axes(axis, rank)
 

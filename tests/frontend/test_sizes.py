@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autodiff_compiler import Tensor, dtype, grad, gradient_source, ops, value_and_grad
+from autodiff_compiler import Tensor, dtype, grad, gradient_source, jit, ops, value_and_grad
 from autodiff_compiler.errors import ShapeError
 
 
@@ -105,3 +105,16 @@ def test_numpy_makes_arrays_of_sizes_that_a_run_tells() -> None:
     exec(source, scope)
     residuals = scope["g_forward"](x.astype(np.float32))
     np.testing.assert_array_equal(scope["g_backward"](residuals), np.full((2, 3), 2, np.float32))
+
+
+def test_an_axis_of_an_array_of_unknown_rank_is_kept() -> None:
+    """Which array it is only a run knows; the sum is along the axis all the same."""
+
+    def program(x, m, n):
+        if n:
+            x = m
+        return np.sum(x.sum(axis=0) * np.mean(x, axis=-1).sum())
+
+    x, m = np.arange(4.0), np.arange(8.0).reshape(2, 4)
+    for n in (0, 3):
+        np.testing.assert_allclose(jit(program)(x, m, n), program(x, m, n))
