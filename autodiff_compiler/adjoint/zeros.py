@@ -21,7 +21,7 @@ from autodiff_compiler.operators.zeros import ZERO_WINS, zero_mul
 def with_zeros(
     found: Found, op: Op, builder: Builder, ct: Sequence[Value], rule: Callable[[], Any]
 ) -> Any:
-    """What ``rule`` gives for an operand of ``op``, whose results have the cotangents ``ct``."""
+    """Return what ``rule`` gives for an operand of ``op``; ``ct`` are its results' cotangents."""
     if not found.concerns(op):
         return rule()
     bad = found.read_by(op)
@@ -58,7 +58,7 @@ def _is_real(value: Value) -> bool:
 def masked_tangent(
     found: Found, op: Op, makers: Mapping[Value, Op], builder: Builder, rule: Callable[[], Any]
 ) -> Any:
-    """What ``rule`` gives for the tangent of ``op``: a product with a mask has none where that is
+    """Return the tangent of ``op`` by ``rule``: a product with a mask has none where that is
     0, whatever the tangent is that it multiplies."""
     masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
     if op.name not in ("relu", "mul") or not masks or found.unbounded.isdisjoint(op.operands):

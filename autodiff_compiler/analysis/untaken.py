@@ -53,14 +53,14 @@ class Found:
     regular: frozenset[int] = frozenset()
 
     def read_by(self, op: Op) -> set[AnyOperand]:
-        """What a derivative of ``op`` may read that is infinite, or no number."""
+        """Return what a derivative of ``op`` may read that is infinite, or no number."""
         known = {each for each in (*op.operands, *op.results) if isinstance(each, Value)}
         if op.name in SINGULAR and id(op) not in self.regular:
             return set(known)
         return set(known & self.unbounded)
 
     def concerns(self, op: Op) -> bool:
-        """Whether its derivative may have a product of 0 and infinity."""
+        """Decide whether its derivative may have a product of 0 and infinity."""
         if op.opdef.kind in ("bilinear", "zero", "control", "container", "effect"):
             return False
         return not self.untaken.isdisjoint(op.results) and bool(self.read_by(op))
@@ -82,7 +82,7 @@ class Choices:
         self._singular: dict[Function, bool] = {}
 
     def of(self, function: Function, asked: Asked = ((), ())) -> Found:
-        """What is untaken and unbounded in ``function`` and its regions."""
+        """Find what is untaken and unbounded in ``function`` and its regions."""
         if not self.concerns(function):
             return NOTHING
         key = (function, asked)
@@ -100,7 +100,7 @@ class Choices:
         return self._found[key]
 
     def asked_by(self, call: Op, found: Found) -> Asked:
-        """What ``call`` asks of its callee, where that makes a difference."""
+        """Return what ``call`` asks of its callee, where that makes a difference."""
         callee, asked = call.attrs["callee"], asked_of(call, found.untaken, found.unbounded)
         return asked if self._changed(callee, asked) else ((), ())
 
@@ -117,7 +117,7 @@ class Choices:
         return self._changes[key]
 
     def concerns(self, function: Function) -> bool:
-        """Whether anything in ``function``, or in what it calls, is singular."""
+        """Decide whether anything in ``function``, or in what it calls, is singular."""
         if function not in self._singular:
             names = set(function.op_names)
             tested = not names.isdisjoint(TESTS)
@@ -157,7 +157,7 @@ class _Unbounded(_Spread):
     # ---- what is bounded after all
 
     def is_regular(self, op: Op) -> bool:
-        """Whether a singular operator is applied where it is not."""
+        """Decide whether a singular operator is applied where it is not singular."""
         x, last = op.operands[0], op.operands[-1]
         if op.result in self.moderate:
             return True
@@ -174,7 +174,7 @@ class _Unbounded(_Spread):
         )
 
     def is_positive(self, operand: AnyOperand, depth: int = DEPTH) -> bool:
-        """Whether it is well above 0."""
+        """Decide whether it is well above 0."""
         if not isinstance(operand, Value):
             return isinstance(operand, (int, float)) and operand >= LEAST
         op = self.makers.get(operand)
@@ -343,13 +343,13 @@ RULES = {
 
 
 def asked_of(op: Op, untaken: set[Value] | frozenset[Value], unbounded: set | frozenset) -> Asked:
-    """What a call asks of its callee."""
+    """Hold what a call asks of its callee."""
     returned = tuple(k for k, result in enumerate(op.results) if result in untaken)
     return returned, tuple(k for k, x in enumerate(op.operands) if x in unbounded)
 
 
 def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:
-    """Whether it holds nothing but zeros and ones, made of a comparison."""
+    """Decide whether it holds nothing but zeros and ones, made of a comparison."""
     if not isinstance(operand, Value) or not isinstance(operand.type, ArrayType):
         return False
     op = makers.get(operand)

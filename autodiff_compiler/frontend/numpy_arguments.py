@@ -15,7 +15,7 @@ from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS, as_array, write_by
-from autodiff_compiler.frontend.sharing import METHODS, PERHAPS, kind_of, settled
+from autodiff_compiler.frontend.sharing import METHODS, PERHAPS, is_array, kind_of, settled
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
@@ -147,7 +147,7 @@ def _call(
     result = low.macro(run, given, named)
     if name == "nan_to_num" and told.get("copy") is False:
         out = given[0]
-        if not _is_array(out):
+        if not is_array(out):
             return result
     if out is None:
         if where is not True and isinstance(callee, np.ufunc):
@@ -230,7 +230,7 @@ def _safely(
     """Return what a ufunc gives, at harmless values where ``where`` leaves an element out."""
     if name in _SAFE:
         chosen, safe = as_array(low.plain(where)), _SAFE[name]
-        args = [ops.where(chosen, arg, safe) if _is_array(arg) else arg for arg in args]
+        args = [ops.where(chosen, arg, safe) if is_array(arg) else arg for arg in args]
     return function(*args, **kwargs)
 
 
@@ -290,7 +290,7 @@ def _moments(name: str, a: Any, where: Any, rest: Sequence[Any], kwargs: dict[st
 def _written(low: Any, name: str, out: Any, result: Any, where: Any, casting: Any) -> Any:
     """Write the result of ``np.name`` to ``out``, and return that."""
     out = low.lifted(out)
-    if not _is_array(out) or not isinstance(result, Value):
+    if not is_array(out) or not isinstance(result, Value):
         raise low.fail(
             UnsupportedSyntax,
             f"'out' of np.{name} must be an array, and it is a {low.described(out)}",
@@ -319,7 +319,3 @@ def _written(low: Any, name: str, out: Any, result: Any, where: Any, casting: An
 
 
 _UFUNCS = frozenset(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)) | {"clip"}
-
-
-def _is_array(thing: Any) -> bool:
-    return isinstance(thing, Value) and isinstance(thing.type, ArrayType)

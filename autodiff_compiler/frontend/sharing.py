@@ -79,11 +79,11 @@ def settled(
     """Return the result of a NumPy function in the memory where NumPy would put it. ``told`` are
     the arguments that say something of that: ``copy``, ``order``."""
     memory = low.world.memory
-    source = args[0] if args and _is_array(args[0]) else None
+    source = args[0] if args and is_array(args[0]) else None
     if kind == PERHAPS:
         kind, result = _decided(low, name, source, told, result)
     given = memory.of_all(_leaves(args))
-    layouts = [memory.layouts.get(arg) for arg in _leaves(args) if _is_array(arg)]
+    layouts = [memory.layouts.get(arg) for arg in _leaves(args) if is_array(arg)]
     # How other functions than ufuncs order their results depends on how NumPy computes them.
     exact = isinstance(_found(name), np.ufunc) or all(
         layout is None or layout.flags.c_contiguous for layout in layouts
@@ -93,7 +93,7 @@ def settled(
         if isinstance(value, (list, tuple)):
             items = map(placed, value)
             return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        if not _is_array(value):
+        if not is_array(value):
             return value
         shared = bool(memory.of(value) & given)
         if kind == COPY and shared and value.type.ndim != 0:
@@ -168,5 +168,6 @@ def _as_it_is(
     return VIEW, source
 
 
-def _is_array(thing: Any) -> bool:
+def is_array(thing: Any) -> bool:
+    """Decide whether this is an array known only when the function runs."""
     return isinstance(thing, Value) and isinstance(thing.type, ArrayType)
