@@ -26,6 +26,7 @@ from autodiff_compiler.ir.types import (
     holds_arrays,
     parse_type,
 )
+from autodiff_compiler.span import Span
 
 #: What may hold other things later.
 CONTAINERS = (list, dict, set, deque)
@@ -124,12 +125,16 @@ class Assumption:
            'absent' (a KeyError or AttributeError is still raised), 'without' (a dict that has not
            this key), 'without attribute' (an object that has none of this name), 'the same' (the
            object at another path), 'special' (a class, and a pair: the name of a method, and what
-           ``special`` found for it), 'like' (an array of this dtype and shape).
+           ``special`` found for it), 'like' (an array of this dtype and shape), 'another' (not the
+           object at another path), 'apart' (of a tuple of arrays, with a pair of numbers: none of
+           those before the second shares memory with any other from the first on).
+    span   the place in the user's text that asks for it, where the failure is told there.
     """
 
     path: str
     test: str
     value: Any
+    span: Span | None = None
 
 
 def special(kind: type, name: str) -> Any:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,10 @@ from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import (
     NeedStatic,
     PoisonTouched,
+    Ref,
 )
-from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.ir.nodes import Function, Region, Value
+from autodiff_compiler.ir.rewrite import free_values
 from autodiff_compiler.ir.types import (
     ArrayType,
     ScalarType,
@@ -31,6 +33,7 @@ from autodiff_compiler.ir.types import (
 from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.plan import (
     Assumption,
+    AttributeInput,
     Hoisted,
     Hooked,
     Laid,
@@ -156,6 +159,8 @@ def _lower(
         world.memory.arrays.update(v for v, n in places_of.items() if _is_whole(slots[n]))
     with root.builder:
         given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
+        for n, value in enumerate(given):
+            world.found_at.update(_paths(root, value, f"slots[{n}]"))
         count = len(values) - len(keywords)
         try:
             made = root.outline(
@@ -203,6 +208,7 @@ def _lower(
     for n, order in world.orders.items():
         flag = {"C": "flags.c_contiguous", "F": "flags.f_contiguous"}.get(order)
         world.assume(f"slots[{n}].{flag or 'strides'}", True if flag else order)
+    _assume_apart(world, made.function, hoisted)
     world.assume_likes([item.source for item in hoisted])
     orders = {made.places[n]: order for n, order in world.orders.items()}
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
@@ -211,6 +217,47 @@ def _lower(
         made.tree, tuple(world.assumptions.values()), made.writes,
         tuple(sorted(world.silenced)), orders,
     )  # fmt: skip
+
+
+def _paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, str]]:
+    """Return where the values in an argument are found."""
+    if isinstance(thing, Value):
+        yield thing, path
+        return
+    thing = low.state.heap[thing] if isinstance(thing, Ref) else thing
+    if isinstance(thing, (dict, tuple)):
+        for key, part in thing.items() if isinstance(thing, dict) else enumerate(thing):
+            yield from _paths(low, part, f"{path}[{key!r}]")
+
+
+def _assume_apart(world: World, function: Function, hoisted: Sequence[Hoisted]) -> None:
+    """Record that arguments which the text writes to share no memory with what it reads after
+    that."""
+    if not world.overwritten:
+        return
+    outside = zip(function.params[-len(hoisted) :] if hoisted else (), hoisted)
+    paths = {**world.arguments}
+    for param, item in outside:
+        source, path = item.source, item.path
+        if isinstance(source, AttributeInput) and (owner := world.path(source.owner)):
+            path = f"{owner}.{source.name}"
+        if path and isinstance(item.type, ArrayType):
+            paths[param] = path
+    written, read, first = set(), set(), None
+    for argument, (ops, count, span) in world.overwritten.items():
+        seen = free_values(Region((), tuple(ops[count:]), function.returns))
+        memory = world.memory.of_all(seen)
+        others = {other for other in paths if other is not argument and other in memory}
+        if others:
+            written.add(argument)
+            read |= others
+            first = first or span
+    if written:
+        rows = [written - read, written & read, read - written]
+        ordered = [path for row in rows for value, path in paths.items() if value in row]
+        ends = len(rows[0]), len(written)
+        path = f"({', '.join(ordered)})"
+        world.assumptions[path, "apart"] = Assumption(path, "apart", ends, first)
 
 
 def _hoisted(world: World, param: Any, thing: Any) -> Hoisted:

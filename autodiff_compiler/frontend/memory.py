@@ -152,6 +152,10 @@ def written(
     if not memory:
         return
     low.world.memory.writes.append(memory)
+    for argument in memory & low.world.arguments.keys():
+        ops = low.builder.blocks[0]
+        *_, count, span = low.world.overwritten.get(argument, (ops, len(ops), low.builder.span))
+        low.world.overwritten[argument] = ops, min(count, len(ops)), span
     state.names = {name: seen(name, thing) for name, thing in state.names.items()}
     state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in state.heap.items()})
     for frame in low.waiting:

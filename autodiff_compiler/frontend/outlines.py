@@ -32,7 +32,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.build import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
-from autodiff_compiler.ir.types import DictType, ListType, TupleType
+from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
 from autodiff_compiler.ops.nested import Flat
@@ -118,6 +118,10 @@ class Outlines(Texts):
             if root:
                 for slot, order in self.world.orders.items():
                     self.world.memory.layouts[given[slot]] = ordered(given[slot].type, order)
+                self.world.arguments = {
+                    leaf: self.world.found_at[its] for leaf, its in child.taken.items()
+                    if isinstance(leaf.type, ArrayType) and its in self.world.found_at
+                }  # fmt: skip
                 child.begin_cells()
             else:
                 child.begin_own_cells()

@@ -152,7 +152,7 @@ class Recorder:
     def assume_apart(self, one: int | None, other: int | None) -> None:
         """Records that two arguments are not one and the same object."""
         if one is not None and other is not None and one != other:
-            self._add(f"bool(slots[{one}] is slots[{other}])", "equal", False)
+            self._add(f"slots[{one}]", "another", f"slots[{other}]", str(other))
 
     def assume_likes(self, inputs: Collection[Any]) -> None:
         """Records the dtypes and shapes of arrays that were looked at and are no ``inputs``."""

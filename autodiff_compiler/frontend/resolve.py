@@ -28,7 +28,7 @@ from autodiff_compiler.frontend.recording import (
     refuse_fresh,
 )
 from autodiff_compiler.frontend.values import NeedStatic, Ref
-from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.plan import AttributeInput, Write
 from autodiff_compiler.span import NOWHERE, Caller, Span
@@ -53,6 +53,12 @@ class World(Recorder):
     uncast: dict[Value, Value] = field(default_factory=dict)
     #: The arguments that are values, with their slots.
     slots: dict[Value, int] = field(default_factory=dict)
+    #: Where the values of a call are found.
+    found_at: dict[Value, str] = field(default_factory=dict)
+    #: The arrays in arguments, as the outermost text sees them, and where they are found.
+    arguments: dict[Value, str] = field(default_factory=dict)
+    #: Those that it writes to, with the operations that it had before, and the place.
+    overwritten: dict[Value, tuple[list[Op], int, Span]] = field(default_factory=dict)
     #: The layouts of arguments that are assumed, by slot: see ``plan.Laid``.
     orders: Mapping[int, Any] = field(default_factory=dict)
     #: The hooks of arguments, by slot.

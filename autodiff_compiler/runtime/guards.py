@@ -23,6 +23,7 @@ import numpy as np
 
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen, special
+from autodiff_compiler.runtime.overlaps import are_apart
 from autodiff_compiler.trees import children
 
 Guard = Callable[[Any, Sequence[Any]], bool]
@@ -53,7 +54,7 @@ def guard_lines(
     writer = _Writer()
     assumptions = tuple(assumptions)
     writer.count(a.path for a in assumptions if a.test != "absent")
-    writer.count(a.value for a in assumptions if a.test == "the same")
+    writer.count(a.value for a in assumptions if a.test in ("the same", "another"))
     for assumption in assumptions:
         writer.assume(assumption)
     for number, item in enumerate(hoisted):
@@ -70,16 +71,28 @@ def first_broken(
     return rows[broken] if broken < len(rows) else None
 
 
+#: What is wrong with arguments that are not as different as the compiled text needs them.
+_NOT_APART = {
+    "another": (
+        "the function tests with 'is' whether two arguments are the same object, and this call "
+        "passes one object for both",
+        "pass a copy of one of them, or pass the answer as a bool argument",
+    ),
+    "apart": (
+        "this writes to an argument in place, and in this call another array that is read "
+        "afterwards shares memory with it",
+        "pass a copy of one of them: array.copy()",
+    ),
+}
+
+
 def check_apart(assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]) -> None:
-    """Refuses a call with one array for two arguments, where the text asks whether they are one:
-    it is compiled for arguments that are not."""
-    asked = [each for each in assumptions if each.path.startswith("bool(slots[")]
-    if asked and not _hold(asked, fn, slots):
-        raise CallError(
-            "the function tests with 'is' whether two arguments are the same object, and "
-            "this call passes one object for both",
-            "pass a copy of one of them, or pass the answer as a bool argument",
-        )
+    """Refuses a call with one array for two arguments, where the text asks whether they are one,
+    or with arrays that share memory, where it writes to one and reads the other: it is compiled
+    for arguments that are apart."""
+    for asked in assumptions:
+        if asked.test in _NOT_APART and not _hold([asked], fn, slots):
+            raise CallError(*_NOT_APART[asked.test], asked.span)
 
 
 def _hold(assumptions: Sequence[Assumption], fn: Any, slots: Sequence[Any]) -> bool:
@@ -135,6 +148,10 @@ class _Writer:
             self.refuse_if(f"{path} is not {self.constant(value)}")
         elif test == "the same":
             self.refuse_if(f"{path} is not {self.evaluate(value)}")
+        elif test == "another":
+            self.refuse_if(f"{path} is {self.evaluate(value)}")
+        elif test == "apart":
+            self.refuse_if(f"not {self.constant(are_apart)}({path}, {value[0]}, {value[1]})")
         elif test == "without":
             self.refuse_if(f"{self.constant(value)} in {path}")
         elif test == "like":

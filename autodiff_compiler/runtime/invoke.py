@@ -316,11 +316,11 @@ class Runtime:
             reason = self._reason(fn, key, slots)
             unit = self._unit(fn, key, slots, request, keywords, reason)
             for _ in range(TRIES):
+                check_apart(unit.compiled.assumptions, fn, slots)
                 # Another thread may have changed what was read meanwhile.
                 if unit.guard(fn, slots) or not first_broken(unit.compiled.assumptions, fn, slots):
                     break
                 unit = self._unit(fn, key, slots, request, keywords, reason)
-            check_apart(unit.compiled.assumptions, fn, slots)
             self.cache.add(fn, key, unit)
         return unit
 

@@ -54,8 +54,8 @@ FLOORS = (
         "names to_numpy sizes readers origins kept account",
     ),
     (
-        "runtime: known disk debugger load guards slots sensitivity workspace cache quick unit "
-        "invoke",
+        "runtime: known disk debugger load overlaps guards slots sensitivity workspace cache quick "
+        "unit invoke",
     ),
     ("stages", "pipeline"),
     ("testing:", "signatures", "sources", "api", "targets", "cli", "plugin", "paths"),

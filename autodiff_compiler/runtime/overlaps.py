@@ -1,0 +1,52 @@
+"""Whether arrays of a call share memory: asked where the text writes to an argument in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+#: How many pairs are looked at one by one.
+FEW_PAIRS = 16
+#: How long NumPy may think about two arrays with gaps; after that they count as overlapping.
+MAX_WORK = 10_000
+
+
+def are_apart(things: Sequence[Any], first: int, last: int) -> bool:
+    """Decide whether none of ``things[:last]`` shares memory with another of ``things[first:]``.
+
+    >>> a = np.ones(4)
+    >>> are_apart((a[::2], a[1::2]), 1, 1), are_apart((a[1:], a[:2]), 1, 1)
+    (True, False)
+    """
+    arrays = [getattr(thing, "_data", thing) for thing in things]
+    if last * (len(arrays) - first) <= FEW_PAIRS:
+        pairs = ((n, m) for n in range(last) for m in range(first, len(arrays)) if n != m)
+    else:
+        pairs = ((n, m) for n, m in _neighbours(arrays) if min(n, m) < last and max(n, m) >= first)
+    return not any(_overlap(arrays[n], arrays[m]) for n, m in pairs)
+
+
+def _neighbours(arrays: Sequence[np.ndarray]) -> Iterator[tuple[int, int]]:
+    """The pairs of arrays between whose ends there are common bytes."""
+    rows = sorted((*byte_bounds(array), n) for n, array in enumerate(arrays))
+    open_rows: list[tuple[int, int]] = []
+    for low, high, n in rows:
+        open_rows = [(end, m) for end, m in open_rows if end > low]
+        for _, m in open_rows:
+            yield n, m
+        open_rows.append((high, n))
+
+
+def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
+    if not np.may_share_memory(one, other):
+        return False
+    try:
+        return np.shares_memory(one, other, MAX_WORK)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+__all__ = ["are_apart"]
