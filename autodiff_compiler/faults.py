@@ -17,6 +17,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from opcode import opname
 from types import TracebackType
@@ -56,6 +57,8 @@ DEEP = 4000
 #: nothing), and how many calls of Python fit on it.
 STACK = 1 << 29
 FRAMES = 200_000
+#: How many seconds a long program waits for the threads that compile on their own stacks.
+PATIENCE = 10.0
 
 
 @dataclass
@@ -66,6 +69,53 @@ class _Count:
 
 
 COUNT = _Count()
+
+
+class _Limit:
+    """The limit of Python on calls in each other, which all threads share, while some compile.
+
+    It is the highest of what those under way ask for, and becomes what it was when none is left. A
+    limit that the user sets meanwhile stands. While it is as high as a large stack allows, nothing
+    is compiled on the stack of a calling thread, which would overflow.
+    """
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.asked: list[int] = []
+        self.users = self.ours = sys.getrecursionlimit()
+
+    def ask(self, limit: int) -> bool:
+        """Raise the limit until ``leave``; False where this needs a large stack, too."""
+        with self.changed:
+            if limit == DEEP and FRAMES in self.asked:
+                return False
+            self.asked.append(limit)
+            if limit == FRAMES:
+                try:
+                    self.changed.wait_for(lambda: DEEP not in self.asked, PATIENCE)
+                except BaseException:
+                    self.asked.remove(limit)
+                    raise
+            self._set()
+        return True
+
+    def leave(self, limit: int) -> None:
+        """Lower the limit to what the others ask for."""
+        with self.changed:
+            self.asked.remove(limit)
+            self._set()
+            self.changed.notify_all()
+
+    def _set(self) -> None:
+        found = sys.getrecursionlimit()
+        if found != self.ours:
+            self.users = found
+        with suppress(RecursionError):  # this thread is deeper than that: the next to leave does it
+            sys.setrecursionlimit(max(self.users, *self.asked, 0))
+        self.ours = sys.getrecursionlimit()
+
+
+_LIMIT = _Limit()
 
 
 class _Here(threading.local):
@@ -90,8 +140,8 @@ def compiling(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> 
     Raises what it raises where that is a refusal, or comes from code of the user's; InternalError
     for a fault of the compiler.
     """
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, DEEP))
+    if not _HERE.depth and not _LIMIT.ask(DEEP):
+        return _with_large_stack(attempt, place)
     _HERE.depth += 1
     try:
         return attempt()
@@ -105,7 +155,8 @@ def compiling(attempt: Callable[[], Made], place: Callable[[], Span | None]) -> 
         raise found from error
     finally:
         _HERE.depth -= 1
-        sys.setrecursionlimit(before)
+        if not _HERE.depth:
+            _LIMIT.leave(DEEP)
     return _with_large_stack(attempt, place)
 
 
@@ -221,19 +272,18 @@ def _with_large_stack(attempt: Callable[[], Made], place: Callable[[], Span | No
             raised.append(error)
 
     context = contextvars.copy_context()
-    before = sys.getrecursionlimit()
-    with _STACK_SIZE:
-        size = threading.stack_size(STACK)
-        sys.setrecursionlimit(max(before, FRAMES))
-        try:
-            thread = threading.Thread(target=context.run, args=(run,), daemon=True)
-            thread.start()
-        finally:
-            threading.stack_size(size)
-        try:
-            _joined(thread)
-        finally:
-            sys.setrecursionlimit(before)
+    thread = threading.Thread(target=context.run, args=(run,), daemon=True)
+    _LIMIT.ask(FRAMES)
+    try:
+        with _STACK_SIZE:
+            size = threading.stack_size(STACK)
+            try:
+                thread.start()
+            finally:
+                threading.stack_size(size)
+        _joined(thread)
+    finally:
+        _LIMIT.leave(FRAMES)
     if not raised:
         return found[0]
     (error,) = raised

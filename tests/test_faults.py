@@ -6,6 +6,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler import cli, pipeline
+from autodiff_compiler import cli, faults, pipeline
 from autodiff_compiler.emit import to_numpy
 from autodiff_compiler.emit.lines import DEEPEST, Document
 from autodiff_compiler.errors import CompileError, InternalError
-from autodiff_compiler.faults import COUNT
+from autodiff_compiler.faults import COUNT, DEEP, FRAMES, compiling
 from autodiff_compiler.frontend.arithmetic import Arithmetic
 from autodiff_compiler.runtime import unit
 
@@ -150,6 +151,106 @@ def test_700_statements_compile_at_every_level(tmp_path: Path) -> None:
     before = sys.getrecursionlimit(), threading.active_count()
     np.testing.assert_array_equal(ms.grad(f)(X / 4), X / 2)
     assert (sys.getrecursionlimit(), threading.active_count()) == before
+
+
+SINKING = """attempt, depth = args
+    def sunk(depth):
+        return 1 + sunk(depth - 1) if depth else 0
+    sunk(depth)
+    attempt.threads.append(attempt.current())
+    attempt.begun.set()
+    attempt.may_end.wait(10)
+    return sunk(depth)"""
+
+
+class Attempt(threading.Thread):
+    """A thread that compiles from ``begins`` to ``ends``, at a depth that needs a raised limit; a
+    ``long`` one deeper than the stack of the calling thread goes."""
+
+    def __init__(self, long: bool = False) -> None:
+        super().__init__(daemon=True)
+        self.depth = 3 * DEEP if long else DEEP // 2
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.current = threading.current_thread
+        self.threads: list[threading.Thread] = []
+        self.found: list[int] = []
+
+    def run(self) -> None:
+        sink = partial(of_the_compiler(SINKING), self, self.depth)
+        self.found.append(compiling(sink, lambda: None))
+
+    def begins(self) -> None:
+        self.start()
+        assert self.begun.wait(10)
+
+    def ends(self) -> None:
+        self.may_end.set()
+        self.join(10)
+        assert self.found == [self.depth]
+
+
+@pytest.mark.parametrize("long", [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("first_ends_first", [True, False])
+def test_the_recursion_limit_stays_until_the_last_thread_has_compiled(
+    long: tuple[bool, bool], first_ends_first: bool
+) -> None:
+    before, limit = sys.getrecursionlimit(), FRAMES if any(long) else DEEP
+    attempts = [Attempt(each) for each in long]
+    for attempt in attempts:
+        attempt.begins()
+        assert sys.getrecursionlimit() == limit
+        assert (attempt.threads != [attempt]) == any(long)
+    attempts.pop(not first_ends_first).ends()
+    assert sys.getrecursionlimit() == limit
+    attempts.pop().ends()
+    assert sys.getrecursionlimit() == before
+
+
+def test_a_long_program_waits_for_those_on_the_stacks_of_their_threads() -> None:
+    before, attempts = sys.getrecursionlimit(), [Attempt(), Attempt(long=True)]
+    attempts[0].begins()
+    attempts[1].start()
+    assert not attempts[1].begun.wait(0.2)
+    assert sys.getrecursionlimit() == DEEP
+    attempts[0].ends()
+    attempts[1].ends()
+    assert sys.getrecursionlimit() == before
+
+
+def test_a_long_program_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "PATIENCE", 0.05)
+    before, attempts = sys.getrecursionlimit(), [Attempt(), Attempt(long=True)]
+    for attempt in (*attempts, *attempts[::-1]):
+        attempt.ends() if attempt.begun.is_set() else attempt.begins()
+    assert sys.getrecursionlimit() == before
+
+
+def test_a_recursion_limit_that_is_set_while_another_thread_compiles_stands() -> None:
+    before, attempt = sys.getrecursionlimit(), Attempt()
+    attempt.begins()
+    try:
+        sys.setrecursionlimit(DEEP + 7)
+        attempt.ends()
+        assert sys.getrecursionlimit() == DEEP + 7
+    finally:
+        sys.setrecursionlimit(before)
+    compiling(lambda: None, lambda: None)
+    assert sys.getrecursionlimit() == before
+
+
+def test_the_recursion_limit_is_restored_later_where_the_stack_is_deeper_than_it() -> None:
+    before, attempt = sys.getrecursionlimit(), Attempt()
+    attempt.begins()
+
+    def deep(depth: int) -> None:
+        if depth:
+            return deep(depth - 1)
+        compiling(attempt.ends, lambda: None)
+        assert sys.getrecursionlimit() >= DEEP
+
+    deep(DEEP // 2)
+    compiling(lambda: None, lambda: None)
+    assert sys.getrecursionlimit() == before
 
 
 def test_a_sum_of_900_terms_compiles(tmp_path: Path) -> None:
