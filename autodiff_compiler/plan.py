@@ -127,7 +127,8 @@ class Assumption:
            object at another path), 'special' (a class, and a pair: the name of a method, and what
            ``special`` found for it), 'like' (an array of this dtype and shape), 'another' (not the
            object at another path), 'apart' (of a tuple of arrays, with a pair of numbers: none of
-           those before the second shares memory with any other from the first on).
+           those before the second shares memory with any other from the first on), 'whole' (an
+           array no two elements of which share memory).
     span   the place in the user's text that asks for it, where the failure is told there.
     """
 

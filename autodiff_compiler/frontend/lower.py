@@ -232,9 +232,13 @@ def _paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, str]]:
 
 def _assume_apart(world: World, function: Function, hoisted: Sequence[Hoisted]) -> None:
     """Record that arguments which the text writes to share no memory with what it reads after
-    that."""
+    that, and that no two of their own elements share memory."""
     if not world.overwritten:
         return
+    if world.numpy:
+        for argument, (*_, span) in world.overwritten.items():
+            place = world.arguments[argument]
+            world.assumptions[place, "whole"] = Assumption(place, "whole", None, span)
     outside = zip(function.params[-len(hoisted) :] if hoisted else (), hoisted)
     paths = {**world.arguments}
     for param, item in outside:

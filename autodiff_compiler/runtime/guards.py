@@ -23,7 +23,7 @@ import numpy as np
 
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen, special
-from autodiff_compiler.runtime.overlaps import are_apart
+from autodiff_compiler.runtime.overlaps import are_apart, meets_itself
 from autodiff_compiler.trees import children
 
 Guard = Callable[[Any, Sequence[Any]], bool]
@@ -82,6 +82,11 @@ _NOT_APART = {
         "this writes to an argument in place, and in this call another array that is read "
         "afterwards shares memory with it",
         "pass a copy of one of them: array.copy()",
+    ),
+    "whole": (
+        "this writes to an argument in place, and in this call elements of it share memory with "
+        "each other, so that NumPy would change several with one write",
+        "pass a copy: array.copy()",
     ),
 }
 
@@ -150,6 +155,8 @@ class _Writer:
             self.refuse_if(f"{path} is not {self.evaluate(value)}")
         elif test == "another":
             self.refuse_if(f"{path} is {self.evaluate(value)}")
+        elif test == "whole":
+            self.refuse_if(f"{self.constant(meets_itself)}({path})")
         elif test == "apart":
             self.refuse_if(f"not {self.constant(are_apart)}({path}, {value[0]}, {value[1]})")
         elif test == "without":

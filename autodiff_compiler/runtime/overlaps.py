@@ -49,4 +49,33 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
         return True
 
 
-__all__ = ["are_apart"]
+def meets_itself(array: Any) -> bool:
+    """Decide whether two elements of an array lie in the same place. Where each stride is at least
+    the extent of the shorter ones, none do.
+
+    >>> rows = np.lib.stride_tricks.sliding_window_view(np.arange(4.0), 3)
+    >>> meets_itself(rows), meets_itself(rows[:1]), meets_itself(rows.copy())
+    (True, False, False)
+    """
+    if not isinstance(array, np.ndarray):
+        return False  # a number
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return False
+    axes = sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1)
+    extent = array.itemsize
+    for stride, count in axes:
+        if stride < extent:
+            break
+        extent += stride * (count - 1)
+    else:
+        return False
+    span = sum(stride * (count - 1) for stride, count in axes) + array.itemsize
+    if span < array.nbytes or any(stride % array.itemsize for stride, _ in axes):
+        return True
+    places = np.zeros((1,), np.int64)
+    for stride, count in axes:
+        places = np.add.outer(places, stride * np.arange(count)).reshape(-1)
+    return np.unique(places).size < places.size
+
+
+__all__ = ["are_apart", "meets_itself"]
