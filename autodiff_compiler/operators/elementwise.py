@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, is_complex
 from autodiff_compiler.operators.compare import equal
@@ -33,7 +32,6 @@ from autodiff_compiler.operators.families import (
 )
 from autodiff_compiler.operators.lowered import bound_parts, choice_parts
 from autodiff_compiler.operators.single import bound_text, chosen_text
-from autodiff_compiler.operators.structure import cast, full_like
 
 XY = ("x", "y")
 
@@ -79,54 +77,8 @@ mod = elementwise(
 )  # fmt: skip
 
 
-def _pow_base(ct: Any, x: Any, y: Any) -> Any:
-    """``y * x ** (y - 1)``, except at x = y = 0, where the slope of the constant 1 is 0."""
-    if isinstance(y, Value):
-        both_zero, less = equal(x, 0.0) & equal(y, 0.0), y - 1.0
-        if x.dtype_name is not None and y.dtype_name is None:
-            less = cast(less, dtype=real_dtype(x.dtype_name))  # a plain number is as wide as x
-        return ct * (y * x ** where(both_zero, 1.0, less))
-    if y == 0:
-        return None
-    if y == 1:
-        return ct
-    return ct * (2.0 * x) if y == 2 else ct * (float(y) * x ** (y - 1))
-
-
-def _pow_exponent(ct: Any, x: Any, out: Any) -> Any:
-    """``out * log(x)``, except at x = 0, where the power does not depend on y."""
-    if isinstance(x, Value):
-        return ct * out * log(where(equal(x, 0.0), 1.0, x))
-    if x == 0:
-        return None
-    return ct * out * (math.log(x) if x > 0 else log(full_like(out, value=float(x))))
-
-
-def _pow_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
-    """As for all arithmetic, but NumPy's powers of bools are int8."""
-    if not any(isinstance(type_, ArrayType) for type_ in types):
-        return [None, None]
-    dtype = arithmetic_dtype(types)
-    plain = casts_for(types, dtype)
-    return [dtype if getattr(t, "dtype", "") == "bool" else c for t, c in zip(types, plain)]
-
-
-def _pow_parts(x: Any, y: Any) -> Any:
-    """Small powers as products, which take a hundredth of the time of ``np.power``."""
-    if isinstance(y, Value) or y not in (3, 4, -1, -2) or x.dtype_name not in FLOATS:
-        return None
-    return {3: lambda: square(x) * x, 4: lambda: square(square(x)), -1: lambda: 1.0 / x,
-            -2: lambda: 1.0 / square(x)}[y]()  # fmt: skip
-
-
 #: The dtypes whose powers NumPy computes element by element.
 FLOATS = ("float32", "float64")
-
-pow = elementwise(
-    "pow", "x ** y. Broadcasts; a literal exponent gives the plain power rule.",
-    operands=XY, numpy="{x} ** {y}", dtype=signed, promote=_pow_casts, label="{x}_to_the_{y}",
-    partials={"x": _pow_base, "y": _pow_exponent}, parts=_pow_parts,
-)  # fmt: skip
 
 
 def _larger(ct: Any, x: Any, y: Any, loser: Any) -> Any:

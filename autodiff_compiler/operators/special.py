@@ -16,9 +16,9 @@ from autodiff_compiler.operators.elementwise import (
     XY,
     exp,
     log,
+    round,
     sigmoid,
     sign,
-    trunc,
     where,
 )
 from autodiff_compiler.operators.error_function import (
@@ -99,7 +99,7 @@ xlogy = elementwise(
 fmod = elementwise(
     "fmod", "x - trunc(x / y) * y, with the sign of x, as C's fmod. Broadcasts.",
     operands=XY, numpy="np.fmod({x}, {y})", dtype=signed, label="{x}_fmod_{y}",
-    partials={"x": lambda ct: ct, "y": lambda ct, x, y: -ct * trunc(x / y)},
+    partials={"x": lambda ct: ct, "y": lambda ct, x, y, out: -ct * round((x - out) / y)},
 )  # fmt: skip
 
 copysign: OpDef = elementwise(

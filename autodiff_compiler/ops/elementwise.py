@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.operators import compare, elementwise, structure
+from autodiff_compiler.operators import compare, elementwise, powers, structure
 from autodiff_compiler.ops._shapes import in_dtype
 
 
@@ -46,7 +46,7 @@ def floor_mod(x: Any, y: Any) -> Any:
 
 def pow(input: Any, exponent: Any) -> Any:
     """input ** exponent."""
-    return elementwise.pow(input, exponent)
+    return powers.pow(input, exponent)
 
 
 def neg(input: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from autodiff_compiler.common.dtype import int32, int64
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import compare, elementwise, indexing, numbers, structure
+from autodiff_compiler.operators import compare, elementwise, indexing, numbers, powers, structure
 from autodiff_compiler.ops import arrays, creation, parts, reductions
 from autodiff_compiler.ops._shapes import (
     axis_of,
@@ -112,10 +112,10 @@ def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Any:
     rank = known_rank(input, "renorm")
     axis = axis_of(axis, rank)
     others = tuple(other for other in range(rank) if other != axis)
-    powers = elementwise.pow(elementwise.abs(input), p)
-    total = reductions.sum(powers, others, True)
+    raised = powers.pow(elementwise.abs(input), p)
+    total = reductions.sum(raised, others, True)
     over = compare.greater(total, float(maxnorm) ** p)
-    size = elementwise.pow(elementwise.where(over, total, 1.0), 1.0 / p)
+    size = powers.pow(elementwise.where(over, total, 1.0), 1.0 / p)
     return input * elementwise.where(over, maxnorm / (size + 1e-7), 1.0)
 
 

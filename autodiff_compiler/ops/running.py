@@ -13,6 +13,7 @@ from autodiff_compiler.operators import (
     elementwise,
     indexing,
     joining,
+    powers,
     reduce,
     running,
     singular,
@@ -147,9 +148,9 @@ def _power_norm(x: Any, p: float, axes: tuple[int, ...] | None, keepdims: bool) 
 def _guarded(x: Any, power: float, guard: bool) -> Any:
     """x to a power; with ``guard`` 0 stays 0 with slope 0."""
     if not guard or power < 0:
-        return elementwise.pow(x, power)
+        return powers.pow(x, power)
     zero = elementwise.equal(x, 0.0)
-    return elementwise.where(zero, 0.0, elementwise.pow(elementwise.where(zero, 1.0, x), power))
+    return elementwise.where(zero, 0.0, powers.pow(elementwise.where(zero, 1.0, x), power))
 
 
 def vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
@@ -201,10 +202,10 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any
 
 def lp_norm(x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> Any:
     """The p-norm over ``axis``, and at least epsilon, where its slope is 0."""
-    even = elementwise.square(x) if p == 2 else elementwise.pow(elementwise.abs(x), p)
+    even = elementwise.square(x) if p == 2 else powers.pow(elementwise.abs(x), p)
     total = reductions.sum(even, axes_of(axis, x), keep_dims)
     total = elementwise.maximum(total, float(epsilon) ** p)
-    return elementwise.sqrt(total) if p == 2 else elementwise.pow(total, 1.0 / p)
+    return elementwise.sqrt(total) if p == 2 else powers.pow(total, 1.0 / p)
 
 
 def l2_normalize(x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:

@@ -14,6 +14,7 @@ from autodiff_compiler.operators import (
     elementwise,
     gamma,
     indexing,
+    powers,
     special,
     structure,
 )
@@ -43,7 +44,7 @@ def log10(input: Any) -> Any:
 
 def exp2(input: Any) -> Any:
     """2 to the input."""
-    return elementwise.pow(2.0, input)
+    return powers.pow(2.0, input)
 
 
 def erf(input: Any) -> Any:
@@ -202,12 +203,12 @@ def rad2deg(x: Any) -> Any:
 def float_power(input: Any, exponent: Any) -> Any:
     """input ** exponent in float64."""
     wide = [in_dtype(x, "float64") if _is_tensor(x) else float(x) for x in (input, exponent)]
-    return elementwise.pow(*wide)
+    return powers.pow(*wide)
 
 
 def ldexp(x: Any, other: Any) -> Any:
     """x * 2 ** other."""
-    return x * elementwise.pow(2.0, other)
+    return x * powers.pow(2.0, other)
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Any:

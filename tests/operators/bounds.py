@@ -40,6 +40,7 @@ class Row:
     within      the least and the largest number that each operand takes.
     slopes      the derivatives as such expressions; else differences in 700 digits.
     about       the part of the range, in words.
+    sizes       the sizes of its points, where they are not those of all rows.
     """
 
     record: str
@@ -49,6 +50,7 @@ class Row:
     slopes: tuple[str, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
+    sizes: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -65,7 +67,7 @@ class Row:
 def points(row: Row, dtype: str) -> list[np.ndarray]:
     """Return the points of a row, an array for each operand."""
     finite = float(np.finfo(dtype).max)
-    sizes = SIZES if len(row.within) == 1 else PAIR
+    sizes = row.sizes or (SIZES if len(row.within) == 1 else PAIR)
     both = [size for size in (*(-size for size in sizes), *sizes) if abs(size) < finite]
     numbers = [
         [x for x in map(float, np.unique(np.array(both, dtype))) if low <= x <= high and x]
@@ -110,6 +112,9 @@ ROWS: tuple[Row, ...] = (
     Row("div", "x / y", within=TWO),
     Row("pow", "x ** y", within=((1e-5, 1e5), (-2.5, 2.5)), ulps=((4, 32, 4), (4, 16, 4)),
         slopes=("y * x ** (y - 1)", "x ** y * log(x)"), about="1e-5 to 1e5"),
+    Row("pow", "x ** y", within=(PLUS, (-100.0, 100.0)), ulps=((4, 800, 4), (4, 80, 4)),
+        slopes=("y * x ** (y - 1)", "x ** y * log(x)"), about="x > 0",
+        sizes=(1e-310, 1e-40, 1e-38, *PAIR)),
     Row("hypot", "sqrt(x * x + y * y)", within=TWO,
         slopes=("x / sqrt(x * x + y * y)", "y / sqrt(x * x + y * y)")),
     Row("atan2", "atan2(x, y)", within=TWO,
