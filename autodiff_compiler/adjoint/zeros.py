@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.analysis.untaken import Found, is_mask
+from autodiff_compiler.analysis.untaken import Found, has_extreme, is_mask
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating
@@ -43,9 +43,8 @@ def _zero_winning(op: Op, linear: set[AnyOperand], bad: set[AnyOperand]) -> Op:
     x, y = op.operands
     if op.name == "mul" and y in linear:
         x, y = y, x
-    return (
-        replace(op, opdef=ZERO_WINS[op.name], operands=(x, y)) if x in linear and y in bad else op
-    )
+    wins = x in linear and (y in bad or has_extreme(op))
+    return replace(op, opdef=ZERO_WINS[op.name], operands=(x, y)) if wins else op
 
 
 def _is_real(value: Value) -> bool:

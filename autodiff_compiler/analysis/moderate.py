@@ -6,6 +6,7 @@ the root of a sum with a number, such as normalizations divide by, enough is kno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from typing import Any
 
@@ -16,9 +17,11 @@ LEAST = 1e-12
 MOVES = ("reshape", "expand_dims", "squeeze", "broadcast_to", "index", "neg", "copy", "reciprocal")
 
 
-def moderate_values(body: Region, known: Set[Value] = frozenset()) -> frozenset[Value]:
-    """The values in ``body`` that are the root of a sum with a number, one over it, or a part of
-    it, and arrays of one number; ``known`` are some of those around.
+def moderate_values(
+    body: Region, known: Set[Value] = frozenset(), most: float = math.inf
+) -> frozenset[Value]:
+    """The values in ``body`` that are the root of a sum with a number, ``most`` at most, one over
+    it, or a part of it, and arrays of one number; ``known`` are some of those around.
 
     >>> import autodiff_compiler.operators
     >>> from autodiff_compiler.ir.text import parse_function
@@ -42,7 +45,10 @@ def moderate_values(body: Region, known: Set[Value] = frozenset()) -> frozenset[
         if number is not None and LEAST <= abs(number) <= 1 / LEAST:
             numbers[op.result] = number
             found.add(op.result)
-        if op.name == "add" and any(_is_number(o) and o >= LEAST for o in op.operands):  # type: ignore
+        if op.name == "add" and any(
+            _is_number(o) and LEAST <= o <= most  # type: ignore[operator]
+            for o in op.operands
+        ):
             raised.update(op.results)
         elif _is_root(op) and op.operands[0] in raised or _keeps(op) and op.operands[-1] in found:
             found.update(op.results)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from autodiff_compiler.analysis.activity import Activity, _Spread
 from autodiff_compiler.analysis.moderate import LEAST, moderate_values
@@ -33,6 +34,9 @@ from autodiff_compiler.operators.zeros import CHOICES, SINGULAR, TESTS
 
 #: Through how many operations a sign is looked for.
 DEPTH = 6
+#: The largest number that is added to a variance, or the like, to keep its root away from 0. Of
+#: larger ones nothing is assumed: ``sqrt(1 + x)`` is singular at -1.
+GUARD = 1e-2
 #: Operators whose results are never negative, and those that keep a sign.
 NEVER_NEGATIVE = frozenset(
     ("abs", "square", "exp", "sqrt", "relu", "sigmoid", "softplus", "softmax", "norm", "var", "std",
@@ -55,7 +59,7 @@ class Found:
     def read_by(self, op: Op) -> set[AnyOperand]:
         """Return what a derivative of ``op`` may read that is infinite, or no number."""
         known = {each for each in (*op.operands, *op.results) if isinstance(each, Value)}
-        if op.name in SINGULAR and id(op) not in self.regular:
+        if op.name in SINGULAR and id(op) not in self.regular or has_extreme(op):
             return set(known)
         return set(known & self.unbounded)
 
@@ -119,10 +123,11 @@ class Choices:
     def concerns(self, function: Function) -> bool:
         """Decide whether anything in ``function``, or in what it calls, is singular."""
         if function not in self._singular:
-            names = set(function.op_names)
-            tested = not names.isdisjoint(TESTS)
+            named = not set(function.op_names).isdisjoint((*TESTS, *SINGULAR))
             inside = any(self.concerns(callee) for callee in function.callees())
-            self._singular[function] = tested or inside or not names.isdisjoint(SINGULAR)
+            self._singular[function] = (
+                named or inside or any(map(has_extreme, function.body.walk()))
+            )
         return self._singular[function]
 
 
@@ -133,7 +138,7 @@ class _Unbounded(_Spread):
         super().__init__(Activity())
         self.choices = choices
         self.makers = producers(function.body)
-        self.moderate = moderate_values(function.body, function.moderate)
+        self.moderate = moderate_values(function.body, function.moderate, GUARD)
         self.regular: set[int] = set()
         tested = [op.operands[0] for op in function.body.walk() if op.name in TESTS]
         self.values.update(value for value in tested if isinstance(value, Value))
@@ -141,7 +146,7 @@ class _Unbounded(_Spread):
     def passes(self, op: Op) -> bool:
         if op.opdef.kind == "zero" and op.name != "stop_gradient":
             return False
-        if any(map(self.has, op.operands)):
+        if any(map(self.has, op.operands)) or has_extreme(op):
             return True
         if op.name not in SINGULAR:
             return False
@@ -346,6 +351,20 @@ def asked_of(op: Op, untaken: set[Value] | frozenset[Value], unbounded: set | fr
     """Hold what a call asks of its callee."""
     returned = tuple(k for k, result in enumerate(op.results) if result in untaken)
     return returned, tuple(k for k, x in enumerate(op.operands) if x in unbounded)
+
+
+def has_extreme(op: Op) -> bool:
+    """Decide whether it computes with a number in the text that is infinite, or no number, or
+    divides by 0."""
+    return any(is_extreme(op, place) for place in range(len(op.operands)))
+
+
+def is_extreme(op: Op, place: int) -> bool:
+    """Decide the same for one of its operands."""
+    number = op.operands[place]
+    if type(number) not in (int, float):
+        return False
+    return not isfinite(number) or op.name == "div" and place == 1 and number == 0  # type: ignore
 
 
 def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:

@@ -221,8 +221,10 @@ def _same(one: tuple[Any, bool], other: tuple[Any, bool]) -> bool:
 
 
 def is_product(op: Op) -> bool:
+    """Decide whether it may be taken apart: numbers that are 0 or infinite stay where they are."""
     signs = op.name in SIGNS or _doubles(op)
-    return signs and op.about != "primal" and is_known(op.result.type)
+    ordinary = all(not _is_plain(x) or x and math.isfinite(x) for x in op.operands)  # type: ignore
+    return signs and ordinary and op.about != "primal" and is_known(op.result.type)
 
 
 def _doubles(op: Op) -> bool:

@@ -236,3 +236,38 @@ def test_there_is_no_warning_where_the_program_gives_none() -> None:
 )
 def test_where_nothing_is_singular_under_a_choice_the_text_is_as_before(program: Callable) -> None:
     assert "== 0, 1.0" not in gradient_source(program, np.ones(4))
+
+
+NUMBERS_IN_THE_TEXT: dict[str, F] = {
+    "nan_to_num of a quotient by 0, times 0": lambda x: np.nan_to_num(x / 0.0 * 0),
+    "nan_to_num of a quotient by 0": lambda x: np.nan_to_num(x / 0.0),
+    "nan_to_num of a product with infinity": lambda x: np.nan_to_num(x * np.inf),
+    "nan_to_num of a product with NaN": lambda x: np.nan_to_num(np.sin(x) * np.nan),
+    "isnan": lambda x: np.where(np.isnan(x / 0.0 * 0), 1.0, x / 0.0 * 0),
+    "isfinite": lambda x: np.where(np.isfinite(x * np.inf), x * np.inf, 2.0),
+    "isfinite of a sum": lambda x: np.where(np.isfinite(x + np.inf), (x + np.inf) / 0.0, 2.0),
+    "maximum": lambda x: np.maximum(np.minimum((x + 2.0) / 0.0, 2.5), 3.0),
+    "a choice of a choice": lambda x: np.maximum(np.where(x > 5, x * np.nan, x), 3.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", NUMBERS_IN_THE_TEXT)
+def test_infinite_numbers_in_the_text_make_no_nan(name: str) -> None:
+    """Every element is a constant that was chosen instead."""
+    function, x = NUMBERS_IN_THE_TEXT[name], np.array([0.0, 1.0, -1.0, 2.0])
+    zeros = [0.0] * 4
+    assert ms.grad(lambda x: np.sum(function(x)))(x).tolist() == zeros
+    assert np.asarray(ms.jvp(function, (x,), (np.ones(4),))[1]).tolist() == zeros
+    twice = ms.grad(lambda x: np.sum(ms.grad(lambda x: np.sum(function(x)))(x)))
+    assert twice(x).tolist() == zeros
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_root_of_a_sum_with_one_is_singular() -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.maximum(np.sqrt(1.0 + x), 0.5)
+
+    x = np.array([-1.0, 3.0])
+    assert ms.grad(lambda x: np.sum(function(x)))(x).tolist() == [0.0, 0.25]
+    assert ms.jvp(function, (x,), (np.ones(2),))[1].tolist() == [0.0, 0.25]
