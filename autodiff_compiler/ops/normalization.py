@@ -11,6 +11,7 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
+from autodiff_compiler.operators import powers
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, shape_of
 from autodiff_compiler.ops.primitive import Primitive, primitive
@@ -111,7 +112,7 @@ def lrn(
     near = in_dtype(far <= depth_radius, dtype_of(x) or "float32")
     squares = arrays.reshape(records.square(x), (shape[0], shape[1], -1))
     total = arrays.reshape(arrays.matmul(near, squares), shape)
-    return x * records.pow(bias + alpha * total, -beta)
+    return x * powers.pow(bias + alpha * total, -beta)
 
 
 def batch_norm(
