@@ -172,14 +172,16 @@ class Hoisted:
 
 @dataclass(frozen=True, eq=False)
 class AttributeInput:
-    """An attribute that the text writes: read at every call, not assumed to stay as it was."""
+    """An attribute that the text writes: read at every call, not assumed to stay as it was.
+    ``get`` reads it below the class's own ``__getattribute__``, if it has one."""
 
     owner: Any
     name: str
+    get: Callable[[Any, str], Any] = getattr
 
     @property
     def _data(self) -> Any:
-        value = getattr(self.owner, self.name)
+        value = self.get(self.owner, self.name)
         return getattr(value, "_data", value)
 
 
@@ -198,10 +200,21 @@ class PythonFunction:
 
 @dataclass(frozen=True)
 class Write:
-    """Where a new value goes after forward has run: a Parameter, or an attribute of an object."""
+    """Where a new value goes after forward has run: a Parameter, or an attribute of an object,
+    which ``put`` sets and ``get`` reads: below the methods of the class's own that the text runs.
+    """
 
     target: Any
     name: str | None = None
+    put: Callable[[Any, str, Any], None] = setattr
+    get: Callable[[Any, str], Any] = getattr
+
+    def held(self, absent: Any) -> Any:
+        """Return what the attribute is now, or ``absent``."""
+        try:
+            return self.get(self.target, str(self.name))
+        except AttributeError:
+            return absent
 
 
 @dataclass(frozen=True)

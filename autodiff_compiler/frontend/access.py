@@ -18,7 +18,6 @@ from autodiff_compiler.frontend import make, sharing
 from autodiff_compiler.frontend.iterators import begun, gone_through, named
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS
-from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.resolve import suggested
 from autodiff_compiler.frontend.subscripts import Subscripts
 from autodiff_compiler.frontend.values import (
@@ -228,12 +227,8 @@ class Access(Subscripts):
 
     # ---- attributes
 
-    def object_attribute(self, thing: Ref | Above, name: str) -> Any:
-        """An attribute of an object that this text made."""
-        raise NotImplementedError
-
-    def getter(self, owner: Any, name: str) -> Any:
-        """The text of a property of an outside object."""
+    def read(self, owner: Any, name: str) -> Any:
+        """An attribute of an object that this text made, or of one from outside."""
         raise NotImplementedError
 
     def store_attribute(self, owner: Any, name: str, value: Any) -> None:
@@ -246,7 +241,7 @@ class Access(Subscripts):
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
         if isinstance(owner, Above) or isinstance(owner, Ref) and owner.kind == "object":
-            return self.object_attribute(owner, name)
+            return self.read(owner, name)
         if isinstance(owner, Ref):
             kind = {"list": list, "dict": dict}.get(owner.kind, object)
             if not hasattr(kind, name):
@@ -267,13 +262,7 @@ class Access(Subscripts):
             )
         if isinstance(owner, Closure) and name == "__name__":
             return owner.name
-        cell = self.world.cell_of(self.state.heap, owner, name)
-        if cell is not None and self.state.heap[cell] is not MISSING:
-            return self.certainly(self.state.heap[cell])
-        getter = self.getter(owner, name)
-        if getter is not None:
-            return self.call(getter, (), {})
-        return self.lifted(self.world.attribute(owner, name, self.builder.span))
+        return self.read(owner, name)
 
     def _value_attribute(self, owner: Value, name: str) -> Any:
         if name == "shape":

@@ -22,6 +22,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import CallError, UnsupportedSyntax
 from autodiff_compiler.frontend.asking import answer, is_question
+from autodiff_compiler.frontend.attributes import is_written
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.heap_methods import heap_method
@@ -32,7 +33,7 @@ from autodiff_compiler.frontend.naming import hides_values
 from autodiff_compiler.frontend.numpy_arguments import call_method, call_numpy
 from autodiff_compiler.frontend.numpy_calls import NUMPY
 from autodiff_compiler.frontend.numpy_writes import WRITERS, write_by
-from autodiff_compiler.frontend.objects import is_users, is_written
+from autodiff_compiler.frontend.objects import is_users
 from autodiff_compiler.frontend.outside import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.quieting import Quiet
 from autodiff_compiler.frontend.recording import MISSING, PACKAGE, PLAIN, is_theirs
@@ -134,6 +135,9 @@ class Calls(Outside):
         """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
         callee = self._below_jit(callee)
         self.world.know_parts(callee)
+        reached = self.reached(callee, args)
+        if reached is not None:
+            return reached[0]
         callee = self.special(callee, "__call__") or callee
         if isinstance(callee, Either):
             left, right = callee.left, callee.right

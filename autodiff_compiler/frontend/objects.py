@@ -8,20 +8,19 @@ texts, written out where they are called. A Cell is no such object: it is a mode
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.structures import Known, Node, is_named_tuple, registered
-from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.frontend.attributes import Attributes
 from autodiff_compiler.frontend.heap import frozen
-from autodiff_compiler.frontend.outlines import OBJECT, Outlines
-from autodiff_compiler.frontend.recording import MISSING, is_generated, is_theirs
-from autodiff_compiler.frontend.resolve import suggested
-from autodiff_compiler.frontend.values import Above, Ref, holds_values
+from autodiff_compiler.frontend.outlines import OBJECT
+from autodiff_compiler.frontend.recording import is_generated, is_theirs
+from autodiff_compiler.frontend.values import Ref, holds_values
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ops.nested import Flat
 
@@ -29,8 +28,8 @@ from autodiff_compiler.ops.nested import Flat
 PLAINEST = (Value, int, float, bool, str, tuple, type(None))
 
 
-class Objects(Outlines):
-    """Adds objects to ``Outlines``."""
+class Objects(Attributes):
+    """Adds objects to ``Attributes``."""
 
     def make_object(self, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ref:
         """``cls(*args, **kwargs)``."""
@@ -148,128 +147,13 @@ class Objects(Outlines):
                 value = self.lifted(field.default)
             else:
                 continue
-            self._set(ref, field.name, value)
+            if cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+                self.set_plainly(ref, field.name, value)
+            else:
+                self.set(ref, field.name, value)
         if "__post_init__" in cls.__init__.__code__.co_names:  # type: ignore[misc]
             self.world.assume_of_class(cls, "__post_init__")
             self.call(types.MethodType(self._from_class(cls, "__post_init__"), ref), (), {})
-
-    def _from_class(self, cls: type, name: str) -> Any:
-        """What ``cls`` defines under a name; from now on it is assumed to."""
-        found = self.world.attribute(cls, name, self.builder.span)
-        return getattr(found, "__func__", found)
-
-    def object_attribute(self, thing: Ref | Above, name: str) -> Any:
-        """``thing.name``: of the object itself, or of its class; for ``super()``, of the classes
-        after the one that the method stands in."""
-        ref = thing.ref if isinstance(thing, Above) else thing
-        held = self.state.heap[ref]
-        cls = held["__class__"]
-        if name == "__dict__":
-            raise self.fail(
-                UnsupportedSyntax,
-                f"vars() or __dict__ of an object '{cls.__name__}' is not supported in "
-                "compiled code",
-                "read the attributes one by one",
-            )
-        if isinstance(thing, Above):
-            after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
-            cls = next((base for base in after if name in vars(base)), object)
-            if name == "__init__" and cls is object:
-                return type(None)  # which takes no arguments either
-        elif name in held:
-            return held[name]
-        found = inspect.getattr_static(cls, name, MISSING)
-        if isinstance(found, (property, functools.cached_property)):
-            getter = found.fget if isinstance(found, property) else found.func
-            self.world.assume_of_class(cls, name)
-            if (path := self.world.path(found)) is not None:
-                place = "fget" if isinstance(found, property) else "func"
-                self.world.know(getter, f"{path}.{place}")
-            return self.call(types.MethodType(getter, ref), (), {})  # type: ignore[arg-type]
-        if isinstance(found, types.FunctionType):
-            return types.MethodType(self._from_class(cls, name), ref)
-        if found is MISSING:
-            raise self.fail(
-                UnknownAttribute,
-                f"the object '{cls.__name__}' has no attribute '{name}'",
-                suggested(name, [*held, *dir(cls)]) or f"assign self.{name} in its __init__",
-            )
-        return self.lifted(self.world.attribute(cls, name, self.builder.span))
-
-    def store_in_object(self, ref: Ref, name: str, value: Any) -> None:
-        """``ref.name = value``."""
-        cls = self.state.heap[ref]["__class__"]
-        found = self.world.assume_of_class(cls, name)
-        if isinstance(found, property) and found.fset is not None:
-            self.call(types.MethodType(found.fset, ref), (value,), {})
-            return
-        frozen = dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore
-        if frozen or isinstance(found, property):
-            raise self.fail(
-                UnsupportedSyntax,
-                f"the attribute '{name}' of a '{cls.__name__}' is read-only",
-                "make a new object with the new value",
-            )
-        if ref in self.world.given:
-            raise self.fail(
-                UnsupportedSyntax,
-                f"this assigns the attribute '{name}' of an argument, and compiled code "
-                f"cannot change the caller's {cls.__name__}",
-                f"return a new object: dataclasses.replace(obj, {name}=...)",
-            )
-        self._set(ref, name, value)
-
-    def _set(self, ref: Ref, name: str, value: Any) -> None:
-        self.state.heap[ref] = {**self.state.heap[ref], name: value}
-
-    def special(self, thing: Any, name: str) -> Callable[..., Any] | None:
-        """A method such as ``__add__`` that the class of an object has: of one that was made here,
-        or of an object of the user's from outside."""
-        if isinstance(thing, Ref):
-            if thing.kind != OBJECT:
-                return None
-            found = self.world.assume_of_class(self.state.heap[thing]["__class__"], name)
-            written = isinstance(found, types.FunctionType) and not is_generated(found)
-            return types.MethodType(found, thing) if written else None
-        if type(thing) in PLAINEST:
-            return None
-        found = inspect.getattr_static(type(thing), name, None)
-        method = self._of_outside(thing, found, name)
-        if method is None:
-            self.world.assume_special(thing, name)
-        return method
-
-    def getter(self, owner: Any, name: str) -> Callable[..., Any] | None:
-        """The text of the property that an object from outside has under a name: it may compute
-        with Parameters."""
-        found = inspect.getattr_static(type(owner), name, None)
-        if isinstance(found, property):
-            return self._of_outside(owner, found.fget, f"{name}.fget", found)
-        if isinstance(found, functools.cached_property) and name not in vars(owner):
-            path = self.world.path(owner)
-            if path is not None:
-                self.world.assume(f"{path}.__dict__.__contains__({name!r})", False)
-            return self._of_outside(owner, found.func, f"{name}.func", found)
-        return None
-
-    def setter(self, owner: Any, name: str) -> Callable[..., Any] | None:
-        """As ``getter``, for the text that sets it."""
-        found = inspect.getattr_static(type(owner), name, None)
-        if not isinstance(found, property):
-            return None
-        return self._of_outside(owner, found.fset, f"{name}.fset", found)
-
-    def _of_outside(self, owner: Any, function: Any, place: str, held: Any = None) -> Any:
-        """A function of the class of an outside object as a method, if it is a text of the user's.
-        ``held`` is what holds it there; from now on the class is assumed to."""
-        if not is_written(function):
-            return None
-        path = self.world.path(owner)
-        if path is not None:
-            self.world.assume(f"type({path})", type(owner))
-            self.world.assume(f"type({path}).{place.partition('.')[0]}", held or function)
-            self.world.know(function, f"type({path}).{place}")
-        return types.MethodType(function, owner)
 
 
 def is_users(callee: Any) -> bool:
@@ -281,9 +165,3 @@ def is_users(callee: Any) -> bool:
     made = inspect.getattr_static(callee, "__init__")
     plain = callee.__new__ is object.__new__ and type(callee).__call__ is type.__call__
     return plain and (made is object.__init__ or isinstance(made, types.FunctionType))
-
-
-def is_written(function: Any) -> bool:
-    """Whether this is a function with a text of the user's."""
-    written = isinstance(function, types.FunctionType) and not is_generated(function)
-    return written and is_theirs(function)

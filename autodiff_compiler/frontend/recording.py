@@ -275,6 +275,19 @@ def is_theirs(thing: Any) -> bool:
     return (thing.__module__ or "").partition(".")[0] not in NOT_THEIRS
 
 
+def below_theirs(thing: Any, name: str) -> Callable[..., Any]:
+    """Return what reads or sets an attribute of ``thing`` as its class would without methods of the
+    user's own: ``name`` is ``__getattribute__`` or ``__setattr__``."""
+    theirs = False
+    for each in type(thing).__mro__:
+        found = each.__dict__.get(name)
+        if isinstance(found, types.FunctionType) and is_theirs(found) and not is_generated(found):
+            theirs = True
+        elif found is not None and theirs:
+            return found
+    return getattr if name == "__getattribute__" else setattr
+
+
 def is_of_theirs(thing: Any) -> bool:
     """Whether ``thing`` is an object of a class of the user's, which may change: no Cell, and no
     member of an enumeration."""

@@ -117,14 +117,16 @@ class World(Recorder):
         finally:
             self.depth -= 1
 
-    def attribute(self, owner: Any, name: str, span: Span) -> Any:
-        """``owner.name`` for an outside object."""
+    def attribute(self, owner: Any, name: str, span: Span, plain: bool = False) -> Any:
+        """``owner.name`` for an outside object; a ``plain`` one is read below the class's own
+        ``__getattribute__``."""
         path = self.path(owner)
-        found = MISSING if path is None else self.recorded(f"{path}.{name}")
+        place = f"object.__getattribute__({path}, {name!r})" if plain else f"{path}.{name}"
+        found = MISSING if path is None else self.recorded(place)
         if found is not MISSING:
             return found
         try:
-            value = getattr(owner, name)
+            value = object.__getattribute__(owner, name) if plain else getattr(owner, name)
         except AttributeError as error:
             self.assume_absent(owner, name)
             if isinstance(error, UnknownAttribute):  # of ops, nn or Tensor, which know more
@@ -133,6 +135,9 @@ class World(Recorder):
                 cause = f"{_described(owner)} has no attribute '{name}'"
                 cure = suggested(name, dir(owner)) or _instead(owner, name)
             raise UnknownAttribute(cause, cure, span).meaning(error) from None
+        if plain and path is not None and not isinstance(value, types.MethodType):
+            self.assume(place, value)
+            return value
         refuse_fresh(value, lambda: getattr(owner, name), f"'{name}'", span)
         if path is not None and not is_fixed(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:
@@ -196,8 +201,9 @@ class World(Recorder):
         for key, write in self.written.items():
             if write.name is None or key in self.inputs:
                 continue
-            if hasattr(write.target, write.name):
-                self.assume_held(self.attribute(write.target, write.name, NOWHERE))
+            if write.held(MISSING) is not MISSING:
+                plain = write.get is not getattr
+                self.assume_held(self.attribute(write.target, write.name, NOWHERE, plain))
             else:
                 self.assume_absent(write.target, write.name)
 
@@ -205,7 +211,7 @@ class World(Recorder):
         """The one input that stands for a written attribute."""
         key = (id(write.target), write.name)
         if key not in self.inputs:
-            self.inputs[key] = AttributeInput(write.target, str(write.name))
+            self.inputs[key] = AttributeInput(write.target, str(write.name), write.get)
         return self.inputs[key]
 
     def report(self, problem: Problem) -> None:

@@ -21,7 +21,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.fitting import has_cotangent
 from autodiff_compiler.frontend.memory import is_held, put
-from autodiff_compiler.frontend.recording import MISSING
+from autodiff_compiler.frontend.outlines import OBJECT
+from autodiff_compiler.frontend.recording import MISSING, below_theirs
 from autodiff_compiler.frontend.recursion import Recursing
 from autodiff_compiler.frontend.rules import CONTEXT, rule_op
 from autodiff_compiler.frontend.values import NUMBERS, Ref
@@ -51,19 +52,17 @@ class Writes(Recursing):
         if isinstance(owner, Ref) and owner.kind == CONTEXT:
             self.state.heap[owner] = {**self.state.heap[owner], name: value}
             return
-        if isinstance(owner, Ref) and owner.kind == "object":
-            self.store_in_object(owner, name, value)
-            return
-        if isinstance(owner, (Value, Ref)) or self.world.path(owner) is None:
+        made = isinstance(owner, Ref) and owner.kind == OBJECT
+        if not made and (isinstance(owner, (Value, Ref)) or self.world.path(owner) is None):
             raise self.fail(
                 UnsupportedSyntax,
                 f"the attribute '{name}' of a {self.described(owner)} cannot be assigned",
                 "use a variable instead, and return it",
             )
-        setter = self.setter(owner, name)
-        if setter is not None:
-            self.call(setter, (value,), {})
-            return
+        self.set(owner, name, value)
+
+    def store_outside(self, owner: Any, name: str, value: Any) -> None:
+        """Writes an attribute of an outside object, as its own."""
         held = getattr(owner, name, None)
         if isinstance(held, Parameter):
             if isinstance(owner, Cell):
@@ -94,7 +93,8 @@ class Writes(Recursing):
         from here on, for the time being, so that one lowering finds all of them."""
         found = self.world.cell_of(self.state.heap, thing, name)
         if found is None:
-            key, write = (id(thing), name), Write(thing, name)
+            ways = (below_theirs(thing, way) for way in ("__setattr__", "__getattribute__"))
+            key, write = (id(thing), name), Write(thing, name, *ways)
             self.world.discovered[key] = write
             found = self.begin_cell(key, write)
         return found
@@ -121,7 +121,7 @@ class Writes(Recursing):
         """Makes a cell that holds the value before the call."""
         name = write.name or write.target.name.replace(".", "_")
         cell = self.world.cells[key] = Ref(name, next(self.world.refs))
-        held = MISSING if write.name is None else getattr(write.target, write.name, MISSING)
+        held = MISSING if write.name is None else write.held(MISSING)
         if write.name is None:
             self.state.heap[cell] = self.lift(write.target, name)
         elif held is MISSING:
@@ -132,7 +132,8 @@ class Writes(Recursing):
             self.state.heap[cell] = self.lift(source, write.name)
         else:
             span = self.builder.span
-            self.state.heap[cell] = self.world.attribute(write.target, write.name, span)
+            plain = write.get is not getattr
+            self.state.heap[cell] = self.world.attribute(write.target, write.name, span, plain)
         return cell
 
     def _name(self, cell: Ref, value: Any) -> None:
