@@ -52,7 +52,7 @@ from autodiff_compiler.frontend.values import (
     leaves,
 )
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import effects, structure
@@ -292,7 +292,7 @@ class Calls(Outside):
         if key in self.world.written_out:
             return self.enter(callee, args, kwargs)
         made = self.outline(callee, args, kwargs, effects=True, throws=True)
-        shown = self.world.numpy and _only_views(made.function)
+        shown = self.world.numpy and self._shows((*args, *kwargs.values()), made)
         inside = made.wrote or shown or self._hands_on((*args, *kwargs.values()), made)
         if made.returned is MISSING or inside or made.hooks_argument:
             self.world.written_out.add(key)
@@ -312,6 +312,12 @@ class Calls(Outside):
         return made.outcome if known else self.told(
             self.unpacked(result, made.outcome, made.heap, known=True), made)  # fmt: skip
 
+    def _shows(self, args: Sequence[Any], made: Any) -> bool:
+        """Whether a called text may return an array that it was given, or a view of one: written
+        out where it is called, it is known which."""
+        given = leaves(frozen(tuple(args), self.state))
+        return bool(made.memory & self.world.memory.of_all(given))
+
     def _hands_on(self, args: Sequence[Any], made: Any) -> bool:
         """Whether a Parameter that a called text writes is itself given to it, or its outcome."""
         cells = [self.world.cells[id(w.target), None] for w in made.writes if w.name is None]
@@ -321,13 +327,6 @@ class Calls(Outside):
             memory(leaves(frozen(things, state))) & memory(state.heap[cell] for cell in cells)
             for things, state in sides
         )
-
-
-def _only_views(function: Function) -> bool:
-    """Decide whether a text does nothing but show its arguments otherwise: written out where it is
-    called, what it gives is known to be a view."""
-    ops = function.body.ops
-    return bool(ops) and all(op.opdef.views for op in ops)
 
 
 def _is_macro(callee: Any) -> bool:

@@ -161,8 +161,10 @@ def _raised(view: View) -> Any:
     x, value, *rest = view.operands
     maker = view.made_by(value, "add") or view.made_by(value, "sub")
     v: Any
-    if maker is None or view.uses.get(value) != 1 or value.type.dtype != x.type.dtype:
+    if maker is None or view.uses.get(value) != 1:
         return None
+    if not isinstance(value.type, ArrayType) or value.type.dtype != x.type.dtype:
+        return None  # a Python number, or cast when it is written
     sums = (maker.operands, maker.operands[::-1]) if maker.name == "add" else (maker.operands,)
     for read, v in sums:
         taken = view.made_by(read, "index")
