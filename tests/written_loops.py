@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.loops_in_turn import IN_TURN
+
 
 def recurrence(x):
     out = np.zeros(len(x))
@@ -374,4 +376,4 @@ WRITTEN = {
     name: each
     for name, each in list(globals().items())
     if getattr(each, "__module__", "") == __name__ and not name.startswith("_")
-}
+} | IN_TURN

@@ -48,3 +48,10 @@ def in_step(a: Type | None, b: Type | None) -> bool:
     if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
         return False
     return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore
+
+
+def common_rows(a: Type | None, b: Type | None, param: Value) -> Type | None:
+    """The rows of ``param``, whose array is one with the rows ``a`` or one with ``b``."""
+    if a is None or b is None:
+        return None
+    return a if a == b else param.type

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
-from autodiff_compiler.ir.conflicts import Conflict, Place, entries_of, in_step
+from autodiff_compiler.ir.conflicts import Conflict, Place, common_rows, entries_of, in_step
 from autodiff_compiler.ir.lanes import Lane, Lanes
 from autodiff_compiler.ir.memory import changes_array, is_row, step_of, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
@@ -313,7 +313,7 @@ class _Writes:
                     moved.add(place)
             ever = [a | b for a, b in zip(ever, now)]
             after = [self.shared_rows([value]) for value in loop.carry_yields]
-            rows = [a if a == b else None for a, b in zip(rows, after)]
+            rows = list(map(common_rows, rows, after, loop.carry_params))
             for stacked, item in zip(loop.stacked, loop.stack_yields):
                 self.lies_too(stacked, self.all([item]))
         self.around = around

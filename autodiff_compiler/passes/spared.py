@@ -102,8 +102,10 @@ class Mender:
             loop = facts.loops[position]
             fit = {n for n in numbers if _is_such(loop.inits[n], writer.result)}
             fit -= changes.entered.get(position, set())
-            if fit and self.is_new((position, writer.result)):
-                changes.entered.setdefault(position, set()).update(fit)
+            # Arrays that change places come to the writer in turn.
+            untried = {n for n in fit if self.is_new((position, writer.result, n))}
+            if untried:
+                changes.entered.setdefault(position, set()).update(untried)
                 return True
             if changes.entered.get(position, set()).intersection(numbers):
                 return True
@@ -181,7 +183,12 @@ class _Facts:
 
 
 def _is_such(init: AnyOperand, written: Value) -> bool:
-    return isinstance(init, Value) and init.type == written.type
+    """Whether a loop may begin with a copy of ``init`` and write to that: an array of the dtype and
+    rank of what is written. Sizes may be known of the one and not of the other."""
+    have, want = init.type if isinstance(init, Value) else None, written.type
+    if not isinstance(have, ArrayType) or not isinstance(want, ArrayType):
+        return False
+    return have.dtype == want.dtype and have.ndim == want.ndim
 
 
 def is_small(view: Op, writer: Op) -> bool:
