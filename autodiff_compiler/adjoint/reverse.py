@@ -38,10 +38,10 @@ from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_rule, facts_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
-from autodiff_compiler.ir.types import Type, as_cotangent, is_complex, takes_sensitivity
+from autodiff_compiler.ir.types import ArrayType, Type, as_cotangent, is_complex, takes_sensitivity
 from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
 from autodiff_compiler.operators.containers import item, make_tuple
-from autodiff_compiler.operators.structure import cast_like
+from autodiff_compiler.operators.structure import cast_like, reshape_like
 from autodiff_compiler.span import Caller
 
 Clean = Callable[[Function], Function]
@@ -251,12 +251,20 @@ def typed_gradients(made: Function, primal: Function, wrt: Sequence[int]) -> Fun
     builder = Builder()
     with builder, builder.at(made.span, "adjoint"):
         found = [
-            fit(ct, as_cotangent(primal.params[position].type))
-            for ct, position in zip(made.returns[first:], wrt)
+            _ranked(fit(ct, as_cotangent(param.type)), param)
+            for ct, param in zip(made.returns[first:], [primal.params[place] for place in wrt])
         ]
     ops = (*made.body.ops, *builder.ops)
     body = Region(made.params, ops, (*made.returns[:first], *found))
     return replace(made, body=body) if builder.ops or found != list(made.returns[first:]) else made
+
+
+def _ranked(ct: AnyOperand, param: Value) -> AnyOperand:
+    """Return ``ct`` with the rank of ``param``, where only that of ``param`` is known."""
+    known = isinstance(param.type, ArrayType) and param.type.shape is not None
+    if known and isinstance(ct, Value) and isinstance(ct.type, ArrayType) and ct.type.shape is None:
+        return reshape_like(ct, param)
+    return ct
 
 
 def _made(primal: Function, name: str, role: str, body: Region) -> Function:

@@ -83,7 +83,8 @@ class Trial:
         """The state in which an iteration begins."""
         state = self.base.fork()
         for key, carry in self.carried.items():
-            self._put(state, key, rebuild(carry.like, iter(params[key])), carry.fresh)
+            if not isinstance(get(self.base, key), Unset):  # else the first iteration cannot read it
+                self._put(state, key, rebuild(carry.like, iter(params[key])), carry.fresh)
         return state
 
     def _put(self, state: State, key: Key, value: Any, maybe: bool) -> None:
@@ -320,12 +321,12 @@ class Trial:
                 assert isinstance(type_, ArrayType)
                 inits.append(full(shape=type_.shape, dtype=type_.dtype, value=0))
             else:
-                inits += [as_type(leaf, t) for leaf, t in zip(before, carry.types)]
+                inits += [self._cast(leaf, t) for leaf, t in zip(before, carry.types)]
         yields: list[AnyOperand] = []
         with builder.block(self.ops):
             for key, carry in self.carried.items():
                 after = carried_by(carry, key, self.left)
-                yields += [as_type(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
+                yields += [self._cast(leaf, t) for leaf, t in zip(leaves(after), carry.types)]
         ends = self.until is not False
         params = [v for vs in self.params.values() for v in vs]
         body = Region(
@@ -363,8 +364,18 @@ class Trial:
             after_loop.names[key] = Maybe(self.settled[key], unset, flag)
         for key, carry in self.carried.items():
             sure = self.certain() and not isinstance(get(self.left, key), Maybe)
-            self._put(after_loop, key, rebuild(carry.like, results), carry.fresh and not sure)
+            value = rebuild(carry.like, results)
+            if sure or not isinstance(get(base, key), Unset):  # else it may still be unset
+                self._put(after_loop, key, value, carry.fresh and not sure)
         low.state = after_loop
+
+    def _cast(self, leaf: Any, type_: Type) -> AnyOperand:
+        """Return ``leaf`` as ``type_``. In Python it stays the same array, also where it is cast
+        here, so it keeps its memory."""
+        made, memory = as_type(leaf, type_), self.low.world.memory
+        if made is not leaf:
+            memory.may_be(made, memory.of(leaf))
+        return made
 
     def certain(self) -> bool:
         """Whether the body runs at least once."""

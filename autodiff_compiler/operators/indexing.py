@@ -36,6 +36,7 @@ from autodiff_compiler.operators.subscripts import (
     Index,
     adds_up,
     classify,
+    copy_text,
     gathers,
     index_shape,
     is_op,
@@ -162,7 +163,7 @@ def check_written(types: Sequence[Type], index: Index) -> Type:
 
 
 def _add_at_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
-    head = "" if in_place else "{out} = {acc}.copy()\n"
+    head = "" if in_place else f"{{out}} = {copy_text('acc', types)}\n"
     if adds_up(index, types[2:]):
         shape = shape_of_type(types[0])
         return head + added_text(types[1], types[2:], index, shape, fixed=2, new=not in_place)
@@ -191,7 +192,7 @@ sub_at = OpDef(
     "sub_at", "acc with v taken away at [index], which holds no arrays.",
     ("acc", "v", "*rest"),
     lambda types, *, index, in_place=False: (
-        "" if in_place else "{out} = {acc}.copy()\n"
+        "" if in_place else f"{{out}} = {copy_text('acc', types)}\n"
     ) + f"{{out}}[{subscript(index, 2)}] -= {{v}}",
     lambda types, *, index, in_place=False: check_written(types, index),
     kind="lowered",
@@ -251,7 +252,7 @@ def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) 
 
 
 def _raise_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
-    head = "" if in_place else "{out} = {x}.copy()\n"
+    head = "" if in_place else f"{{out}} = {copy_text('x', types)}\n"
     return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
 
 
@@ -279,7 +280,7 @@ set_item: OpDef = OpDef(
     "for a position that is named twice the last one stays.",
     ("x", "v", "*rest"),
     lambda types, *, index, in_place=False: (
-        "" if in_place else "{out} = {x}.copy()\n") + f"{{out}}[{subscript(index, 2)}] = {{v}}",
+        "" if in_place else f"{{out}} = {copy_text('x', types)}\n") + f"{{out}}[{subscript(index, 2)}] = {{v}}",
     lambda types, *, index, in_place=False: check_written(types, index),
     adjoint={
         "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),

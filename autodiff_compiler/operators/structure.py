@@ -210,7 +210,7 @@ def widened(types: Sequence[Type]) -> str:
 
 def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool) -> Value:
     """Puts the reduced axes back into ``ct`` as ones, so that it broadcasts against ``x``."""
-    if keepdims or axes is None or (isinstance(ct.type, ArrayType) and ct.type.shape == ()):
+    if keepdims or not axes or (isinstance(ct.type, ArrayType) and ct.type.shape == ()):
         return ct
     return expand_dims(ct, axes=tuple(axes))
 

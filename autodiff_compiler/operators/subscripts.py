@@ -53,6 +53,15 @@ def subscript(index: Index, fixed: int) -> str:
     return ", ".join(text(item) for item in index) or "()"
 
 
+def copy_text(name: str, types: Sequence[Type]) -> str:
+    """Return the text of an array of its own with the items of the first operand, ``{name}``.
+
+    The copy of a number of NumPy's is a number, which cannot be written to.
+    """
+    surely_array = getattr(types[0], "shape", None)
+    return f"{{{name}}}.copy()" if surely_array else f"np.array({{{name}}})"
+
+
 def index_text(index: Index, fixed: int) -> str:
     """The index as an expression of its own, for ``np.add.at``."""
     if any(is_slice(item) or item == "..." for item in index):

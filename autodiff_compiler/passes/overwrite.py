@@ -72,8 +72,11 @@ def _may_change(op: Op) -> bool:
     """Whether it changes an array of another value; a cast on the way would need a new one. What
     has no axes may be a number of NumPy's, which cannot be written to."""
     array = op.operands[0] if op.name in WRITES else None
-    fits = isinstance(array, Value) and array.type == op.result.type
-    return fits and getattr(op.result.type, "shape", None) != ()
+    if not isinstance(array, Value) or array.type != op.result.type:
+        return False
+    has_axes = any(item not in ("...", None) for item in op.attrs.get("index", ((),)))
+    shape = getattr(array.type, "shape", None)
+    return has_axes if shape is None else bool(shape)
 
 
 def _marked(function: Function, sites: Set[Value]) -> Function:

@@ -234,7 +234,9 @@ def _kept(op: Op, kept: Set[Value], facts: _Facts) -> Op:
         with builder, builder.at(op.span, op.about):
             for place, value in enumerate(yields):
                 if op.results[place] in kept and not facts.is_nothing(value):
-                    yields[place] = copy(value)
+                    surely = value in facts.function.params or not facts.ways.may_be_unset(value)
+                    own = copy if surely else copy_if_set
+                    yields[place] = own(value)
         return Region(inner.params, (*inner.ops, *builder.ops), tuple(yields))
 
     return map_regions(op, region)

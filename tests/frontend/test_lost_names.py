@@ -1,0 +1,147 @@
+"""Names of arrays where ways meet: what is cast there stays one array with what it was made of, and
+a name that was lost before a loop is not taken for one that the loop is the first to set. A write
+to an array without axes goes into an array, not into a number of NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler.errors import CompileError
+from tests.fuzz.checks import strict
+
+
+def rebound_in_a_loop(x, m, n):
+    a = x
+    for _ in range(n):
+        a = m
+    m[1] = 1.1
+    return np.sum(a * 1), a
+
+
+def rebound_and_written(x, m, n):
+    a = x
+    for _ in range(n):
+        a = m
+    a[1] = 1.1
+    return np.sum(m) + np.sum(x), a
+
+
+def rebound_each_turn(x, m, n):
+    a = x
+    for i in range(n):
+        a[1] = i + 1.5
+        a = m
+    return np.sum(x) * 2 + np.sum(m), a
+
+
+@pytest.mark.parametrize("program", [rebound_in_a_loop, rebound_and_written, rebound_each_turn])
+@pytest.mark.parametrize("dtypes", ["dd", "df", "fd", "ff"])
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_an_array_that_a_loop_casts_stays_the_same_array(program, dtypes, n):
+    arrays = [np.arange(3) + 3 * place for place in range(2)]
+    given = [array.astype(dtype) for array, dtype in zip(arrays, dtypes)]
+    wanted = program(*map(np.copy, given), n)
+    try:
+        found = ms.value_and_grad(program, (0, 1), None, has_aux=True)(*given, n)[0]
+    except CompileError as error:
+        assert "may share memory" in str(error)
+        return
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-6)
+
+
+def read_before_it_is_set_again(x, m, n):
+    a = x
+    if np.sum(x) > 0:
+        a = m
+    m[0] = 0.5
+    for _ in range(n):
+        a = a * x
+    return np.sum(a)
+
+
+def set_again_at_once(x, m, n):
+    a = x if np.sum(x) > 0 else 3
+    if np.sum(x) > 0:
+        a = "text"
+    for _ in range(n):
+        a = m * x
+    return np.sum(a)
+
+
+@pytest.mark.parametrize("program", [read_before_it_is_set_again, set_again_at_once])
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_lost_name_is_refused_while_compiling_or_has_its_value(program, n):
+    given = np.arange(1.0, 4), np.arange(4.0, 7)
+    try:
+        wanted = program(*map(np.copy, given), n)
+    except TypeError:
+        wanted = None
+    try:
+        found = ms.value_and_grad(program, (0, 1))(*given, n)[0]
+    except CompileError:
+        return
+    assert wanted is not None
+    np.testing.assert_allclose(found, wanted)
+
+
+def filled(y):
+    y.fill(0.5)
+    return np.sum(y * 2), y
+
+
+def assigned(y):
+    z = y * y
+    y[...] = z
+    return np.sum(y * 3), y
+
+
+def added(y):
+    y += 2.0
+    y[()] *= y
+    return np.sum(y), y
+
+
+def copied_onto(y):
+    np.copyto(y, y * 2)
+    return np.sum(y) + 1, y
+
+
+@pytest.mark.parametrize("program", [filled, assigned, added, copied_onto])
+@pytest.mark.parametrize("level", [0, 1, 3])
+def test_writes_to_arrays_without_axes(program, level):
+    ms.set_context(opt_level=level)
+    value, slope = ms.value_and_grad(program, 0, None, has_aux=True)(np.array(0.7))
+    assert value[0] == program(np.array(0.7))[0]
+    step = 1e-6
+    ends = [program(np.array(0.7 + side * step))[0] for side in (1, -1)]
+    assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-8)
+
+
+def test_the_second_derivative_of_a_repetition_by_one():
+    def twice(x):
+        return np.sum(ms.grad(lambda q: np.sum(np.sin(np.repeat(q, 1))))(x) * np.arange(3.0))
+
+    x = np.array([0.3, 0.7, 1.1])
+    np.testing.assert_allclose(ms.grad(twice)(x), -np.sin(x) * np.arange(3.0))
+
+
+def test_a_gradient_has_the_rank_of_its_input_where_the_value_has_none_that_is_known():
+    def either(x, m):
+        if np.sum(m) > 0:
+            x = m
+        return np.sum(x * x)
+
+    def both(x, m):
+        slopes = ms.grad(either, (0, 1))(x, m)
+        return np.sum(slopes[0] * np.arange(3.0)) + np.sum(slopes[1] * 2)
+
+    x, m = np.ones(3), np.ones((2, 3))
+    with strict(True):
+        found = [ms.grad(both, (0, 1))(x, side * m) for side in (1, -1)]
+    np.testing.assert_allclose(found[0][1], np.full((2, 3), 4.0))
+    np.testing.assert_allclose(found[0][0], np.zeros(3))
+    np.testing.assert_allclose(found[1][0], 2 * np.arange(3.0))
+    np.testing.assert_allclose(found[1][1], np.zeros((2, 3)))
