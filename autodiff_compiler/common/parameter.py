@@ -32,7 +32,8 @@ _storing = _Storing()
 
 @contextmanager
 def stored_instead(rule: Callable[[Any, np.ndarray], np.ndarray]) -> Iterator[None]:
-    """Inside, ``set_data`` stores ``rule(parameter, value)`` where it would store ``value``."""
+    """Inside, ``set_data`` stores ``rule(parameter, value)`` where it would store ``value``, and
+    so do writes in place."""
     before, _storing.instead = _storing.instead, rule
     try:
         yield
@@ -127,6 +128,11 @@ class Parameter(Tensor):
         value = cast(to_array(data), self._data.dtype.name)
         self._data = value if _storing.instead is None else _storing.instead(self, value)
         return self
+
+    def _written(self) -> None:
+        """Store what stands for the value that was written in place."""
+        if _storing.instead is not None:
+            self._data[...] = _storing.instead(self, self._data.copy())
 
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name with data of its own, or with new data by ``init``."""

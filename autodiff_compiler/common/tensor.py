@@ -221,6 +221,10 @@ class Tensor(Operand):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         indexing.write(self._data, index, value)
+        self._written()
+
+    def _written(self) -> None:
+        """Take notice of a write to the array in place."""
 
     # ---- to and from other forms
 

@@ -75,6 +75,7 @@ def _eager(name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         self._data[...] = as_before(self, becomes(self, *args, **kwargs))._data
+        self._written()
         return self
 
     method.__name__, method.__doc__ = name, becomes.__doc__

@@ -116,6 +116,8 @@ class Subject:
         cells = {part for cell in reached(self.fn) for _, part in cell.cells_and_names()}
         attributes = [(vars(cell), dict(vars(cell))) for cell in cells]
         try:
+            for parameter, value in kept:
+                parameter._data = value.copy()  # writes in place go there
             yield
         finally:
             for parameter, value in kept:

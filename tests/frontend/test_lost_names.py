@@ -112,8 +112,12 @@ def copied_onto(y):
 @pytest.mark.parametrize("program", [filled, assigned, added, copied_onto])
 @pytest.mark.parametrize("level", [0, 1, 3])
 def test_writes_to_arrays_without_axes(program, level):
+    before = ms.get_context("opt_level")
     ms.set_context(opt_level=level)
-    value, slope = ms.value_and_grad(program, 0, None, has_aux=True)(np.array(0.7))
+    try:
+        value, slope = ms.value_and_grad(program, 0, None, has_aux=True)(np.array(0.7))
+    finally:
+        ms.set_context(opt_level=before)
     assert value[0] == program(np.array(0.7))[0]
     step = 1e-6
     ends = [program(np.array(0.7 + side * step))[0] for side in (1, -1)]

@@ -96,6 +96,8 @@ class _Trial:
         self.along = [self.rng.uniform(-1, 1, part.shape) for part in parts]
         self.begun = {name: getattr(self.cell, name) for name in self.cell.WRITTEN}
         self.seen = self.cell.seen.asnumpy().copy()
+        self.moves: dict[int, np.ndarray] = {}
+        self.held = [weight.asnumpy().copy() for weight in self.weights]
         self.plainest = Runtime(_plainest)
 
     def run(self) -> str:
@@ -142,9 +144,12 @@ class _Trial:
         """Puts back what a run wrote to the Cell."""
         vars(self.cell).update(self.begun)
         self.cell.seen._data = self.seen.copy()
+        for weight, held in zip(self.weights, self.held):
+            weight._data = held.copy()
 
     def written(self) -> list[Any]:
-        return [*(getattr(self.cell, name) for name in self.begun), self.cell.seen.copy()]
+        parameters = [part.copy() for part in (self.cell.seen, *self.weights)]
+        return [*(getattr(self.cell, name) for name in self.begun), *parameters]
 
     @contextlib.contextmanager
     def affecting(self, expected: Sequence[Any]) -> Iterator[None]:
@@ -194,7 +199,12 @@ class _Trial:
     def plain_storing(self, stored: Sequence[np.ndarray], inputs: Sequence[Any]) -> Any:
         """``plain``, storing these in the place of what it computes: no gradient passes there."""
         values = iter(stored)
-        with stored_instead(lambda _, value: next(values, value)):
+
+        def instead(parameter: Any, value: np.ndarray) -> np.ndarray:
+            # What is read after a write counts for the Parameter.
+            return next(values, value) + self.moves.get(id(parameter), 0)
+
+        with stored_instead(instead):
             return self.plain(inputs)
 
     def second(self, inputs: Sequence[Any], sens: Any) -> str:
@@ -235,10 +245,12 @@ class _Trial:
         try:
             for weight, data, d in zip(self.weights, kept, self.along[count:]):
                 weight._data = data + by * d
+                self.moves[id(weight)] = by * d
             return function(*tensors, *inputs[count:])
         finally:
             for weight, data in zip(self.weights, kept):
                 weight._data = data
+            self.moves.clear()
             self.restore()
 
     def plain(self, inputs: Sequence[Any]) -> Any:

@@ -264,3 +264,18 @@ def test_state_is_put_back():
     data = net.seen._data
     check_grads(net, [X])
     assert net.seen._data is data
+
+
+def test_what_is_written_to_a_parameter_in_place_is_held_still():
+    class Writes(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = Parameter(Tensor([1.0, 2.0, 3.0], ms.float64), name="w")
+
+        def construct(self, x):
+            y = self.w * x
+            self.w[1] = ops.sum(x)
+            self.w.add_(x)
+            return y + self.w * x * x
+
+    check_grads(Writes(), (Tensor([0.1, 0.2, 0.3], ms.float64),))
