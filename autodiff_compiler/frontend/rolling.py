@@ -83,7 +83,9 @@ class Trial:
         """The state in which an iteration begins."""
         state = self.base.fork()
         for key, carry in self.carried.items():
-            if not isinstance(get(self.base, key), Unset):  # else the first iteration cannot read it
+            if not isinstance(
+                get(self.base, key), Unset
+            ):  # else the first iteration cannot read it
                 self._put(state, key, rebuild(carry.like, iter(params[key])), carry.fresh)
         return state
 
