@@ -280,7 +280,8 @@ set_item: OpDef = OpDef(
     "for a position that is named twice the last one stays.",
     ("x", "v", "*rest"),
     lambda types, *, index, in_place=False: (
-        "" if in_place else f"{{out}} = {copy_text('x', types)}\n") + f"{{out}}[{subscript(index, 2)}] = {{v}}",
+        "" if in_place else f"{{out}} = {copy_text('x', types)}\n"
+    ) + f"{{out}}[{subscript(index, 2)}] = {{v}}",
     lambda types, *, index, in_place=False: check_written(types, index),
     adjoint={
         "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),
