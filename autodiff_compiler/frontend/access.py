@@ -297,7 +297,7 @@ class Access(Subscripts):
         """An attribute of an array in plain NumPy code."""
         if name in ARRAY_PROPERTIES:
             made = ARRAY_PROPERTIES[name](owner)
-            return sharing.settled(self, sharing.ATTRIBUTES[name], name, [owner], {}, made)
+            return sharing.settled(self, sharing.ATTRIBUTES[name], name, [owner], {}, made, True)
         if name in ARRAY_METHODS:
             return BoundToValue(owner, ARRAY_METHODS[name], name)
         if name in WRITING_METHODS:

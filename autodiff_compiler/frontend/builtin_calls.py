@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import functools
 import operator
-import types
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.arithmetic import BINARY, making_whole
+from autodiff_compiler.frontend.classes import STANDING, class_of, is_instance, is_scalar
 from autodiff_compiler.frontend.comparisons import STATIC_COMPARE
 from autodiff_compiler.frontend.copying import COPYING
 from autodiff_compiler.frontend.deciding import decided
@@ -28,11 +26,7 @@ from autodiff_compiler.frontend.numpy_calls import as_number
 from autodiff_compiler.frontend.quieting import QUIETING
 from autodiff_compiler.frontend.values import (
     NUMBERS,
-    BoundToValue,
-    Closure,
     Either,
-    HeapMethod,
-    InPlace,
     Iteration,
     Partial,
     Ref,
@@ -44,24 +38,13 @@ from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,
     FLOAT,
-    SHAPE,
-    STR,
     ArrayType,
     DictType,
     ListType,
-    ScalarType,
     TupleType,
     is_floating,
 )
 from autodiff_compiler.operators import containers, effects, elementwise, numbers
-
-#: What stands for a Python object while compiling, and the class of that.
-STANDING = {
-    Closure: types.FunctionType, Partial: functools.partial, RunTimeRange: range,
-    Iteration: object, BoundToValue: types.MethodType, InPlace: types.MethodType,
-    HeapMethod: types.BuiltinMethodType,
-}  # fmt: skip
-
 
 #: The methods of the user's objects that functions call first of all.
 ASKED = {
@@ -107,45 +90,6 @@ def _len(low: Access, value: Any) -> Any:
                            "give it an axis first: x.reshape(1)")  # fmt: skip
         return shape[0]
     return len(value)
-
-
-def _kinds_of(low: Access, value: Value) -> tuple[type, ...]:
-    """The classes that a run-time value is of, its own first."""
-    if isinstance(value.type, ScalarType):
-        return {"int": (int,), "float": (float,), "bool": (bool, int), "complex": (complex,)}[
-            value.type.kind
-        ]
-    if isinstance(value.type, (TupleType, ListType, DictType)):
-        return {TupleType: (tuple,), ListType: (list,), DictType: (dict,)}[type(value.type)]
-    if value.type in (STR, SHAPE):
-        return (str,) if value.type == STR else (tuple,)
-    if low.world.numpy:
-        return (np.ndarray,)
-    return (Parameter, Tensor) if low.parameter(value) is not None else (Tensor,)
-
-
-def _isinstance(low: Access, value: Any, kinds: Any) -> bool:
-    classes = kinds if isinstance(kinds, tuple) else (kinds,)
-    while any(isinstance(kind, (tuple, types.UnionType)) for kind in classes):
-        parts = (kind if isinstance(kind, tuple) else get_args(kind) for kind in classes)
-        classes = tuple(one for kind, inner in zip(classes, parts) for one in inner or (kind,))
-    if not all(isinstance(kind, type) for kind in classes):
-        raise low.fail(DTypeError, "isinstance() takes a class, or a tuple of classes",
-                       "pass the class itself: isinstance(x, Tensor)")  # fmt: skip
-    if isinstance(value, Value):
-        return any(issubclass(known, kind) for known in _kinds_of(low, value) for kind in classes)
-    if isinstance(value, (Ref, View, *STANDING)):
-        return any(issubclass(_type(low, value), kind) for kind in classes)
-    if isinstance(value, frozenset) and low.world.path(value) is None:
-        found = {issubclass(kind, classes) for kind in (set, frozenset)}
-        if len(found) == 2:
-            raise low.fail(
-                DTypeError,
-                "compiled code does not distinguish a set from a frozenset",
-                "test for both: isinstance(x, (set, frozenset))",
-            )
-    low.world.assume_type(value)
-    return isinstance(value, classes)
 
 
 def _barrier(kind: str) -> Callable[..., Any]:
@@ -244,7 +188,7 @@ def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
 
 def _hasattr(low: Access, owner: Any, name: str) -> bool:
     if isinstance(owner, Value) or isinstance(owner, Ref) and owner.kind != "object":
-        return hasattr(_type(low, owner), name)
+        return hasattr(class_of(low, owner), name)
     try:
         low.attribute(owner, name)
     except AttributeError:
@@ -283,21 +227,6 @@ def _holds_value(low: Access, arg: Any) -> bool:
     return any(isinstance(leaf, Value) for leaf in leaves(low.contents(arg)))
 
 
-def _type(low: Access, value: Any) -> Any:
-    if isinstance(value, Value):
-        return _kinds_of(low, value)[0]
-    if isinstance(value, Ref):
-        kinds = {"list": list, "dict": dict, "iterator": type(iter(()))}
-        return kinds.get(value.kind) or low.state.heap[value]["__class__"]
-    if isinstance(value, Iteration):
-        kinds = {"enumerate": enumerate, "zip": zip, "reversed": reversed}
-        return kinds.get(value.kind, type(iter(())))
-    if isinstance(value, View):
-        return type(getattr({}, value.kind)())
-    low.world.assume_type(value)
-    return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
-
-
 def _binary(sign: str) -> Callable[..., Any]:
     return lambda low, left, right: low.binary(sign, left, right)
 
@@ -327,7 +256,8 @@ def _unchanged(function: Any) -> Any:
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: _range,
     len: _len,
-    isinstance: _isinstance,
+    isinstance: is_instance,
+    np.isscalar: is_scalar,
     int: _int,
     float: _barrier("float"),
     bool: _bool,
@@ -347,7 +277,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     dict: _dict,
     set: lambda low, items=(): set(low.set_of(items)),
     frozenset: lambda low, items=(): frozenset(low.set_of(items)),
-    type: _type,
+    type: class_of,
     callable: lambda low, thing: (
         low.special(thing, "__call__") is not None
         or callable(thing)

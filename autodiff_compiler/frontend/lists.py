@@ -94,6 +94,8 @@ def told(low: Any, found: Any, owner: Value) -> Any:
         return found
     for leaf in leaves(found):
         low.world.memory.may_be(leaf, low.world.memory.of(owner))
+        if isinstance(owner.type, ListType):
+            low.world.memory.stands(leaf, None)
     if isinstance(found, Value) and isinstance(found.type, ListType):
         return low.allocate("list", found)
     return found

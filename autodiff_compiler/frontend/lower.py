@@ -13,6 +13,7 @@ import numpy as np
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
+from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lowering import Lowering
 from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.packing import pack
@@ -23,6 +24,7 @@ from autodiff_compiler.frontend.values import (
     NeedStatic,
     PoisonTouched,
     Ref,
+    leaves,
 )
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.rewrite import free_values
@@ -159,6 +161,9 @@ def _lower(
         world.memory.arrays.update(v for v, n in places_of.items() if _is_whole(slots[n]))
     with root.builder:
         given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
+        for leaf in leaves(frozen(tuple(given), root.state)):
+            if leaf not in places_of:  # an item of a container, of which the type alone is known
+                world.memory.stands(leaf, None)
         for n, value in enumerate(given):
             world.found_at.update(_paths(root, value, f"slots[{n}]"))
         count = len(values) - len(keywords)

@@ -98,7 +98,10 @@ class Lowering(Statements):
         self.arguments[param] = value
         seen = self.projected(param, value, name)
         pairs = zip(leaves(frozen(seen, self.state)), leaves(before))
-        self.taken.update((leaf, its) for leaf, its in pairs if isinstance(leaf, Value))
+        for leaf, its in pairs:
+            if isinstance(leaf, Value):
+                self.taken[leaf] = its
+                self.world.memory.stands(leaf, self.world.memory.is_array(its))
         return seen
 
     def projected(self, param: Value, like: Any, name: str) -> Any:
@@ -134,6 +137,7 @@ class Lowering(Statements):
                 type_ = in_double(type_)
             name = name or self._name_of(thing)
             value = Value(type_, name or NAMELESS, bool(name))
+            self.world.memory.stands(value, isinstance(array, np.ndarray))
             self.hoisted[id(thing)] = (thing, value)
             self.world.lifted[id(thing)] = thing
         return self.hoisted[id(thing)][1]

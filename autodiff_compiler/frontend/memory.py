@@ -28,6 +28,16 @@ from autodiff_compiler.ir.types import ArrayType, ListType
 Place = TypeVar("Place", bound=Hashable)
 
 
+#: What stands among memories for a value without axes that is an array, or a scalar.
+ARRAY, SCALAR = "array", "scalar"
+_KIND_OF: dict[Any, bool] = {ARRAY: True, SCALAR: False}
+
+
+def has_no_axes(value: Any) -> bool:
+    """Decide whether this is an array without axes or a NumPy scalar, at run time."""
+    return isinstance(value, Value) and isinstance(value.type, ArrayType) and value.type.ndim == 0
+
+
 class Memory:
     """The memories of one compilation; a value that is not in the table is its own."""
 
@@ -42,8 +52,10 @@ class Memory:
         #: Reshaped arrays that are certainly views, and arrays that NumPy lets nobody write to.
         self.reshaped: set[Value] = set()
         self.read_only: set[Value] = set()
-        #: Arrays without axes, which are written to where a number would be replaced.
+        #: Arrays without axes, which are written to where a number would be replaced; and values
+        #: without axes of which it is not known whether they are arrays or NumPy's scalars.
         self.arrays: set[Value] = set()
+        self.unclear: set[Value] = set()
         #: Whether a name was lost because it is not known what is a view.
         self.doubtful = False
 
@@ -52,8 +64,22 @@ class Memory:
         self.layouts.pop(after, None)
         if before in self.layouts:
             self.layouts[after] = self.layouts[before]
-        for kind in (self.reshaped, self.read_only, self.arrays):
+        for kind in (self.reshaped, self.read_only, self.arrays, self.unclear):
             (kind.add if before in kind else kind.discard)(after)
+
+    def is_array(self, value: Any) -> bool | None:
+        """Decide whether a value without axes is an array, and no scalar; None if not known."""
+        return None if value in self.unclear else value in self.arrays
+
+    def stands(self, value: Any, is_array: bool | None) -> None:
+        """Keep whether ``value`` is an array, if it has no axes. A scalar shares no memory."""
+        if not has_no_axes(value):
+            return
+        (self.unclear.add if is_array is None else self.unclear.discard)(value)
+        if is_array is not None:
+            (self.arrays.add if is_array else self.arrays.discard)(value)
+        if is_array is False:
+            self.table.pop(value, None)
 
     def holds(self, value: Value, array: Layout) -> None:
         """``value`` is an array that was made while compiling."""
@@ -81,10 +107,17 @@ class Memory:
 
     def may_be(self, value: Any, others: Iterable[Hashable]) -> None:
         """From now on ``value`` is itself or one of ``others``."""
-        if isinstance(value, Value) and isinstance(value.type, (ArrayType, ListType)):
-            self.table[value] = frozenset((value, *others))
-            if getattr(value.type, "ndim", None) == 0 and self.arrays & self.table[value]:
+        if not isinstance(value, Value) or not isinstance(value.type, (ArrayType, ListType)):
+            return
+        found = {value, *others}
+        self.table[value] = frozenset(found - {ARRAY, SCALAR})
+        if has_no_axes(value):
+            kinds: set[bool | None] = {_KIND_OF[one] for one in found if one in _KIND_OF}
+            kinds |= {self.is_array(one) for one in found if one is not value and has_no_axes(one)}
+            if True in kinds or None in kinds and self.arrays & self.table[value]:
                 self.arrays.add(value)
+            if len(kinds) > 1 or None in kinds:
+                self.unclear.add(value)
 
     def across(
         self, yields: Mapping[Place, Any], around: frozenset[Hashable]

@@ -141,7 +141,7 @@ def _call(
             made = _in_order(low, name, function, given, named, told)
         else:
             made = _some(low, name, function, where, given, named)
-        return settled(low, kind, name, given, told, made)
+        return settled(low, kind, name, given, told, made, is_method)
 
     run.__name__ = name
     result = low.macro(run, given, named)

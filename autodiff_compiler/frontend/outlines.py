@@ -111,8 +111,6 @@ class Outlines(Texts):
             for slot, (name, value) in enumerate(slot_names(callee, args, kwargs)):
                 before = len(child.parameters)
                 given.append(child.parameter_of(name, value))
-                if isinstance(value, Value) and value in self.world.memory.arrays:
-                    self.world.memory.arrays.add(given[-1])
                 if len(child.parameters) > before:
                     places[slot] = before
             if root:
@@ -282,10 +280,14 @@ class Outlines(Texts):
                 return tuple(map(handed, here, there))
             return here
 
-        outcome = handed(outcome, made.outcome)
-        for leaf in leaves(frozen(outcome, self.state)):
+        outcome, memory = handed(outcome, made.outcome), self.world.memory
+        here = [*leaves(frozen(outcome, self.state))]
+        there = [*leaves(frozen(made.outcome, State({}, Heap(made.heap))))]
+        for place, leaf in enumerate(here):
             if leaf not in given.values():
-                self.world.memory.may_be(leaf, made.memory)
+                memory.may_be(leaf, made.memory)
+                alike = len(here) == len(there)
+                memory.stands(leaf, memory.is_array(there[place]) if alike else None)
         return outcome
 
 

@@ -214,7 +214,9 @@ class Outside(Keeping):
         if made.size == 0 or made.dtype.kind not in "biufc":
             return self.lifted(made)
         first = 0 if callee is np.empty else made.flat[0].item()
-        return structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
+        full = structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
+        self.world.memory.stands(full, True)
+        return full
 
     def _refuse_outside(self, callee: Any, name: str) -> None:
         owner = getattr(callee, "__self__", None)

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.frontend.carried import Carried, Key
-from autodiff_compiler.frontend.memory import Memory
+from autodiff_compiler.frontend.memory import ARRAY, SCALAR, Memory, has_no_axes
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 
@@ -28,12 +28,15 @@ class Sameness:
         self, memory: Memory, carried: Mapping[Key, Carried], together: set[frozenset[Leaf]]
     ):
         self.memory, self.carried, self.together = memory, carried, together
+        self.params: Mapping[Key, Sequence[Value]] = {}
 
     def begin(self, before: Mapping[Leaf, Any], params: Mapping[Key, Sequence[Value]]) -> None:
         """Tells what tensors the parameters may be when an iteration begins."""
+        self.params = params
         for key, carry in self.carried.items():
             for place, param in enumerate(params[key]):
-                known = self.memory.of(before.get((key, place)))
+                first = before.get((key, place))
+                known = self.memory.of(first) or {SCALAR}
                 self.memory.may_be(param, known | carry.memory.get(place, set()))
         for pair in self._apart():
             if self.memory.meet(*map(before.get, pair)):
@@ -51,6 +54,12 @@ class Sameness:
                 right = False
         for (key, place), found in self.memory.across(left, around).items():
             known = self.carried[key].memory.setdefault(place, set())
+            stands = self.memory.is_array(left[key, place])
+            if has_no_axes(left[key, place]) and stands is not self.memory.is_array(
+                self.params[key][place]
+            ):
+                found = found | {ARRAY if each else SCALAR for each in (True, False)
+                                 if stands in (each, None)}  # fmt: skip
             right &= found <= known
             known |= found
         return right

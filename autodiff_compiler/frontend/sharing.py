@@ -63,6 +63,19 @@ MADE = frozenset((np.arange, np.eye, np.full, np.identity))
 READ_ONLY = frozenset(("broadcast_to", "diag", "diagonal", "imag"))
 #: Functions whose result is in C order, whatever the order of their arguments.
 ROW_MAJOR = frozenset(("dot", "empty", "ones", "outer", "zeros"))
+#: Functions that make arrays also where these have no axes; other results without axes are scalars.
+_ARRAYS = frozenset(
+    (
+        "array", "asanyarray", "asarray", "broadcast_to", "copy", "cross", "empty", "empty_like",
+        "full", "full_like", "ones", "ones_like", "roll", "select", "tensordot", "tile", "where",
+        "zeros", "zeros_like",
+    )
+)  # fmt: skip
+#: Functions, and methods and attributes, that give a scalar of a scalar and else an array.
+_LIKE_THEIR_ARGUMENT = frozenset(("imag", "moveaxis", "real", "reshape", "squeeze", "transpose"))
+_LIKE_THEIR_ARRAY = _LIKE_THEIR_ARGUMENT | {"T", "astype", "conj", "conjugate", "copy", "view"}
+#: What gives a scalar of one of Python's numbers.
+_OF_NUMBERS = frozenset(("imag", "real"))
 #: Functions that give their argument itself, if its dtype is the one asked for.
 _AS_IT_IS = frozenset(("array", "asanyarray", "asarray", "ascontiguousarray", "astype"))
 
@@ -73,11 +86,29 @@ def kind_of(callee: Any) -> str:
     return COPY if new else FUNCTIONS[callee]
 
 
+def _is_array_without_axes(memory: Any, name: str, of_array: bool, args: Sequence[Any]) -> Any:
+    """Decide whether a result without axes is an array, and no scalar; None if not known."""
+    if not of_array and name in _ARRAYS:
+        return True
+    if name not in (_LIKE_THEIR_ARRAY if of_array else _LIKE_THEIR_ARGUMENT):
+        return False
+    if not args or not is_array(args[0]):
+        return name not in _OF_NUMBERS
+    return memory.is_array(args[0]) if args[0].type.ndim == 0 else True
+
+
 def settled(
-    low: Any, kind: str, name: str, args: Sequence[Any], told: Mapping[str, Any], result: Any
+    low: Any,
+    kind: str,
+    name: str,
+    args: Sequence[Any],
+    told: Mapping[str, Any],
+    result: Any,
+    of_array: bool = False,
 ) -> Any:
     """Return the result of a NumPy function in the memory where NumPy would put it. ``told`` are
-    the arguments that say something of that: ``copy``, ``order``."""
+    the arguments that say something of that: ``copy``, ``order``. ``of_array``: it is a method or
+    an attribute."""
     memory = low.world.memory
     source = args[0] if args and is_array(args[0]) else None
     if kind == PERHAPS:
@@ -98,6 +129,14 @@ def settled(
         shared = bool(memory.of(value) & given)
         if kind == COPY and shared and value.type.ndim != 0:
             value = structure.copy(value)
+        if value.type.ndim == 0:
+            if name == "reshape" and source is not None and source.type.ndim == 0:
+                value = structure.transpose(source, perm=())
+            stands = _is_array_without_axes(memory, name, of_array, args)
+            given_itself = any(value is arg for arg in _leaves(args))
+            if given_itself and (kind == COPY or stands is not memory.is_array(value)):
+                value = structure.copy(value)
+            memory.stands(value, stands)
         shape, order = static_shape(value), told.get("order")
         if shape is not None and (name in ROW_MAJOR or kind == COPY and order == "C"):
             memory.layouts[value] = row_major(shape)
@@ -108,6 +147,16 @@ def settled(
         return value
 
     return placed(result)
+
+
+def whole(low: Any, array: Value, is_array: bool) -> Value:
+    """Return ``array[...]`` of a value without axes, which is an array, or ``array[()]``, which is
+    a scalar."""
+    memory = low.world.memory
+    own = is_array and memory.is_array(array) is False
+    made: Value = structure.copy(array) if own else structure.transpose(array, perm=())
+    memory.stands(made, is_array)
+    return made
 
 
 def _leaves(things: Any) -> Iterator[Any]:

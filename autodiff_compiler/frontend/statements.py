@@ -11,7 +11,7 @@ import gast
 import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
-from autodiff_compiler.frontend import iterators, lists, make, views
+from autodiff_compiler.frontend import iterators, lists, make
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.complaints import KINDS_RAISED, checked
 from autodiff_compiler.frontend.exits import exits_of
@@ -245,9 +245,8 @@ class Statements(Storing):
         before, after = old.type, new.type
         if not isinstance(before, ArrayType) or not isinstance(after, ArrayType):
             return False
-        is_array = old in self.world.memory.arrays or before.ndim != 0
-        if not is_array and not views.shares(self, self.builder.producer(old)):
-            return False  # a number
+        if before.ndim == 0 and old not in self.world.memory.arrays:
+            return False  # a scalar
         if before.dtype and after.dtype and not np.can_cast(after.dtype, before.dtype, "same_kind"):
             said = (
                 f"NumPy does not cast {after.dtype} to {before.dtype}, the dtype of the array "

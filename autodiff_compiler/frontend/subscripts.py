@@ -11,13 +11,13 @@ import numpy as np
 from autodiff_compiler import numpy
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError, UnknownName
-from autodiff_compiler.frontend import lists
+from autodiff_compiler.frontend import lists, sharing
 from autodiff_compiler.frontend.comparisons import Comparisons
 from autodiff_compiler.frontend.iterators import is_iterator
 from autodiff_compiler.frontend.values import Iteration, Ref, RunTimeRange, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
-from autodiff_compiler.operators import compare, containers, effects, indexing, numbers, structure
+from autodiff_compiler.operators import compare, containers, effects, indexing, numbers
 from autodiff_compiler.operators.declare import without_rank
 
 
@@ -113,7 +113,7 @@ class Subscripts(Comparisons):
             return numbers.shape_item(owner, at=self.static(key, "an axis"))
         rest, index = self.encode_index(key)
         if self.world.numpy and owner.ndim == 0 and index in (("...",), ()):
-            return structure.transpose(owner, perm=())  # all of it
+            return sharing.whole(self, owner, index == ("...",))
         with ExitStack() as tested:
             for at, axis in self._places(owner, key):
                 tested.enter_context(self._in_bounds(owner, at, axis))

@@ -107,6 +107,8 @@ def note(low: Any, op: Op) -> None:
         memory.layouts[result] = layout
     if may_share(op):
         memory.may_be(result, memory.of(op.operands[0]))
+        if op.opdef is indexing.index:
+            memory.stands(result, True)
         if op.opdef is structure.reshape and (layout is not None or _keeps_order(op)):
             memory.reshaped.add(result)
         if op.operands[0] in memory.read_only or op.opdef is structure.broadcast_to:
