@@ -208,6 +208,8 @@ class Write:
     name: str | None = None
     put: Callable[[Any, str, Any], None] = setattr
     get: Callable[[Any, str], Any] = getattr
+    #: As that of ``Compiled``, of what is written.
+    structure: Any = None
 
     def held(self, absent: Any) -> Any:
         """Return what the attribute is now, or ``absent``."""

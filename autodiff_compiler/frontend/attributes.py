@@ -192,6 +192,7 @@ class Attributes(Outlines):
         elif (setter := self.setter(owner, name)) is not None:
             self.call(setter, (value,), {})
         else:
+            self.world.assume_special(owner, name)  # the class may gain a descriptor
             self.store_outside(owner, name, value)
 
     def store_outside(self, owner: Any, name: str, value: Any) -> None:

@@ -95,7 +95,7 @@ class Objects(Attributes):
         made, row = tuple(item for item, _ in parts), [tree for _, tree in parts]
         if is_named_tuple(type(inner)):
             return made, Node(type(inner), None, tuple(row))
-        if isinstance(value, Ref) and value.kind == "list":
+        if isinstance(inner, list) or isinstance(value, Ref) and value.kind == "list":
             return made, row
         return made, tuple(row) if any(tree is not None for tree in row) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autodiff_compiler.errors import (
@@ -63,6 +63,8 @@ class Outlined:
     hooks_argument: bool = False
     #: The cells of handlers here that it sets, with their contents as it sees them.
     thrown: Mapping[Ref, Any] = field(default_factory=dict)
+    #: What it writes, as it sees that.
+    contents: tuple[Any, ...] = ()
     #: Of a root, where lists, named tuples and objects stand in its outcome.
     tree: Any = None
 
@@ -168,11 +170,15 @@ class Outlines(Texts):
             except DTypeError:
                 returned = MISSING
             first = [child.packed(shown[0])] if aux else []
-            writes = [
-                (write, child.packed(child.certainly(now[child.world.cells[key]])))
-                for key, write in child.world.written.items()
-                if (root or effects) and child.world.cells[key] in changed
-            ]
+            writes, contents = [], []
+            for key, write in child.world.written.items() if root or effects else ():
+                if child.world.cells[key] in changed:
+                    value = child.certainly(now[child.world.cells[key]])
+                    contents.append(value)
+                    kinds = None
+                    if root:
+                        value, kinds = child.opened(value)
+                    writes.append((replace(write, structure=kinds), child.packed(value)))
             told_thrown = [child.packed(each) for each in thrown.values() if holds_values(each)]
         for slot, value in enumerate((*args, *kwargs.values())):
             if slot in places:
@@ -192,7 +198,7 @@ class Outlines(Texts):
         return Outlined(
             function, operands, places, weights, returned, outcome, child.state.heap,
             tuple(write for write, _ in writes), self._shared(child, outcome),
-            frozenset(child.wrote), child.hooks_argument, thrown, tree,
+            frozenset(child.wrote), child.hooks_argument, thrown, tuple(contents), tree,
         )  # fmt: skip
 
     def _of_class(self, callee: Any) -> Any:
@@ -256,13 +262,13 @@ class Outlines(Texts):
 
     def write_back(self, made: Outlined, news: Sequence[Value]) -> None:
         """Writes here what a called function wrote: its last results."""
-        for write, value in zip(made.writes, news):
+        for write, value, like in zip(made.writes, news, made.contents):
             value.name, value.given = write.name or write.target.name.rpartition(".")[2], True
             cell = self.world.cells[id(write.target), write.name]
             if write.name is None:
                 put(self, cell, self.unpacked(value))
             else:
-                self.state.heap[cell] = self.unpacked(value)
+                self.state.heap[cell] = self.unpacked(value, like, made.heap, known=True)
         thrown = iter(news[len(made.writes) :])
         for cell, contents in made.thrown.items():
             known = not holds_values(contents)

@@ -127,7 +127,8 @@ class Recorder:
     def assume_of_class(self, kind: type, name: str) -> Any:
         """Records what an outside class has under a name, or that it has nothing; gives that."""
         path, found = self.path(kind), special(kind, name)
-        if path is not None and found is None and not hasattr(kind, name):
+        hook = name.startswith("__")  # which no descriptor hides
+        if path is not None and found is None and hook and not hasattr(kind, name):
             self._add(path, "without attribute", name, name)
         elif path is not None:
             self._add(path, "special", (name, found), name)

@@ -212,7 +212,8 @@ class Unit:
             if write.name is None:
                 write.target._data = np.asarray(value)
             else:
-                write.put(write.target, write.name, wrap(value) if self.wraps else value)
+                value = _relisted(wrap(value) if self.wraps else value, write.structure)
+                write.put(write.target, write.name, value)
 
     def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
         """What generated code returned, as tensors. Arrays own their memory already; inside a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -78,3 +78,94 @@ def test_what_is_set_from_outside_between_calls_is_read() -> None:
     gradient(x)
     STATE.array = np.array([10.0, 20.0, 30.0])
     np.testing.assert_allclose(gradient(x), [12.0, 24.0, 36.0])
+
+
+class Pair(NamedTuple):
+    """A named tuple of the user's."""
+
+    first: Any
+    second: Any
+
+
+def a_list(x):
+    STATE.lazy = [x, x * 2]
+
+
+def a_tuple(x):
+    STATE.lazy = (x, [x])
+
+
+def nested(x):
+    STATE.lazy = {"a": x, "b": [(x, [1, "s", None]), {"c": [x]}]}
+
+
+def named_tuple(x):
+    STATE.lazy = Pair(x, [x * 2])
+
+
+def empty(x):
+    STATE.lazy = []
+
+
+def in_a_branch(x):
+    if x.sum() > 0:
+        STATE.lazy = [x, x]
+    else:
+        STATE.lazy = [x * 2, x]
+
+
+def in_a_loop(x):
+    for turn in range(3):
+        STATE.lazy = [x * turn]
+
+
+def long_list(x):
+    rows = []
+    for i in range(len(x)):
+        rows.append(x[i] * 2)
+    STATE.lazy = rows
+
+
+def of_another(x):
+    STATE.lazy = STATE.named
+    STATE.items = [*STATE.items, x]
+
+
+def two_names(x):
+    rows = [x, x * 3]
+    STATE.lazy = rows
+    STATE.items = rows
+
+
+def laid_open(value: Any) -> Any:
+    """What a value is made up of, with the kind of each part."""
+    if isinstance(value, dict):
+        return type(value), [(key, laid_open(item)) for key, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return type(value), [laid_open(item) for item in value]
+    return type(value), value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("ask", [ms.jit, ms.value_and_grad])
+@pytest.mark.parametrize(
+    "write",
+    [a_list, a_tuple, nested, named_tuple, empty, in_a_branch, in_a_loop, long_list, of_another,
+     two_names],
+)  # fmt: skip
+def test_what_is_written_keeps_its_kind(
+    write: Callable[[Any], None], ask: Callable[..., Any]
+) -> None:
+    def within(x):
+        write(x)
+        return (x * x).sum()
+
+    x, names = np.array([1.0, 2.0, 3.0]), ("lazy", "items", "named")
+    vars(STATE).update(vars(State()))
+    for turn in (1, 2):
+        within(x * turn)
+    want = [laid_open(getattr(STATE, name)) for name in names]
+    vars(STATE).update(vars(State()))
+    compiled = ask(within)
+    for turn in (1, 2):
+        compiled(x * turn)
+    assert [laid_open(getattr(STATE, name)) for name in names] == want
