@@ -60,7 +60,7 @@ from autodiff_compiler.ops.gradient import GradOperation
 from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive
 from autodiff_compiler.ops.recompute import checkpointed
-from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.ops.transform import Transformed, is_cached, unwrapped
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common", "numpy")
@@ -221,6 +221,11 @@ class Calls(Outside):
             return write_by(self, callee.__name__, WRITERS[callee], args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not is_numpy(callee):
             return self.call_text(callee, args, kwargs)
+        if is_cached(callee) and self.takes_numbers(args, kwargs):
+            path = self.world.path(callee)
+            if path is not None:
+                self.world.know(callee.__wrapped__, f"{path}.__wrapped__")
+            return self.call_text(callee.__wrapped__, args, kwargs)
         method = inspect.getattr_static(type(callee), "__call__", None)
         known_class = isinstance(callee, type) and not is_written(method)  # such as an enum
         if isinstance(method, types.FunctionType) and not known_class:
@@ -244,6 +249,8 @@ class Calls(Outside):
 
     def _below_jit(self, callee: Any) -> Any:
         """The function that jit or differentiable was put around: they change nothing here."""
+        if is_cached(callee):
+            return callee  # called with what is known, it is called once for each
         inner = unwrapped(callee)
         if inner is not callee:
             path = self.world.path(callee)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.lists import is_long
+from autodiff_compiler.frontend.lists import check_lengths, is_long
 from autodiff_compiler.frontend.values import Along, Iteration, Ref, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -344,6 +344,12 @@ def _chained(low: Any, *sources: Any) -> Iteration:
     return Iteration("chain", (sources, ()))
 
 
+def _zipped(low: Any, *sources: Any, strict: Any = False) -> Iteration:
+    if low.static(strict, "the argument 'strict' of zip()"):
+        check_lengths(low, sources, known=not any(map(flows, sources)))
+    return Iteration("zip", sources)
+
+
 def _zipped_longest(low: Any, *sources: Any, fillvalue: Any = None) -> Iteration:
     return Iteration("zip_longest", sources, fillvalue)
 
@@ -355,7 +361,7 @@ def _repeat(low: Any, thing: Any, times: Any) -> Ref:
 #: Functions that make iterators, or go through what they are given.
 ITERATORS: dict[Any, Callable[..., Any]] = {
     enumerate: lambda low, items, start=0: Iteration("enumerate", (items,), start),
-    zip: lambda low, *items: Iteration("zip", items),
+    zip: _zipped,
     reversed: lambda low, items: Iteration(
         "reversed", (items,), low.state.heap.get(items) if isinstance(items, Ref) else None
     ),  # fmt: skip

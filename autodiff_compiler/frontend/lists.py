@@ -344,6 +344,28 @@ def total(low: Any, owner: Value, start: Any) -> Any:
     return found if isinstance(start, int) and start == 0 else low.binary("Add", found, start)
 
 
+def check_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
+    """Refuse ``zip(strict=True)`` of what is of different lengths, or of lengths that are not
+    ``known`` at compile time."""
+    with low.builder.block():  # what it computes is thrown away
+        walks = [low.walk(source) for source in sources] if known else []
+    sizes = [len(walk) if isinstance(walk, list) else walk.size for walk in walks]
+    alike = all(getattr(walk, "bounds", None) == walks[0].bounds for walk in walks
+                if hasattr(walks[0], "bounds"))  # fmt: skip
+    if not known or None in sizes and not alike:
+        raise low.fail(
+            DTypeError,
+            "zip(strict=True) needs lengths that are known at compile time",
+            "omit strict=True, and compare the lengths before the zip",
+        )
+    for place, size in enumerate(sizes):
+        if size != sizes[0]:
+            word = "shorter" if size < sizes[0] else "longer"
+            cause = f"zip() argument {place + 1} is {word} than argument 1"
+            cure = "give iterables of the same length, or omit strict=True"
+            raise low.fail(DTypeError, cause, cure).meaning(ValueError(cause))
+
+
 def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
     """A sensitivity as an operand: a list where the output is one of run-time length, an array
     where it is one without axes."""

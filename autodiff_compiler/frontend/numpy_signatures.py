@@ -49,11 +49,13 @@ PROMOTING = frozenset(
 )  # fmt: skip
 #: Of more elements than these no stand-in is made to ask NumPy.
 MOST = 1_000_000
-#: The signatures that NumPy 2.0 does not tell, and those of methods with keywords that it hides.
+#: The signatures that not every NumPy from 2.0 on tells, and those of methods with keywords that it hides.
 SIGNATURES: dict[str, str] = {
     "arange": "start=None, stop=None, step=1, dtype=None, *, device=None, like=None",
     "array": "object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None",
+    "asanyarray": "a, dtype=None, order=None, *, device=None, copy=None, like=None",
     "asarray": "a, dtype=None, order=None, *, device=None, copy=None, like=None",
+    "ascontiguousarray": "a, dtype=None, *, like=None",
     "concatenate": "arrays, /, axis=0, out=None, *, dtype=None, casting='same_kind'",
     "dot": "a, b, out=None",
     "empty": "shape, dtype=float, order='C', *, device=None, like=None",
@@ -209,7 +211,8 @@ class Numpys:
             return self.ours(*operands)
         *inputs, wanted = loop
         out = None
-        if dtype is None and (self.theirs in PROMOTING or not _differ(operands, inputs)):
+        promotes = self.theirs in PROMOTING and not self._squares(operands, inputs)
+        if dtype is None and (promotes or not _differ(operands, inputs)):
             try:
                 out = self.ours(*operands)
             except CompileError:
@@ -218,6 +221,13 @@ class Numpys:
         if out is None or dtype_of(out) not in (None, wanted):
             out = self.ours(*(_cast(operand, name) for operand, name in zip(operands, inputs)))
         return out if dtype_of(out) in (None, wanted) else structure.cast(out, dtype=wanted)
+
+    def _squares(self, operands: Sequence[Any], inputs: Sequence[str]) -> bool:
+        """Decide whether this is a power of integers in another dtype: there NumPy before 2.3
+        gives ``x ** 2`` in a dtype of its own."""
+        base = _kind(operands[0]) if self.theirs is np.power else None
+        whole = isinstance(base, np.dtype) and base.kind in "biu"
+        return whole and inputs[0] not in (base.name, "float64")
 
     def _loop(self, operands: Sequence[Any], dtype: Any) -> list[str] | None:
         """The dtypes in which NumPy computes, and that of the result; None if not known."""

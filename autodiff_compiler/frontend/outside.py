@@ -27,7 +27,7 @@ from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_calls import MATH, NUMPY
 from autodiff_compiler.frontend.values import Closure, Iteration, Ref, View, as_tuple, leaves
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops import arrays
 from autodiff_compiler.plan import CONTAINERS
@@ -141,6 +141,11 @@ class Outside(Keeping):
         """The run-time values in arguments."""
         given = frozen(tuple(self.lifted(arg) for arg in (*args, *kwargs.values())), self.state)
         return [leaf for leaf in leaves(given) if isinstance(leaf, Value)]
+
+    def takes_numbers(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Decide whether all run-time values in arguments are numbers, and there is one."""
+        values = self._values_in(args, kwargs)
+        return bool(values) and all(isinstance(value.type, ScalarType) for value in values)
 
     # ---- now, on what is known
 

@@ -250,5 +250,5 @@ def _described(owner: Any) -> str:
 
 def suggested(name: str, known: Iterable[str]) -> str:
     """The cure for a misspelt name: the one that it looks like."""
-    like = nearest(name, known)
+    like = nearest(name, [other for other in known if other != name])
     return f"did you mean '{like}'?" if like else ""

@@ -314,16 +314,30 @@ def _argument_names(tree: gast.FunctionDef) -> tuple[str, ...]:
     return tuple(arg.id for arg in named if arg is not None)
 
 
+#: The fields that hold a name which Python mangles: not the keywords of a call.
+_NAMED = ("id", "attr", "name", "rest")
+
+
 def _mangle(tree: gast.FunctionDef, owner: str) -> None:
-    """Gives the private names (``self.__w``) of a class's methods the form Python gives them."""
+    """Give the private names (``self.__w``) of a class's methods the form that Python gives them."""
     prefix = "_" + owner.lstrip("_")
     if prefix == "_":
         return
+
+    def mangled(name: Any) -> Any:
+        private = isinstance(name, str) and name.startswith("__") and not name.endswith("__")
+        return prefix + name if private and "." not in name else name
+
     for node in nodes_in(tree):
-        for field in ("id", "attr", "arg"):
-            name = getattr(node, field, None)
-            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
-                setattr(node, field, prefix + name)
+        if isinstance(node, (gast.Global, gast.Nonlocal)):
+            node.names = [*map(mangled, node.names)]
+        if isinstance(node, gast.alias):
+            name = mangled(node.asname or node.name)
+            node.asname = node.asname if name == node.name else name
+            continue
+        for field in _NAMED:
+            if hasattr(node, field) and not (node is tree and field == "name"):
+                setattr(node, field, mangled(getattr(node, field)))
 
 
 def _column(line: str, offset: int | None) -> int:

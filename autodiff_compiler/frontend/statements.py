@@ -163,7 +163,7 @@ class Statements(Storing):
             module = importlib.import_module(name, package)
             self.world.assume_module(module, importlib.util.resolve_name(name, package))
             return module
-        except ImportError as error:
+        except (ImportError, TypeError, ValueError) as error:
             raise self.fail(
                 UnknownName,
                 f"importing '{name}' failed: {error}",

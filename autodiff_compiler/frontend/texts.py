@@ -87,9 +87,12 @@ class Texts(Wording):
 
     def _bind(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The callee's variables by name; a wrong call is refused in Python's words."""
-        signature = inspect.signature(callee, follow_wrapped=False)
+        # Bound with its object: that may be the first of '*args'.
+        owner = getattr(callee, "__self__", None)
+        first = () if owner is None else (owner,)
+        signature = inspect.signature(getattr(callee, "__func__", callee), follow_wrapped=False)
         try:
-            bound = signature.bind(*args, **kwargs)
+            bound = signature.bind(*first, *args, **kwargs)
         except TypeError as error:
             name = getattr(callee, "__qualname__", getattr(callee, "__name__", "the function"))
             name = name.removesuffix(".__init__")
@@ -100,11 +103,10 @@ class Texts(Wording):
         bound.apply_defaults()
         self._assume_defaults(callee, signature, given)
         names: dict[str, Any] = {}
-        owner = getattr(callee, "__self__", None)
-        if owner is not None:
-            names[next(iter(inspect.signature(callee.__func__).parameters))] = owner
         for name, value in bound.arguments.items():
-            if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            if value is owner is not None:
+                names[name] = owner
+            elif signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
                 names[name] = self.allocate("dict", dict(value))
             else:
                 names[name] = self.lifted(value)

@@ -4,14 +4,17 @@ from autodiff_compiler.ops.activations import *  # noqa: F403
 from autodiff_compiler.ops.affine import bias_add, bidense, dense  # noqa: F401
 from autodiff_compiler.ops.arrays import *  # noqa: F403
 from autodiff_compiler.ops.assign import assign, assign_add, assign_sub  # noqa: F401
+from autodiff_compiler.ops.batched import vmap  # noqa: F401
 from autodiff_compiler.ops.complex_parts import *  # noqa: F403
 from autodiff_compiler.ops.contraction import *  # noqa: F403
 from autodiff_compiler.ops.convolution import *  # noqa: F403
 from autodiff_compiler.ops.creation import *  # noqa: F403
+from autodiff_compiler.ops.derivatives import *  # noqa: F403
 from autodiff_compiler.ops.distances import *  # noqa: F403
 from autodiff_compiler.ops.draws import *  # noqa: F403
 from autodiff_compiler.ops.dropout import *  # noqa: F403
 from autodiff_compiler.ops.elementwise import *  # noqa: F403
+from autodiff_compiler.ops.gradient import get_grad, grad, value_and_grad  # noqa: F401
 from autodiff_compiler.ops.grids import affine_grid, grid_sample  # noqa: F401
 from autodiff_compiler.ops.higher_order import depend, partial  # noqa: F401
 from autodiff_compiler.ops.images import (  # noqa: F401

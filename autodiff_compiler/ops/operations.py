@@ -14,6 +14,7 @@ from autodiff_compiler.ops.higher_order import (  # noqa: F401
     Scan,
     WhileLoop,
 )
+from autodiff_compiler.ops.hooks import HookBackward, InsertGradientOf  # noqa: F401
 from autodiff_compiler.ops.images import (  # noqa: F401
     ResizeBilinearV2,
     ResizeNearestNeighbor,

@@ -214,15 +214,19 @@ def takes_functions(maker: Maker) -> Maker:
 
 
 def unwrapped(fn: Any) -> Any:
-    """The function below ``jit`` and ``differentiable``, which only change how it is run; so does
-    ``lru_cache`` around a method."""
+    """Return the function below ``jit``, ``differentiable`` and ``lru_cache``, which only change
+    how it is run."""
     while hasattr(fn, "__wrapped__") and (
-        getattr(fn, "_compiled_forward", False) is True
-        or isinstance(getattr(fn, "__func__", None), functools._lru_cache_wrapper)
+        getattr(fn, "_compiled_forward", False) is True or is_cached(getattr(fn, "__func__", fn))
     ):
         inner = fn.__wrapped__
         fn = types.MethodType(inner, fn.__self__) if isinstance(fn, types.MethodType) else inner
     return fn
+
+
+def is_cached(fn: Any) -> bool:
+    """Decide whether this is what ``lru_cache`` made of a function."""
+    return isinstance(fn, functools._lru_cache_wrapper)
 
 
 def check_flags(owner: str, **flags: Any) -> None:
@@ -234,6 +238,6 @@ def check_flags(owner: str, **flags: Any) -> None:
 
 
 __all__ = [
-    "Transformed", "again", "apply", "caller", "check_callable", "check_flags", "is_whole",
-    "takes_functions", "unwrapped", "whole_numbers",
+    "Transformed", "again", "apply", "caller", "check_callable", "check_flags", "is_cached",
+    "is_whole", "takes_functions", "unwrapped", "whole_numbers",
 ]  # fmt: skip
