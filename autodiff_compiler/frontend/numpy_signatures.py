@@ -223,11 +223,12 @@ class Numpys:
         return out if dtype_of(out) in (None, wanted) else structure.cast(out, dtype=wanted)
 
     def _squares(self, operands: Sequence[Any], inputs: Sequence[str]) -> bool:
-        """Decide whether this is a power of integers in another dtype: there NumPy before 2.3
-        gives ``x ** 2`` in a dtype of its own."""
+        """Decide whether this is a power of integers or complex numbers in another dtype: there
+        NumPy before 2.3 gives ``x ** 2`` in a dtype of its own."""
         base = _kind(operands[0]) if self.theirs is np.power else None
-        whole = isinstance(base, np.dtype) and base.kind in "biu"
-        return whole and inputs[0] not in (base.name, "float64")
+        if not isinstance(base, np.dtype) or base.kind not in "biuc":
+            return False
+        return inputs[0] not in (base.name, "float64")
 
     def _loop(self, operands: Sequence[Any], dtype: Any) -> list[str] | None:
         """The dtypes in which NumPy computes, and that of the result; None if not known."""

@@ -249,23 +249,22 @@ def _same_code(
 ) -> list[tuple[Any, str]]:
     """Those lambdas of one line that compile to ``code``.
 
-    The file is compiled once more, with each candidate on a line of its own beyond the file's end,
-    so that its code object is known by its first line. (A lambda compiled by itself would not do:
-    names of enclosing functions would look like globals.)
+    The file is compiled once more, with each candidate beyond the file's end, so that its code
+    object is known by its first line. (A lambda compiled by itself would not do: names of enclosing
+    functions would look like globals. All of it moves: bytecode depends on where lines end.)
     """
-    beyond = 1 + max(getattr(node, "end_lineno", 0) or 0 for node in nodes_in(module))
+    length = 1 + max(getattr(node, "end_lineno", 0) or 0 for node in nodes_in(module))
     moved = copy.deepcopy(module)
     wanted = {id(node) for node, _ in found}
     order = [node for node, _ in _functions(module)]
     for (twin, _), node in zip(_functions(moved), order, strict=True):
         if id(node) in wanted:
-            twin.lineno = twin.end_lineno = beyond + order.index(node)
-            twin.col_offset, twin.end_col_offset = 0, 1
+            ast.increment_lineno(twin, length * (1 + order.index(node)) - twin.lineno)
     made = compile(moved, code.co_filename, "exec", dont_inherit=True)
     alike = {
-        other.co_firstlineno - beyond
+        other.co_firstlineno // length - 1
         for other in _codes(made)
-        if _fingerprint(other) == _fingerprint(code)
+        if _fingerprint(other) == _fingerprint(code) and other.co_firstlineno % length == 0
     }
     return [(node, owner) for node, owner in found if order.index(node) in alike]
 
@@ -319,7 +318,7 @@ _NAMED = ("id", "attr", "name", "rest")
 
 
 def _mangle(tree: gast.FunctionDef, owner: str) -> None:
-    """Give the private names (``self.__w``) of a class's methods the form that Python gives them."""
+    """Give the private names (``self.__w``) of a class's methods the form Python gives them."""
     prefix = "_" + owner.lstrip("_")
     if prefix == "_":
         return
