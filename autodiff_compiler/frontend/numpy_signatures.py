@@ -49,7 +49,7 @@ PROMOTING = frozenset(
 )  # fmt: skip
 #: Of more elements than these no stand-in is made to ask NumPy.
 MOST = 1_000_000
-#: The signatures that not every NumPy from 2.0 on tells, and those of methods with keywords that it hides.
+#: The signatures that not every NumPy from 2.0 on tells, and those of methods that hide keywords.
 SIGNATURES: dict[str, str] = {
     "arange": "start=None, stop=None, step=1, dtype=None, *, device=None, like=None",
     "array": "object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None",
