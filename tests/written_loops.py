@@ -372,66 +372,6 @@ def several_places(x, idx2):
     return (out * out).sum()
 
 
-def rows_in_turn(x):
-    n = len(x)
-    before = np.zeros(n)
-    now = np.zeros(n)
-    for i in range(3):
-        now[0] = i + 1.0
-        for j in range(1, n):
-            now[j] = (x[i] - x[j]) ** 2 + min(before[j - 1], before[j], now[j - 1])
-        before, now = now, before
-    return before[-1]
-
-
-def both_written_in_turn(x):
-    a = np.zeros(len(x))
-    b = np.ones(len(x))
-    for t in range(len(x)):
-        a[t] = np.sin(b[t - 1] * a[t - 1]) * x[t]
-        b[t] = a[t] * b[t - 2]
-        a, b = b, a
-    return (a * b).sum()
-
-
-def three_in_turn(x):
-    a, b, c = np.zeros(len(x)), np.ones(len(x)), x.copy()
-    for t in range(len(x)):
-        a[t] = np.sin(b[t - 1] * c[t - 1]) + x[t] * a[t - 1]
-        a, b, c = b, c, a
-    return (a * b * c).sum()
-
-
-def argument_in_turn(x):
-    n = len(x)
-    y = np.ones(n)
-    for t in range(n):
-        x[t] = np.sin(y[t - 1] * x[t - 1]) + x[t]
-        x, y = y, x
-    return (x * y).sum()
-
-
-def pair_in_turn(x):
-    pair = np.zeros(len(x)), np.ones(len(x))
-    t = 0
-    while t < len(x):
-        a, b = pair
-        a[t] = np.sin(b[t - 1] * a[t - 1]) + x[t]
-        pair = b, a
-        t += 1
-    return (pair[0] * pair[1]).sum()
-
-
-def stencil_in_turn(x):
-    old = x.copy()
-    new = np.zeros(len(x))
-    for _ in range(4):
-        for i in range(1, len(x) - 1):
-            new[i] = np.sin(old[i - 1]) + old[i] * old[i + 1]
-        old, new = new, old
-    return (old * old).sum()
-
-
 WRITTEN = {
     name: each
     for name, each in list(globals().items())
