@@ -24,6 +24,7 @@ from autodiff_compiler.errors import CallError, UnsupportedSyntax
 from autodiff_compiler.frontend.asking import answer, is_question
 from autodiff_compiler.frontend.attributes import is_written
 from autodiff_compiler.frontend.builtin_calls import BUILTINS, built_in
+from autodiff_compiler.frontend.domains import within
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.heap_methods import heap_method
 from autodiff_compiler.frontend.hooks import TextHandle
@@ -216,7 +217,8 @@ class Calls(Outside):
         if counterpart is not None and self.world.numpy and callee in NUMPY:
             return call_numpy(self, callee, counterpart, args, kwargs)
         if counterpart is not None:
-            return self.macro(counterpart, args, kwargs)
+            with within(self, callee, args):
+                return self.macro(counterpart, args, kwargs)
         if is_hashable(callee) and callee in WRITERS and self.world.numpy:
             return write_by(self, callee.__name__, WRITERS[callee], args, kwargs)
         if isinstance(callee, (types.FunctionType, types.MethodType)) and not is_numpy(callee):

@@ -39,7 +39,7 @@ FLOORS = (
         "meeting heap memory views sharing numpy_writes numpy_arguments naming quieting "
         "recording resolve lists iterators deciding copying asking stepping expressions "
         "arithmetic comparisons subscripts access wording texts outlines attributes objects "
-        "fitting rules hooks precision batches derivatives keeping classes builtin_calls "
+        "fitting rules hooks precision batches derivatives keeping classes domains builtin_calls "
         "heap_methods outside calls recursion writes branches carried sameness rolling loops "
         "raising storing statements lowering lower",
         "analysis:",
