@@ -8,6 +8,7 @@ between, or when the user's line would get too long or too deep to read.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -62,7 +63,7 @@ class Waiting:
     def width(self) -> int:
         return len(print_expression(renamed(self.tree, lambda name: getattr(name, "name", name))))
 
-    @property
+    @cached_property
     def is_inert(self) -> bool:
         """Whether it computes nothing, so that its place does not matter."""
         return self.op.name in DISPLAYS and all(
@@ -88,6 +89,8 @@ class Composer:
         self.movable: set[Value] = set()
         self.alias: dict[Value, Value] = {}
         self.waiting: dict[Value, Waiting] = {}
+        #: Those that do not wait for ever, by the line of the user's that they are about.
+        self.by_line: dict[tuple[str, int], dict[Value, Waiting]] = {}
         self.tapes = find_tapes(function.body, self.uses)
         self.alias.update(self.tapes.same)
         self.opened: set[Op] = set(self.tapes.ops)
@@ -122,7 +125,7 @@ class Composer:
                 self.op(op, region)
 
     def op(self, op: Op, region: Region) -> None:
-        self.flush(w.op for w in self.waiting.values() if not _same_line(w.op.span, op.span))
+        self.flush_others(op.span)
         if op.name == "if":
             self.branch(op)
         elif op.name in ("for", "while"):
@@ -146,7 +149,7 @@ class Composer:
             return  # it has a line of its own
         template = with_constants(op.opdef.template(op.types, op.attrs))
         if op.opdef.effect or writes_to(op) is not None:
-            self.flush(w.op for value, w in self.waiting.items() if value not in op.operands)
+            self.flush(set(op.operands))
         if not op.results:
             slots, _ = self.slots(op, template)
             self.emit(Lines(localised(fill_statements(template, slots, ""))), op)
@@ -164,7 +167,7 @@ class Composer:
         if op.name == "into" and not self.uses.count[op.result]:
             self.emit(Do(ast.Expr(tree)), op)
         elif self.may_wait(op, region):
-            self.waiting[op.result] = Waiting(op, tree, depth + 1)
+            self.wait(op.result, Waiting(op, tree, depth + 1))
         else:
             self.emit(Assign(self.targets(op), tree), op)
 
@@ -201,22 +204,42 @@ class Composer:
         for position, operand in enumerate(op.operands):
             tree = self.operand(operand)
             slots[str(position)] = slots[op.opdef.operand_name(position)] = tree
-        wanted = _fields(template) - {"out"}
+        wanted = _fields(template).keys() - {"out"}
         slots.update((key, literal(op.attrs[key])) for key in wanted - slots.keys())
         return slots, 0 if op.name in DISPLAYS else depth
 
     def shorten(self, op: Op, template: str) -> None:
         """Gives operands that wait a line of their own until what remains is readable."""
-        while True:
-            inner = {o: self.waiting[o] for o in op.operands if o in self.waiting}
-            inner = {value: w for value, w in inner.items() if w.op.name not in DISPLAYS}
-            width = len(template) + sum(w.width for w in inner.values())
-            deep = any(w.depth >= DEEPEST for w in inner.values())
-            repeated = [v for v in inner if _repeats(op, template, v)]
-            if not inner or not (repeated or width > WIDEST or deep):
+        inner = {o: self.waiting[o] for o in op.operands if o in self.waiting}
+        inner = {value: w for value, w in inner.items() if w.op.name not in DISPLAYS}
+        if not inner:
+            return
+        written = _fields(template)
+        first: dict[AnyOperand, int] = {}
+        for position, operand in enumerate(op.operands):
+            if isinstance(operand, Value):
+                first.setdefault(operand, position)
+        # A row of a comprehension is computed again and again, as an operand written twice is.
+        repeated = {
+            value
+            for value in inner
+            if "for " in template
+            or written[str(first[value])] + written[op.opdef.operand_name(first[value])] != 1
+        }
+        width = len(template) + sum(w.width for w in inner.values())
+        deep = sum(w.depth >= DEEPEST for w in inner.values())
+        left = len(repeated)
+
+        def badness(value: Value) -> tuple[bool, int, int]:
+            return value in repeated, inner[value].width, inner[value].depth
+
+        for worst in sorted(inner, key=badness, reverse=True):
+            if not (left or width > WIDEST or deep):
                 return
-            worst = max(inner, key=lambda v: (v in repeated, inner[v].width, inner[v].depth))
-            self.flush([inner[worst].op])
+            left -= worst in repeated
+            width -= inner[worst].width
+            deep -= inner[worst].depth >= DEEPEST
+            self.emit_waiting(worst)
 
     # Operands and statements
 
@@ -232,7 +255,7 @@ class Composer:
         if found is None:
             return name_of(self.token(operand))
         if found.op.name != "undefined":
-            del self.waiting[operand]
+            self.taken(operand)
         return found.tree
 
     def targets(self, op: Op) -> tuple[Value | None, ...]:
@@ -246,16 +269,43 @@ class Composer:
             statement.span, statement.about = op.span, op.about
         self.out.append(statement)
 
-    def flush(self, ops: Iterable[Op] | None = None) -> None:
-        """Makes statements of what waits (of ``ops``, or of everything), in the order of birth.
+    # What waits
+
+    def wait(self, value: Value, waiting: Waiting) -> None:
+        """Keeps an expression for its user."""
+        self.waiting[value] = waiting
+        if not waiting.is_inert:
+            self.by_line.setdefault(_line(waiting.op.span), {})[value] = waiting
+
+    def taken(self, value: Value) -> Waiting:
+        """The expression of ``value``, which waits no longer."""
+        waiting = self.waiting.pop(value)
+        line = _line(waiting.op.span)
+        if not waiting.is_inert:
+            del self.by_line[line][value]
+            if not self.by_line[line]:
+                del self.by_line[line]
+        return waiting
+
+    def emit_waiting(self, value: Value) -> None:
+        """Makes a statement of what waits for the user of ``value``."""
+        self.out.append(self.taken(value).statement(self.token(value)))
+
+    def flush(self, but: Set[AnyOperand] = frozenset()) -> None:
+        """Makes statements of what waits, in the order of birth, ``but`` of some.
 
         A tuple or dict display of nothing but names may go on waiting.
         """
-        chosen = None if ops is None else list(ops)
-        for value, waiting in list(self.waiting.items()):
-            if not waiting.is_inert and (chosen is None or waiting.op in chosen):
-                del self.waiting[value]
-                self.out.append(waiting.statement(self.token(value)))
+        if self.by_line:
+            for value, waiting in list(self.waiting.items()):
+                if not waiting.is_inert and value not in but:
+                    self.emit_waiting(value)
+
+    def flush_others(self, span: Span) -> None:
+        """As ``flush`` for what is not of the line of ``span``."""
+        line = _line(span)
+        if self.by_line.keys() - {line}:
+            self.flush(self.by_line.get(line, {}).keys())
 
     def settle(self, operands: Iterable[AnyOperand]) -> None:
         """Makes statements of the ``operands`` that wait, displays too."""
@@ -263,8 +313,7 @@ class Composer:
             waiting = self.waiting.get(operand) if isinstance(operand, Value) else None
             if waiting is not None and waiting.op.name != "undefined":
                 assert isinstance(operand, Value)
-                del self.waiting[operand]
-                self.out.append(waiting.statement(self.token(operand)))
+                self.emit_waiting(operand)
 
     # Calls, branches, residuals
 
@@ -298,7 +347,7 @@ class Composer:
         """Assignments at the same time; what is about ``span`` is told by the line that follows."""
         listed = list(pairs)
         about = [self.waiting[o].op for _, o in listed if o in self.waiting]
-        about = [op for op in about if not _same_line(op.span, span)]
+        about = [op for op in about if _line(op.span) != _line(span)]
         trees = tuple((target, self.operand(operand)) for target, operand in listed)
         self.flush()
         if trees:
@@ -320,18 +369,11 @@ class Composer:
                 self.emit(Assign(tuple(targets), name_of(param), unpacks=True))
 
 
-def _same_line(a: Span, b: Span) -> bool:
-    return (a.file, a.line) == (b.file, b.line)
+def _line(span: Span) -> tuple[str, int]:
+    return span.file, span.line
 
 
 @cache
-def _fields(template: str) -> frozenset[str]:
-    """The names of a template's slots."""
-    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
-
-
-def _repeats(op: Op, template: str, value: Value) -> bool:
-    """Whether an operand that is written twice, or inside a comprehension, is ``value``."""
-    position = op.operands.index(value)
-    slots = {"{" + str(position) + "}", "{" + op.opdef.operand_name(position) + "}"}
-    return sum(template.count(slot) for slot in slots) != 1 or "for " in template
+def _fields(template: str) -> Counter[str]:
+    """How often each slot of a template is in it."""
+    return Counter(name for _, name, _, _ in Formatter().parse(template) if name is not None)

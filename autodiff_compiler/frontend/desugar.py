@@ -63,10 +63,9 @@ from autodiff_compiler.frontend.exits import (
     EXITS,
     LOOPS,
     Exits,
+    Leaving,
     Place,
-    exits_of,
     is_endless,
-    leaves,
 )
 from autodiff_compiler.frontend.looking import opened
 from autodiff_compiler.frontend.matching import without_match
@@ -92,12 +91,12 @@ def desugared(source: Source) -> gast.FunctionDef:
 
 
 def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
-    body = _Rewriter(_names(tree)).block(_plain(tree.body), Place())
-    tree.body = _completed(body, tree.body[-1])
+    body = _Rewriter(_names(tree)).block(_plain(tree.body, Leaving()), Place())
+    tree.body = _completed(body, tree.body[-1], Leaving())
     return tree
 
 
-def _plain(block: Sequence[gast.stmt]) -> Block:
+def _plain(block: Sequence[gast.stmt], ways: Leaving) -> Block:
     """Long assignments, functions inside rewritten, and nothing after a statement that leaves.
 
     >>> _show('''
@@ -129,13 +128,13 @@ def _plain(block: Sequence[gast.stmt]) -> Block:
         elif isinstance(stmt, gast.FunctionDef):
             stmt = _function(stmt)
         elif isinstance(stmt, (gast.If, *LOOPS)):
-            stmt.body, stmt.orelse = _plain(stmt.body), _plain(stmt.orelse)
+            stmt.body, stmt.orelse = _plain(stmt.body, ways), _plain(stmt.orelse, ways)
         elif isinstance(stmt, gast.Try):
             for part in (stmt, *stmt.handlers):
-                part.body = _plain(part.body)
-            stmt.orelse, stmt.finalbody = _plain(stmt.orelse), _plain(stmt.finalbody)
+                part.body = _plain(part.body, ways)
+            stmt.orelse, stmt.finalbody = _plain(stmt.orelse, ways), _plain(stmt.finalbody, ways)
         plain.append(stmt)
-        if leaves([stmt]):
+        if ways.leaves([stmt]):
             break
     return plain
 
@@ -145,20 +144,20 @@ class _Rewriter:
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
+        self.ways = Leaving()  # a statement is asked about before it is rewritten
 
     def block(self, block: Sequence[gast.stmt], place: Place) -> Block:
         """``block`` without early exits. A statement that has some takes the rest along."""
         done: Block = []
         for number, stmt in enumerate(block):
-            rest = list(block[number + 1 :])
             if isinstance(stmt, EXITS):
                 return done + self.leave(stmt, place)
-            if isinstance(stmt, gast.If) and exits_of([stmt]):
-                return done + self.branch(stmt, rest, place)
+            if isinstance(stmt, gast.If) and self.ways.exits_of([stmt]):
+                return done + self.branch(stmt, list(block[number + 1 :]), place)
             if isinstance(stmt, LOOPS):
-                return done + self.loop(stmt, rest, place)
+                return done + self.loop(stmt, list(block[number + 1 :]), place)
             if isinstance(stmt, gast.Try):
-                return done + self.attempt(stmt, rest, place)
+                return done + self.attempt(stmt, list(block[number + 1 :]), place)
             if isinstance(stmt, gast.If):
                 stmt.body = self.filled(stmt.body, place, stmt)
                 stmt.orelse = self.block(stmt.orelse, place)
@@ -223,12 +222,12 @@ class _Rewriter:
         body, orelse, inner = stmt.body, stmt.orelse, place
         before: Block = []
         after: Block = []
-        if leaves(body):
+        if self.ways.leaves(body):
             orelse = orelse + rest
-        elif leaves(orelse):
+        elif self.ways.leaves(orelse):
             body = body + rest
         elif rest:
-            kinds = exits_of([stmt])
+            kinds = self.ways.exits_of([stmt])
             inner, before = self.enter(kinds, place, stmt)
             after = self.resume(kinds, place, inner, rest, stmt)
         stmt.body = self.filled(body, inner, stmt)
@@ -264,7 +263,7 @@ class _Rewriter:
                 h(xs)
             return x
         """
-        inside = exits_of(stmt.body)
+        inside = self.ways.exits_of(stmt.body)
         endless, kinds = is_endless(stmt, inside), inside - {gast.Break, gast.Continue}
         inner, before = self.enter(kinds, place, stmt)
         stop = make.fresh(self.taken, "stop") if gast.Break in inside else ""
@@ -304,7 +303,7 @@ class _Rewriter:
                 x = 0
             return x
         """
-        kinds, ends = exits_of(stmt.body), leaves(stmt.body)
+        kinds, ends = self.ways.exits_of(stmt.body), self.ways.leaves(stmt.body)
         inner, before = self.enter(kinds, place, stmt)
         done = [*before, Tried(self.filled(stmt.body, inner, stmt), stmt.ways, stmt)]
         if not stmt.finalbody:
@@ -349,7 +348,7 @@ class _Rewriter:
         return [make.placed(at, gast.If(make.none_of(flags, at), done, []))]
 
 
-def _completed(block: Block, at: gast.AST) -> Block:
+def _completed(block: Block, at: gast.AST, ways: Leaving) -> Block:
     """With ``return None`` at the end of each path that has no ``return``.
 
     >>> _show('''
@@ -366,10 +365,10 @@ def _completed(block: Block, at: gast.AST) -> Block:
             return None
     """
     last = block[-1] if block else None
-    if isinstance(last, gast.If) and gast.Return in exits_of([last]):
-        last.body = _completed(last.body, last)
-        last.orelse = _completed(last.orelse, last)
-    elif isinstance(last, (type(None), *LOOPS)) or not leaves([last]):
+    if isinstance(last, gast.If) and gast.Return in ways.exits_of([last]):
+        last.body = _completed(last.body, last, ways)
+        last.orelse = _completed(last.orelse, last, ways)
+    elif isinstance(last, (type(None), *LOOPS)) or not ways.leaves([last]):
         at = last or at
         return [*block, make.placed(at, gast.Return(make.constant(None, at)))]
     return block

@@ -12,6 +12,7 @@ import gast
 Exits: TypeAlias = set[type]
 EXITS = (gast.Return, gast.Break, gast.Continue)
 LOOPS = (gast.For, gast.While)
+NESTING = (gast.If, gast.Try, *LOOPS)
 
 
 @dataclass(frozen=True)
@@ -33,38 +34,66 @@ class Place:
         return [name for kind, name in names.items() if kind in kinds and name]
 
 
-def exits_of(block: Sequence[gast.stmt]) -> Exits:
-    """The kinds of exit by which ``block`` may be left early."""
-    kinds: Exits = set()
-    for stmt in block:
+class Leaving:
+    """Tells how blocks are left, each statement once; what was asked for must not change."""
+
+    def __init__(self) -> None:
+        self.exits: dict[gast.stmt, Exits] = {}
+        self.leaving: dict[gast.stmt, bool] = {}
+
+    def exits_of(self, block: Sequence[gast.stmt]) -> Exits:
+        """Return the kinds of exit by which ``block`` may be left early."""
+        return set().union(*map(self._exits, block))
+
+    def _exits(self, stmt: gast.stmt) -> Exits:
         if isinstance(stmt, EXITS):
-            kinds.add(type(stmt))
-        elif isinstance(stmt, gast.Try):
-            parts = (*(part.body for part in stmt.handlers), stmt.orelse, stmt.finalbody)
-            kinds |= exits_of(stmt.body).union(*map(exits_of, parts))
-        elif isinstance(stmt, gast.If):
-            kinds |= exits_of(stmt.body) | exits_of(stmt.orelse)
-        elif isinstance(stmt, LOOPS):
-            kinds |= exits_of(stmt.body) - {gast.Break, gast.Continue} | exits_of(stmt.orelse)
-    return kinds
+            return {type(stmt)}
+        if not isinstance(stmt, NESTING):
+            return set()
+        kinds = self.exits.get(stmt)
+        if kinds is None:
+            kinds = self.exits_of(stmt.body)
+            if isinstance(stmt, LOOPS):
+                kinds -= {gast.Break, gast.Continue}
+            elif isinstance(stmt, gast.Try):
+                kinds.update(self.exits_of(stmt.finalbody))
+                kinds.update(*(self.exits_of(part.body) for part in stmt.handlers))
+            kinds |= self.exits_of(stmt.orelse)
+            self.exits[stmt] = kinds
+        return kinds
+
+    def leaves(self, block: Sequence[gast.stmt]) -> bool:
+        """Decide whether control never reaches the end of ``block``."""
+        return any(map(self._leaves, block))
+
+    def _leaves(self, stmt: gast.stmt) -> bool:
+        if isinstance(stmt, (gast.Raise, *EXITS)):
+            return True
+        if not isinstance(stmt, NESTING):
+            return False
+        found = self.leaving.get(stmt)
+        if found is None:
+            if isinstance(stmt, gast.If):
+                found = self.leaves(stmt.body) and self.leaves(stmt.orelse)
+            elif isinstance(stmt, gast.Try):
+                ways = [[*stmt.body, *stmt.orelse], *(handler.body for handler in stmt.handlers)]
+                found = all(map(self.leaves, ways))
+            else:
+                inside = self.exits_of(stmt.body)
+                ends = gast.Break not in inside and self.leaves(stmt.orelse)
+                found = is_endless(stmt, inside) or ends
+            self.leaving[stmt] = found
+        return found
+
+
+def exits_of(block: Sequence[gast.stmt]) -> Exits:
+    """Return the kinds of exit by which ``block`` may be left early."""
+    return Leaving().exits_of(block)
 
 
 def leaves(block: Sequence[gast.stmt]) -> bool:
-    """Whether control never reaches the end of ``block``."""
-    for stmt in block:
-        if isinstance(stmt, (gast.Raise, *EXITS)):
-            return True
-        if isinstance(stmt, gast.If) and leaves(stmt.body) and leaves(stmt.orelse):
-            return True
-        if isinstance(stmt, gast.Try):
-            ways = [[*stmt.body, *stmt.orelse], *(handler.body for handler in stmt.handlers)]
-            if all(map(leaves, ways)):
-                return True
-        if isinstance(stmt, LOOPS):
-            inside = exits_of(stmt.body)
-            if is_endless(stmt, inside) or (gast.Break not in inside and leaves(stmt.orelse)):
-                return True
-    return False
+    """Decide whether control never reaches the end of ``block``."""
+    return Leaving().leaves(block)
 
 
 def is_endless(stmt: gast.For | gast.While, inside: Exits) -> bool:
