@@ -3,19 +3,19 @@ give none, because they raise."""
 
 from __future__ import annotations
 
-from autodiff_compiler.ir.nodes import Function, Op, Region
+from autodiff_compiler.ir.nodes import Op, Region
 
 #: What does nothing but raise.
 RAISING = ("fail", "check", "demand")
 
 
 class Effects:
-    """Answers ``has(op)``; remembers what it found out about functions. What a text does ``again``
-    raises nothing new, but a rule in it is asked again."""
+    """Answers ``has(op)``; what it finds out about a region is noted there, as regions never
+    change. What a text does ``again`` raises nothing new, but a rule in it is asked again."""
 
     def __init__(self, again: bool = False) -> None:
         self.again = again
-        self._functions: dict[Function, bool] = {}
+        self._noted = "_effects_again" if again else "_effects"
 
     def has(self, op: Op) -> bool:
         """Whether running ``op`` twice, or never, is not the same as once."""
@@ -23,20 +23,18 @@ class Effects:
 
     def inside(self, region: Region) -> bool:
         """Whether any operation of ``region`` has an effect."""
-        return any(self._itself(op) for op in region.walk())
+        found = vars(region).get(self._noted)
+        if found is None:
+            found = vars(region)[self._noted] = any(map(self.has, region.ops))
+        return found
 
     def _itself(self, op: Op) -> bool:
         if op.opdef.effect and not (self.again and op.name in RAISING):
             return True
         if self.again:
-            return any(map(self._of, op.functions))
+            return any([self.inside(function.body) for function in op.functions])
         callee = op.attrs.get("callee")
-        return callee is not None and self._of(callee)
-
-    def _of(self, function: Function) -> bool:
-        if function not in self._functions:
-            self._functions[function] = self.inside(function.body)
-        return self._functions[function]
+        return callee is not None and self.inside(callee.body)
 
 
 def ends(op: Op) -> bool:

@@ -114,10 +114,15 @@ class Region:
 
     def walk(self) -> Iterator[Op]:
         """Every operation, those of nested regions right after their owner."""
-        for op in self.ops:
-            yield op
-            for region in op.regions:
-                yield from region.walk()
+        open_ones = [iter(self.ops)]
+        while open_ones:
+            for op in open_ones[-1]:
+                yield op
+                if op.regions:
+                    open_ones.append(iter([each for region in op.regions for each in region.ops]))
+                    break
+            else:
+                open_ones.pop()
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -21,27 +21,31 @@ def free_values(region: Region) -> dict[Value, None]:
     >>> list(free_values(Region((x,), (), (x, y, 3))))
     [%y: int]
     """
-    found: dict[Value, None] = {}
-    _collect_free(region, set(), found)
-    return found
+    return dict.fromkeys(_free(region))
 
 
 def uses_of(op: Op) -> dict[Value, None]:
     """The values that ``op`` reads, as operands or from inside its regions."""
     found = {operand: None for operand in op.operands if isinstance(operand, Value)}
     for region in op.regions:
-        _collect_free(region, set(), found)
+        found.update(dict.fromkeys(_free(region)))
     return found
 
 
-def _collect_free(region: Region, defined: set[Value], found: dict[Value, None]) -> None:
-    defined.update(region.params)
-    for op in region.ops:
-        _note_free(op.operands, defined, found)
-        for inner in op.regions:
-            _collect_free(inner, defined, found)
-        defined.update(op.results)
-    _note_free(region.yields, defined, found)
+def _free(region: Region) -> tuple[Value, ...]:
+    """As ``free_values``; noted on the region, which never changes."""
+    noted: tuple[Value, ...] | None = vars(region).get("_free")
+    if noted is None:
+        found: dict[Value, None] = {}
+        defined = set(region.params)
+        for op in region.ops:
+            _note_free(op.operands, defined, found)
+            for inner in op.regions:
+                _note_free(_free(inner), defined, found)
+            defined.update(op.results)
+        _note_free(region.yields, defined, found)
+        noted = vars(region)["_free"] = tuple(found)
+    return noted
 
 
 def _note_free(
