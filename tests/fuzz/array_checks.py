@@ -195,7 +195,7 @@ class _ArrayTrial:
                 return
         if sides[-1] > 0.3 * sides[0] and sides[-1] > 10 * (allowed + noise):
             raise _Skip("jump or kink")
-        if max(wanted) - min(wanted) > 0.5 * abs(wanted[-1] - got):
+        if max(wanted) - min(wanted) > 0.25 * abs(wanted[-1] - got):
             raise _Skip("differences do not converge")
         raise Wrong(f"the {name} is {got}, but differences say {wanted}")
 
