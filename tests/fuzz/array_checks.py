@@ -33,6 +33,8 @@ WRT = (0, 1, 2, 3)
 EXACT = ((1e-3, 1e-4, 1e-5, 1e-6), 5e-6, 0.0)
 ROUNDED = ((1e-3, 1e-5, 1e-6, 1e-7), 2e-3, 0.0)
 COARSE = ((5e-2, 2e-2, 1e-2), 4e-3, 1e-6)
+#: Names of a program whose copies and dtypes may hang on the dtypes of its inputs.
+DTYPES = {"astype", "dtype", "float", "float32", "float64", "('dtype',)"}
 
 
 class _Skip(Exception):
@@ -148,11 +150,12 @@ class _ArrayTrial:
 
     def exact(self, form: Form) -> bool:
         """Return True if the program computes in float64 alone."""
-        return set(form.dtypes) == {"f8"} and self.widens()
+        return set(form.dtypes) == {"f8"} and "float32" not in self.program.__code__.co_names
 
     def widens(self) -> bool:
-        """Return True if the program computes in float64 when its inputs are float64."""
-        return "float32" not in self.program.__code__.co_names
+        """Return True if the program does the same, in float64, when its inputs are float64."""
+        code = self.program.__code__
+        return DTYPES.isdisjoint({*code.co_names, *map(str, code.co_consts)})
 
     # ---- gradients
 
