@@ -7,7 +7,7 @@ A rule gives the partial derivative, or the cotangent itself where that reads be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.ir.opdef import OpDef
@@ -31,7 +31,7 @@ from autodiff_compiler.operators.families import (
     signed,
 )
 from autodiff_compiler.operators.lowered import bound_parts, choice_parts
-from autodiff_compiler.operators.single import bound_text, chosen_text
+from autodiff_compiler.operators.single import bound_text, chosen_text, single
 
 XY = ("x", "y")
 
@@ -248,7 +248,53 @@ acos = real_function(
 atan = real_function("atan", "Inverse tangent.", "np.arctan({x})", lambda ct, x: ct / (1.0 + x * x))
 sinh = real_function("sinh", "Hyperbolic sine.", "np.sinh({x})", lambda x: cosh(x))
 cosh: OpDef = real_function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda x: sinh(x))
-tanh = real_function("tanh", "Hyperbolic tangent.", "np.tanh({x})", lambda out: 1.0 - out * out)
+
+
+def follows_mathematics(x: Any) -> bool:
+    """Decide whether the slope of a function that levels off is computed from ``x``, exactly: in
+    plain functions. Cells follow MindSpore, which computes it from the result (decision 0019)."""
+    return PROMOTION.numpy and not is_complex(getattr(x, "type", None))
+
+
+#: From these sizes of x times width on, the slope of a sigmoid curve is 0 in a dtype.
+FLAT = {"float16": 22.0, "float32": 120.0, "float64": 800.0}
+
+
+def _bell(name: str, doc: str, width: float, rule: Callable[..., Any]) -> OpDef:
+    """The slope of a sigmoid curve: of e = exp(-width |x|) it is width² e / (1 + e)². Of single
+    numbers it is the square of width / 2 / cosh(width x / 2), as that is one call of NumPy's."""
+    height = width * width
+
+    def numpy(types: Sequence[Type]) -> str:
+        if (dtype := "float64" if types[0] == FLOAT else single(types)) in FLAT:
+            half, limit = ("{x}" if width == 2 else f"{width / 2} * {{x}}"), FLAT[dtype] / width
+            root = f"0.0 if abs({{x}}) > {limit} else {width / 2} / np.cosh({half})"
+            return f"{{out}} = {root}\n{{out}} = {{out}} * {{out}}"
+        scaled, tall = ("", "") if width == 1 else (f"{width} * ", f"{height} * ")
+        power = f"np.exp(-{scaled}np.abs({{x}}))"
+        return f"{{out}} = {power}\n{{out}} = {tall}{{out}} / np.square(1.0 + {{out}})"
+
+    def parts(x: Any) -> Any:
+        if x.dtype_name not in FLOATS:
+            return None
+        power = exp(-width * abs(x) if width != 1 else -abs(x))
+        return (height * power if height != 1 else power) / square(1.0 + power)
+
+    return real_function(name, doc, numpy, rule, parts)
+
+
+tanh_slope: OpDef = _bell(
+    "tanh_slope", "1 - tanh(x)², exact where tanh rounds to 1 as well.", 2.0,
+    lambda x, out: -2.0 * tanh(x) * out,
+)  # fmt: skip
+sigmoid_slope: OpDef = _bell(
+    "sigmoid_slope", "sigmoid(x) sigmoid(-x), exact where one of them rounds to 1 as well.", 1.0,
+    lambda x, out: -tanh(0.5 * x) * out,
+)  # fmt: skip
+tanh: OpDef = real_function(
+    "tanh", "Hyperbolic tangent; its slope is exact in plain functions.", "np.tanh({x})",
+    lambda x, out: tanh_slope(x) if follows_mathematics(x) else 1.0 - out * out,
+)  # fmt: skip
 
 
 def _hypot_one(x: Any) -> Any:
@@ -291,7 +337,9 @@ def _sigmoid_parts(x: Any) -> Any:
 sigmoid = real_function(
     "sigmoid",
     "exp(x) / (1 + exp(x)), where x is cut to where that is 1, so that nothing overflows.",
-    _sigmoid_numpy, lambda out: out * (1.0 - out), _sigmoid_parts,
+    _sigmoid_numpy,
+    lambda x, out: sigmoid_slope(x) if follows_mathematics(x) else out * (1.0 - out),
+    _sigmoid_parts,
 )  # fmt: skip
 
 

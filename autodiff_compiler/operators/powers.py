@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import FLOAT, ArrayType, Type
+from autodiff_compiler.ir.types import FLOAT, ArrayType, Type, is_complex
 from autodiff_compiler.operators.compare import equal
 from autodiff_compiler.operators.complex import real_dtype
 from autodiff_compiler.operators.declare import arithmetic_dtype, casts_for
@@ -51,9 +51,10 @@ def _any_slope(x: Any, y: Any) -> Any:
 def _slope_of_exponent(ct: Any, x: Any, y: Any, out: Any) -> Any:
     """``out * log(x)``, except at x = 0, where powers from 0 on do not depend on y."""
     if isinstance(x, Value):
-        return ct * out * log(where(equal(x, 0.0) & (y >= 0.0), 1.0, x))
+        level = equal(x, 0.0) if is_complex(y.type) else equal(x, 0.0) & (y >= 0.0)
+        return ct * out * log(where(level, 1.0, x))
     if x == 0:
-        return ct * where(y < 0.0, -math.inf, 0.0)
+        return None if is_complex(y.type) else ct * where(y < 0.0, -math.inf, 0.0)
     return ct * out * (math.log(x) if x > 0 else log(full_like(out, value=float(x))))
 
 

@@ -195,7 +195,8 @@ def _over_one_and_exp(view: View) -> Any:
 
 def _one_over_one_and_exp(view: View) -> Any:
     u = _exponent(view, _beside_one(view, view.operands[0]))
-    return None if u is None else sigmoid(_minus(view, u))
+    whole = len(view.operands) == 1 or view.operands[1] == -1
+    return sigmoid(_minus(view, u)) if u is not None and whole else None
 
 
 def _less_logsumexp(view: View) -> Any:
@@ -297,6 +298,7 @@ ROWS = (
     Row("exp(u) / (1 + exp(u)) as sigmoid(u)", "div", _exp_over_one_and_exp),
     Row("v / (1 + exp(u)) as v * sigmoid(-u)", "div", _over_one_and_exp),
     Row("1 / (1 + exp(u)) as sigmoid(-u)", "reciprocal", _one_over_one_and_exp),
+    Row("(1 + exp(u)) ** -1 as sigmoid(-u)", "pow", _one_over_one_and_exp),
     Row("exp(u) / sum(exp(u)) as softmax(u)", "div", _exp_over_sum),
     Row("(exp(u) - exp(-u)) / (exp(u) + exp(-u)) as tanh(u)", "div", _tanh),
     Row("sqrt(sum(u * u)) as norm(u)", "sqrt", _root_of_sum_of_squares),

@@ -116,7 +116,8 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
     "invert": (case(MASK), case(BITS)),
     "stop_gradient": _ONE,
     # functions of one operand
-    **_all("exp expm1 sin cos asinh sinh cosh tanh sigmoid softplus atan", _ONE),
+    **_all("exp expm1 sin cos asinh sinh cosh tanh tanh_slope sigmoid "
+           "sigmoid_slope softplus atan", _ONE),
     **_all("log sqrt rsqrt reciprocal log1p", (case(POSITIVE), case(real() + 1.0))),
     **_all("tan asin acos atanh", (case(UNIT), case(real(low=-0.5, high=0.8)))),
     "acosh": (case(POSITIVE + 1.0),),

@@ -41,6 +41,7 @@ class Row:
     slopes      the derivatives as such expressions; else differences in 700 digits.
     about       the part of the range, in words.
     sizes       the sizes of its points, where they are not those of all rows.
+    plain       whether it is called in a plain NumPy function, with arrays.
     """
 
     record: str
@@ -51,6 +52,7 @@ class Row:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
     sizes: tuple[float, ...] = ()
+    plain: bool = False
 
     @property
     def name(self) -> str:
@@ -93,13 +95,12 @@ def found(row: Row, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
         return record(x, y, **attrs)
 
     function = of_one if len(columns) == 1 else of_two
-    tensors = [Tensor(column) for column in columns]
+    operands = [column if row.plain else Tensor(column) for column in columns]
     with np.errstate(all="ignore"):
-        value = function(*tensors)
-        places = 0 if len(columns) == 1 else (0, 1)
-        slopes = grad(function, places)(*tensors)
+        slopes = grad(function, 0 if len(columns) == 1 else (0, 1))(*operands)
+        value = function(*map(Tensor, columns)).asnumpy()
     slopes = slopes if isinstance(slopes, tuple) else (slopes,)
-    return [each.asnumpy() for each in (value, *slopes)]
+    return [value, *(each if row.plain else each.asnumpy() for each in slopes)]
 
 
 REAL, PLUS = (-INF, INF), (0.0, INF)
@@ -140,16 +141,23 @@ ROWS: tuple[Row, ...] = (
     Row("atan", "atan(x)", slopes=("1 / (1 + x * x)",)),
     Row("sinh", "sinh(x)", slopes=("cosh(x)",)),
     Row("cosh", "cosh(x)", slopes=("sinh(x)",)),
-    Row("tanh", "tanh(x)", within=((-1.0, 1.0),), slopes=("sech(x) ** 2",), about="|x| <= 1"),
-    Row("tanh", "tanh(x)", within=((-3.3, 3.3),), slopes=("sech(x) ** 2",), about="|x| < 3.4",
-        ulps=((4, 16), (4, 128))),
+    Row("tanh", "tanh(x)", slopes=("sech(x) ** 2",), about="of arrays", plain=True),
+    Row("tanh", "tanh(x)", within=((-1.0, 1.0),), slopes=("sech(x) ** 2",),
+        about="of tensors, |x| <= 1"),
+    Row("tanh", "tanh(x)", within=((-3.3, 3.3),), slopes=("sech(x) ** 2",),
+        about="of tensors, |x| < 3.4", ulps=((4, 16), (4, 128))),
+    Row("tanh_slope", "sech(x) ** 2", slopes=("-2 * tanh(x) * sech(x) ** 2",)),
     Row("asinh", "asinh(x)", slopes=("1 / sqrt(1 + x * x)",)),
     Row("acosh", "acosh(x)", within=((1.0000001, INF),), slopes=("1 / sqrt(x * x - 1)",)),
     Row("atanh", "atanh(x)", within=((-0.9999999, 0.9999999),), slopes=("1 / (1 - x * x)",)),
+    Row("sigmoid", "sigmoid(x)", slopes=("sigmoid(x) * sigmoid(-x)",), about="of arrays",
+        plain=True),
     Row("sigmoid", "sigmoid(x)", within=((-INF, 1.0),), slopes=("sigmoid(x) * sigmoid(-x)",),
-        about="x <= 1"),
+        about="of tensors, x <= 1"),
     Row("sigmoid", "sigmoid(x)", within=((1.0, 8.31),), slopes=("sigmoid(x) * sigmoid(-x)",),
-        about="1 to 8.3", ulps=((4, 1000), (4, 1000))),
+        about="of tensors, 1 to 8.3", ulps=((4, 1000), (4, 1000))),
+    Row("sigmoid_slope", "sigmoid(x) * sigmoid(-x)",
+        slopes=("-tanh(x / 2) * sigmoid(x) * sigmoid(-x)",)),
     Row("softplus", "log1p(exp(x)) if x < 800 else x", slopes=("sigmoid(x)",)),
     Row("elu", "x if x > 0 else 1.5 * expm1(x)", attrs={"alpha": 1.5},
         slopes=("1 if x > 0 else 1.5 * exp(x)",)),

@@ -55,6 +55,7 @@ FORMULAS: list[tuple[Callable[..., Any], str, list[float], list[float], list[flo
     (lambda x: x / (1.0 + ops.exp(-x)), "v / (1 + exp(u))", BIG, [0, 0, 1e4], [0, 0.75, 2]),
     (lambda x: ops.reciprocal(1 + ops.exp(x)), "1 / (1 + exp(u))", BIG, [1, 0.5, 0],
      [0, -0.375, 0]),
+    (lambda x: (1 + ops.exp(x)) ** -1, "(1 + exp(u)) ** -1", BIG, [1, 0.5, 0], [0, -0.375, 0]),
     (lambda x: ops.exp(x) / ops.exp(x).sum(-1, keepdims=True), "as softmax(u)", BIG, [0, 0, 1],
      [0, 0, 0]),
     (lambda x: (ops.exp(x) - ops.exp(-x)) / (ops.exp(x) + ops.exp(-x)), "tanh(u)", BIG, [-1, 0, 1],
