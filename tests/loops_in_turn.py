@@ -1,4 +1,5 @@
-"""NumPy functions whose loops fill arrays that change places: each takes time linear in ``x``."""
+"""NumPy functions whose loops fill arrays that change places, or gather products and extremes: each
+takes time linear in ``x``."""
 
 from __future__ import annotations
 
@@ -63,6 +64,20 @@ def stencil_in_turn(x):
             new[i] = np.sin(old[i - 1]) + old[i] * old[i + 1]
         old, new = new, old
     return (old * old).sum()
+
+
+def product_at(x, idx):
+    out = np.ones(len(x))
+    for t in range(len(x)):
+        np.multiply.at(out, idx[t], 1.0 + 0.1 * x[t] * x[t])
+    return (out * out).sum()
+
+
+def largest_at(x, idx):
+    out = np.zeros(len(x))
+    for t in range(len(x)):
+        np.maximum.at(out, idx[t], np.sin(x[t]) * x[t - 1])
+    return (out * out).sum()
 
 
 IN_TURN = {

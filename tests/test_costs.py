@@ -6,6 +6,8 @@ forward mode. What takes time linear in the size must do so in its derivatives.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,37 @@ def test_gradients_are_right(name: str) -> None:
     ends = [fn(x + sign * step * along, *more) for sign in (1, -1)]
     expected = (ends[0] - ends[1]) / (2 * step)
     np.testing.assert_allclose(np.sum(np.asarray(gradient) * along), expected, rtol=2e-6, atol=1e-7)
+
+
+def products_at(x, idx2):
+    out = np.ones(len(x))
+    for t in range(len(x)):
+        np.multiply.at(out, idx2[t], np.cos(x[t]) + out[idx2[t, 0]] * 0.1)
+    return (out * out).sum()
+
+
+def smallest_at(x, idx2):
+    out = np.ones(len(x))
+    for t in range(len(x)):
+        np.minimum.at(out, idx2[t], np.sin(x[t]) * x[t - 1] + x[idx2[t]] * 0.1)
+    return (out * out).sum()
+
+
+@pytest.mark.parametrize("fn", [products_at, smallest_at])
+def test_values_at_several_places_are_combined_where_the_array_stands(fn: Any) -> None:
+    """Forward copies no array; backward keeps the items that it reads."""
+    source, found = ms.gradient_source(fn, "f64[n]", "i64[n,2]"), []
+    for n in SIZES:
+        rng = np.random.default_rng(n)
+        given = [rng.uniform(-1, 1, n), rng.integers(0, n, (n, 2))]
+        found.append(touched_by_text(source, given)[:1])
+    assert_linear(*found)
+    x, places = rng.uniform(-1, 1, 6), rng.integers(0, 6, (6, 2))
+    along = 1e-6 * rng.normal(size=6)
+    value, slope = ms.value_and_grad(fn)(x, places)
+    assert value == pytest.approx(fn(x, places), rel=1e-12)
+    wanted = fn(x + along, places) - fn(x - along, places)
+    assert 2 * np.sum(slope * along) == pytest.approx(wanted, rel=1e-6)
 
 
 #: Programs of the corpus that take time quadratic in their number, as they are written: two loops,

@@ -15,15 +15,10 @@ from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from autodiff_compiler.adjoint.picked import picked_forward
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
-from autodiff_compiler.ir.rewrite import (
-    clone_ops,
-    free_values,
-    map_regions,
-    substitute,
-    uses_of,
-)
+from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating, size_of
 from autodiff_compiler.operators.structure import reshape
 
@@ -72,6 +67,7 @@ def cut(
     ``together`` is asked first to make both as one region shorter, as long as it is one.
     """
     backward = prune(backward)
+    forward, backward = picked_forward(forward, backward, changing, unset)
     forward, backward = _shapes_forward(params, forward, backward, unset)
     backward = _at_hand(forward, backward)
     if not recompute:

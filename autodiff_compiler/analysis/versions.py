@@ -26,9 +26,6 @@ from collections.abc import Callable, Iterable
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Region, Value
 from autodiff_compiler.ir.types import ArrayType
 
-#: What gives an array with a part of another value.
-WRITES = ("add_at", "sub_at", "add_along", "raise_at", "set_item")
-
 
 def changing(body: Region) -> frozenset[Value]:
     """The versions, inside loops, of arrays that these write items of."""
@@ -71,7 +68,7 @@ class _Versions:
         for op in region.ops:
             if in_loop:
                 self.inside.update(op.results)
-            if op.name in WRITES:
+            if op.opdef.writes:
                 self.join((op.operands[0], op.result))
                 self.written.update(op.results if in_loop else ())
             elif op.name == "if":

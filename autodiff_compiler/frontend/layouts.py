@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from autodiff_compiler.ir.nodes import Op, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing, joining, moving, placing, structure
+from autodiff_compiler.operators import indexing, joining, moving, structure
 
 Layout = np.ndarray[Any, Any]
 Layouts = MutableMapping[Value, Layout]
@@ -107,11 +107,6 @@ VIEWING: dict[OpDef, Callable[[Layout, Op], Layout]] = {
     structure.swap_last_axes: lambda x, op: x.swapaxes(-1, -2),
     structure.transpose: lambda x, op: x.transpose(op.attrs["perm"]),
 }
-#: Operators that write into their first operand.
-WRITING = frozenset(
-    (indexing.set_item, indexing.add_at, indexing.raise_at, placing.multiply_at,
-     placing.maximum_at, placing.minimum_at)
-)  # fmt: skip
 #: Operators besides the elementwise ones whose result has the order of its operands.
 _IN_ORDER = frozenset(("cast", "copy", "full_like", "conj"))
 _ELEMENTWISE = ("elementwise", "zero")
@@ -123,7 +118,7 @@ def layout_of(op: Op, layouts: Layouts) -> Layout | None:
     if shape is None:
         return None
     first = layouts.get(op.operands[0]) if op.operands else None  # type: ignore[arg-type]
-    if op.opdef in WRITING:
+    if op.opdef.writes:
         return first
     try:
         if op.opdef in VIEWING:

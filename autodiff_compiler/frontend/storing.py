@@ -13,9 +13,9 @@ from autodiff_compiler.frontend import lists, views
 from autodiff_compiler.frontend.memory import copied, written
 from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.values import Ref, leaves
-from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing, placing, structure
+from autodiff_compiler.operators import elementwise, indexing, placing, structure
 from autodiff_compiler.operators.joining import stack
 from autodiff_compiler.ops.in_place_methods import as_before
 
@@ -23,6 +23,10 @@ from autodiff_compiler.ops.in_place_methods import as_before
 _AT = {
     np.add: indexing.add_at, np.subtract: indexing.add_at, np.multiply: placing.multiply_at,
     np.maximum: placing.maximum_at, np.minimum: placing.minimum_at,
+}  # fmt: skip
+#: And what it computes at a place that is surely named once.
+_ONCE = {
+    np.multiply: elementwise.mul, np.maximum: elementwise.maximum, np.minimum: elementwise.minimum
 }  # fmt: skip
 
 
@@ -124,7 +128,12 @@ class Storing(Raising):
             )
         rest, index = self.encode_index(key)
         value = -self.lifted(value) if function is np.subtract else self.lifted(value)
-        self.changed(owner, _AT[function](owner, value, *rest, index=index))
+        once = _ONCE.get(function) if _is_part(owner, value, rest, index) else None
+        if once is not None:
+            item = indexing.index(owner, *rest, index=index)
+            self.changed(owner, views.written_at(owner, once(item, value), rest, index))
+        else:
+            self.changed(owner, _AT[function](owner, value, *rest, index=index))
 
     def _refuse_write(self, owner: Value) -> None:
         """Refuses to write to what is not this text's to write to."""
@@ -179,6 +188,18 @@ class Storing(Raising):
                         "with another variable (a view)",
                         "make the view a copy first: view * 1",
                     )
+
+
+def _is_part(owner: Value, value: Any, rest: Sequence[Any], index: Any) -> bool:
+    """Decide whether an index of numbers and slices is written to in an array of floats."""
+    types = [type_of(each) for each in rest]
+    numbers = all(
+        getattr(each, "ndim", 0) == 0 and getattr(each, "dtype", None) != "bool" for each in types
+    )
+    plain = not any(isinstance(part, bool) for part in index)
+    real = getattr(type_of(value), "dtype", "float") or ""
+    floats = "float" in (owner.type.dtype or "") and "complex" not in real  # type: ignore[attr-defined]
+    return bool(index) and numbers and plain and floats and not isinstance(value, complex)
 
 
 def _array_of(items: Sequence[Any], dtype: str | None) -> Any:

@@ -103,6 +103,8 @@ class OpDef:
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
     views       operands whose memory the result may share.
     copies      a rule from types and attributes: whether it shares none of it after all.
+    writes      whether the result is the first operand with a part of it written, which may be
+                done where it stands: such a record takes the attribute ``in_place``.
     effect      True where running it twice, or never, is not the same as once.
     """
 
@@ -122,6 +124,7 @@ class OpDef:
     label: str = ""
     views: tuple[str, ...] = ()
     copies: Callable[..., bool] | None = None
+    writes: bool = False
     effect: bool = False
 
     def __post_init__(self) -> None:

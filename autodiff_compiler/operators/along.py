@@ -134,6 +134,7 @@ add_along = OpDef(
     },
     linear_in=("acc", "v"),
     label="{acc}",
+    writes=True,
 )  # fmt: skip
 
 

@@ -185,6 +185,7 @@ add_at = OpDef(
     },
     linear_in=("acc", "v"),
     label="{acc}",
+    writes=True,
 )  # fmt: skip
 
 
@@ -197,6 +198,7 @@ sub_at = OpDef(
     lambda types, *, index, in_place=False: check_written(types, index),
     kind="lowered",
     label="{acc}",
+    writes=True,
 )  # fmt: skip
 
 
@@ -271,6 +273,7 @@ raise_at: OpDef = OpDef(
     },
     linear_in=("x", "v"),
     label="{x}",
+    writes=True,
 )  # fmt: skip
 
 
@@ -296,6 +299,7 @@ set_item: OpDef = OpDef(
     },
     linear_in=("x", "v"),
     label="{x}",
+    writes=True,
 )  # fmt: skip
 
 

@@ -35,7 +35,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import replace
 
-from autodiff_compiler.analysis.versions import WRITES
 from autodiff_compiler.ir.conflicts import Conflict
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.writes import conflicts
@@ -71,7 +70,7 @@ def _writers(against: Sequence[Conflict]) -> set[Value]:
 def _may_change(op: Op) -> bool:
     """Whether it changes an array of another value; a cast on the way would need a new one. What
     has no axes may be a number of NumPy's, which cannot be written to."""
-    array = op.operands[0] if op.name in WRITES else None
+    array = op.operands[0] if op.opdef.writes else None
     if not isinstance(array, Value) or array.type != op.result.type:
         return False
     has_axes = any(item not in ("...", None) for item in op.attrs.get("index", ((),)))

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autodiff_compiler.analysis.versions import WRITES, versions
+from autodiff_compiler.analysis.versions import versions
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.inline import inline
@@ -65,7 +65,7 @@ def parted(function: Function) -> Function:
 
     def parts_in(op: Op) -> Iterator[Value]:
         places: frozenset[int] = frozenset()
-        if op.name in ("index", *WRITES):
+        if op.name == "index" or op.opdef.writes:
             places = frozenset([0])
         elif op.name == "call":
             places = taken(op.attrs["callee"])

@@ -45,7 +45,7 @@ FLOORS = (
         "analysis:",
     ),
     (
-        "adjoint: cotangents residuals control loops checkpoints rules zeros reverse shares "
+        "adjoint: cotangents picked residuals control loops checkpoints rules zeros reverse shares "
         "forward_loops forward examples spread batching pulls expand",
         "passes: * runner",
     ),

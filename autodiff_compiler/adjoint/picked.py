@@ -1,0 +1,44 @@
+"""Items that backward reads of arrays which change in a loop: forward reads and keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Op, Region, Value
+from autodiff_compiler.ir.rewrite import free_values, substitute, uses_of
+from autodiff_compiler.operators.subscripts import FULL
+
+
+def picked_forward(
+    forward: Sequence[Op], backward: Region, changing: Container[Any], unset: Container[Value]
+) -> tuple[Sequence[Op], Region]:
+    """Moves ``x[i]`` to the end of forward where ``x`` is ``changing`` and backward needs no more
+    of it than items and its shape: else all of ``x`` would be kept in each iteration."""
+    made = {result for op in backward.ops for result in op.results}
+    picks = [op for op in backward.ops if _picks(op, changing) and made.isdisjoint(uses_of(op))]
+    others = tuple(op for op in backward.ops if op not in picks and op.name != "shape_of")
+    needed = free_values(Region((), others, backward.yields))
+    moved: dict[Any, Op] = {}
+    mapping: dict[Value, Value] = {}
+    for op in picks:
+        if op.operands[0] not in needed and op.operands[0] not in unset:
+            first = moved.setdefault((op.operands, op.attrs["index"]), op)
+            mapping[op.result] = first.result
+    if not moved:
+        return forward, backward
+    left = tuple(op for op in backward.ops if mapping.keys().isdisjoint(op.results))
+    backward = substitute(Region(backward.params, left, backward.yields), mapping)
+    return [*forward, *(replace(op, about="primal") for op in moved.values())], backward
+
+
+def _picks(op: Op, changing: Container[Any]) -> bool:
+    return (
+        op.name == "index"
+        and op.operands[0] in changing
+        and any(item not in (FULL, "...") for item in op.attrs["index"])
+    )
+
+
+__all__ = ["picked_forward"]
