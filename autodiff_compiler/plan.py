@@ -161,6 +161,7 @@ class Hoisted:
 
     text   how it is made, where the text makes it while it is compiled and that can be written.
     path   where it is found in the user's program; None for what the text makes.
+    read   whether it is read there at each call: it need not be the very ``source`` then.
     """
 
     name: str
@@ -168,6 +169,7 @@ class Hoisted:
     type: Type
     text: str | None = None
     path: str | None = None
+    read: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,8 +81,9 @@ class Attributes(Outlines):
             if name == "__dict__" and self._has_cells(owner):
                 raise self._without_dict(kind)
         own = special(type(owner), "__getattribute__")
-        plain = self._writes_attributes and is_written(own)
-        return self.lifted(self.world.attribute(owner, name, self.builder.span, plain))
+        below = self._writes_attributes and is_written(own)
+        read = self.world.attribute_below if below else self.world.attribute
+        return self.lifted(read(owner, name, self.builder.span))
 
     @property
     def _writes_attributes(self) -> bool:

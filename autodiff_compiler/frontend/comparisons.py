@@ -158,9 +158,23 @@ class Comparisons(Arithmetic):
                 "function runs",
                 "keep the answer in a bool variable, assigned where the names are assigned",
             )
+        copies = [isinstance(s, (list, dict)) and self.world.path(s) is None for s in (left, right)]
+        if any(copies) and all(_kind(side) for side in (left, right)):
+            raise self.fail(
+                UnsupportedSyntax,
+                "whether these two containers of arrays are the same object is not known while "
+                "compiling",
+                "compare them outside of the function, and pass the answer as a bool argument",
+            )
+        for side in (left, right):
+            self.world.pin(self.original(side) if isinstance(side, Value) else side)
         if all(kinds):
             self.world.assume_apart(*map(self.slot_of, (left, right)))
         return False
+
+    def original(self, arg: Any) -> Any:
+        """What an outside array is that a value stands for."""
+        raise NotImplementedError
 
     def slot_of(self, value: Value) -> int | None:
         """Which argument of the call a value is, if it is one."""

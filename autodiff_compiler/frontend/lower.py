@@ -214,6 +214,7 @@ def _lower(
         flag = {"C": "flags.c_contiguous", "F": "flags.f_contiguous"}.get(order)
         world.assume(f"slots[{n}].{flag or 'strides'}", True if flag else order)
     _assume_apart(world, made.function, hoisted)
+    world.assume_seen()
     world.assume_likes([item.source for item in hoisted])
     orders = {made.places[n]: order for n, order in world.orders.items()}
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
@@ -274,7 +275,7 @@ def _hoisted(world: World, param: Any, thing: Any) -> Hoisted:
     path = world.path(thing)
     made = path is None and isinstance(thing, (np.ndarray, np.generic))
     text = world.recipes.text(thing) if made else None
-    return Hoisted(param.name, thing, param.type, text, path)
+    return Hoisted(param.name, thing, param.type, text, path, world.is_read(thing))
 
 
 def _not_returnable(made: Outlined) -> DTypeError:

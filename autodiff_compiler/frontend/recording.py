@@ -33,6 +33,8 @@ PACKAGE = "autodiff_compiler"
 NOT_THEIRS = {PACKAGE, "numpy", *sys.stdlib_module_names} - {"__main__"}
 MISSING = object()
 ARRAYS = (Tensor, np.ndarray)
+#: Of which types another thing may stand at a path: of these very types.
+REPLACED = (Tensor, np.ndarray, list, dict, tuple)
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -46,6 +48,11 @@ class Recorder:
     _held: set[int] = field(default_factory=set)
     #: The arrays that became values, by identity.
     lifted: dict[int, Any] = field(default_factory=dict)
+    #: What was found at a path where something of its kind may stand in another call: arrays, which
+    #: are read at each call, and containers, whose contents are assumptions of their own.
+    seen: dict[str, Any] = field(default_factory=dict)
+    #: What the text asked the identity of.
+    pinned: set[int] = field(default_factory=set)
 
     def know(self, thing: Any, path: str) -> None:
         """From now on ``thing`` is known to be found at ``path``."""
@@ -80,6 +87,8 @@ class Recorder:
     def recorded(self, path: str) -> Any:
         """What ``path`` was found to give, or ``MISSING``. Each path is read once, so that what
         another thread changes meanwhile is not seen as two things."""
+        if path in self.seen:
+            return self.seen[path]
         for test in ("is", "equal"):
             if (path, test) in self.assumptions:
                 return self.assumptions[path, test].value
@@ -87,6 +96,10 @@ class Recorder:
 
     def assume(self, path: str, value: Any) -> None:
         """Records that ``path`` gave ``value``."""
+        if type(value) in REPLACED and not (type(value) is tuple and _is_constant(value)):
+            self.seen.setdefault(path, value)
+            self.know(value, path)
+            return
         items = value if isinstance(value, tuple) else (value,)
         test = "equal" if all(isinstance(item, PLAIN) for item in items) else "is"
         self.assumptions.setdefault((path, test), Assumption(path, test, value))
@@ -154,6 +167,33 @@ class Recorder:
         """Records that two arguments are not one and the same object."""
         if one is not None and other is not None and one != other:
             self._add(f"slots[{one}]", "another", f"slots[{other}]", str(other))
+
+    def pin(self, thing: Any) -> None:
+        """Records that an outside thing is the very same in every call."""
+        self.pinned.add(id(thing))
+
+    def is_read(self, thing: Any) -> bool:
+        """Decide whether an outside array is read at each call, at the path where it was found."""
+        return isinstance(thing, ARRAYS) and self._may_change(thing, self.path(thing))
+
+    def _may_change(self, thing: Any, path: str | None) -> bool:
+        return path in self.seen and self.seen[path] is thing and id(thing) not in self.pinned
+
+    def assume_seen(self) -> None:
+        """Records what must be so of all that may be replaced: containers are of their type, what
+        was found at two paths is one thing, and what was never looked into is the very same."""
+        for path, value in self.seen.items():
+            first = self.path(value)
+            if first != path and first is not None:
+                self._add(path, "the same", first)
+            elif not self._may_change(value, path):
+                self.assume_same(path, value)
+            elif not isinstance(value, ARRAYS):
+                self._add(path, "type", type(value))
+                if type(value) is tuple:
+                    self._add(path, "length", len(value))
+            elif id(value) not in self.lifted:
+                self.assume_same(path, value)
 
     def assume_likes(self, inputs: Collection[Any]) -> None:
         """Records the dtypes and shapes of arrays that were looked at and are no ``inputs``."""
@@ -263,6 +303,10 @@ class Recorder:
         if path is not None and not is_fixed(owner):
             key = f"{path}.{name}"
             self.assumptions[key, "absent"] = Assumption(key, "absent", None)
+
+
+def _is_constant(value: tuple[Any, ...]) -> bool:
+    return all(isinstance(item, PLAIN) for item in value)
 
 
 def is_array(thing: Any) -> bool:

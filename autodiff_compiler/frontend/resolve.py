@@ -117,16 +117,31 @@ class World(Recorder):
         finally:
             self.depth -= 1
 
-    def attribute(self, owner: Any, name: str, span: Span, plain: bool = False) -> Any:
-        """``owner.name`` for an outside object; a ``plain`` one is read below the class's own
-        ``__getattribute__``."""
+    def attribute_below(self, owner: Any, name: str, span: Span) -> Any:
+        """``owner.name`` as it is read below the class's own ``__getattribute__``."""
         path = self.path(owner)
-        place = f"object.__getattribute__({path}, {name!r})" if plain else f"{path}.{name}"
+        place = f"object.__getattribute__({path}, {name!r})"
         found = MISSING if path is None else self.recorded(place)
         if found is not MISSING:
             return found
         try:
-            value = object.__getattribute__(owner, name) if plain else getattr(owner, name)
+            value = object.__getattribute__(owner, name)
+        except AttributeError as error:
+            cause = f"{_described(owner)} has no attribute '{name}' of its own"
+            raise UnknownAttribute(cause, _instead(owner, name), span).meaning(error) from None
+        if path is None or isinstance(value, types.MethodType):
+            return self.attribute(owner, name, span)
+        self.assume(place, value)
+        return value
+
+    def attribute(self, owner: Any, name: str, span: Span) -> Any:
+        """``owner.name`` for an outside object."""
+        path = self.path(owner)
+        found = MISSING if path is None else self.recorded(f"{path}.{name}")
+        if found is not MISSING:
+            return found
+        try:
+            value = getattr(owner, name)
         except AttributeError as error:
             self.assume_absent(owner, name)
             if isinstance(error, UnknownAttribute):  # of ops, nn or Tensor, which know more
@@ -135,9 +150,6 @@ class World(Recorder):
                 cause = f"{_described(owner)} has no attribute '{name}'"
                 cure = suggested(name, dir(owner)) or _instead(owner, name)
             raise UnknownAttribute(cause, cure, span).meaning(error) from None
-        if plain and path is not None and not isinstance(value, types.MethodType):
-            self.assume(place, value)
-            return value
         refuse_fresh(value, lambda: getattr(owner, name), f"'{name}'", span)
         if path is not None and not is_fixed(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:
@@ -202,10 +214,14 @@ class World(Recorder):
             if write.name is None or key in self.inputs:
                 continue
             if write.held(MISSING) is not MISSING:
-                plain = write.get is not getattr
-                self.assume_held(self.attribute(write.target, write.name, NOWHERE, plain))
+                self.assume_held(self.before(write, NOWHERE))
             else:
                 self.assume_absent(write.target, write.name)
+
+    def before(self, write: Write, span: Span) -> Any:
+        """What a written attribute was before the call."""
+        read = self.attribute if write.get is getattr else self.attribute_below
+        return read(write.target, str(write.name), span)
 
     def attribute_input(self, write: Write) -> AttributeInput:
         """The one input that stands for a written attribute."""

@@ -131,9 +131,7 @@ class Writes(Recursing):
             source = self.world.attribute_input(write)
             self.state.heap[cell] = self.lift(source, write.name)
         else:
-            span = self.builder.span
-            plain = write.get is not getattr
-            self.state.heap[cell] = self.world.attribute(write.target, write.name, span, plain)
+            self.state.heap[cell] = self.world.before(write, self.builder.span)
         return cell
 
     def _name(self, cell: Ref, value: Any) -> None:

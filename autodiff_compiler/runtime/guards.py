@@ -22,7 +22,15 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.plan import Assumption, AttributeInput, Hoisted, ScalarType, frozen, special
+from autodiff_compiler.plan import (
+    Assumption,
+    AttributeInput,
+    Hoisted,
+    ScalarType,
+    Type,
+    frozen,
+    special,
+)
 from autodiff_compiler.runtime.overlaps import are_apart, meets_itself
 from autodiff_compiler.trees import children
 
@@ -52,7 +60,8 @@ def guard_lines(
     """The lines of a guard, which return False or raise where an assumption fails, and the
     constants ``c0``, ``c1`` … that they name. The hoisted arrays are ``h0``, ``h1`` … after it."""
     writer = _Writer()
-    assumptions = tuple(assumptions)
+    assumptions, hoisted = tuple(assumptions), tuple(hoisted)
+    writer.count(item.path for item in hoisted if item.read and item.path)
     writer.count(a.path for a in assumptions if a.test != "absent")
     writer.count(a.value for a in assumptions if a.test in ("the same", "another"))
     for assumption in assumptions:
@@ -187,13 +196,25 @@ class _Writer:
             raise ValueError(f"{test!r} is not a test of an assumption")
 
     def same_signature(self, name: str, item: Hoisted) -> None:
-        source, type_ = self.constant(item.source), item.type
+        type_ = item.type
+        if item.read and item.path:
+            self.lines.append(f"{name} = {self.evaluate(item.path)}")
+            self.refuse_if(f"{name}.__class__ is not {self.constant(type(item.source))}")
+            if not _is_array(item.source):
+                self.lines.append(f"{name} = {name}._data")
+            self.same_type(name, type_)
+            return
+        source = self.constant(item.source)
         self.lines.append(f"{name} = {source if _is_array(item.source) else source + '._data'}")
         if isinstance(type_, ScalarType):
             kind = {"int": int, "float": float, "bool": bool}[type_.kind]
             self.refuse_if(f"{name}.__class__ is not {self.constant(kind)}")
         elif isinstance(item.source, AttributeInput):
             self.refuse_if(f"not hasattr({name}, 'dtype')")
+        self.same_type(name, type_)
+
+    def same_type(self, name: str, type_: Type) -> None:
+        """Demands the dtype and shape of a type."""
         if getattr(type_, "dtype", None) is not None:
             dtype = np.dtype(type_.dtype)  # type: ignore[attr-defined]
             known = self.constant(dtype)

@@ -86,7 +86,7 @@ class Runtime:
         unit.calls += 1
         if isinstance(cell, Transformed):
             unit.answers(cell)
-        found = unit.run_forward(slots)
+        found = unit.run_forward(cell, slots)
         if not kwargs:
             self._quicken(cell, cell, None, unit, slots)
         return found
@@ -206,7 +206,7 @@ class Runtime:
             return found
         unit, slots = self._pair(gradient, args, {})
         unit.answers(gradient)
-        value, back = unit.run_pullback(slots)
+        value, back = unit.run_pullback(gradient.fn, slots)
         if plain and unit.calls > 1 and unit.quick_pullback is None:
             made = compile_quick(unit, slots, own_apart, gradient, unit.pulled)
             unit.quick_pullback = made or False
@@ -256,7 +256,7 @@ class Runtime:
             unit = self._compiled(fn, key, slots, request, ())
         unit.calls += 1
         unit.answers(tangent)
-        found = unit.run_tangent(slots, dots)
+        found = unit.run_tangent(fn, slots, dots)
         self._quicken(tangent, fn, asked, unit, slots)
         return found
 
@@ -368,7 +368,7 @@ def _connected(
     not depend on."""
     if gradient.unconnected == "error" and unit.unconnected:
         raise _unconnected(unit)
-    value, inputs, weights = unit.run_pair(slots, sens)
+    value, inputs, weights = unit.run_pair(gradient.fn, slots, sens)
     if gradient.unconnected == "none":
         for number in unit.unconnected:
             of = inputs if number < len(inputs) else weights

@@ -20,7 +20,14 @@ from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped, whole_numbers
-from autodiff_compiler.plan import FLOAT, AttributeInput, PythonFunction, Type, holds_arrays
+from autodiff_compiler.plan import (
+    FLOAT,
+    AttributeInput,
+    Hoisted,
+    PythonFunction,
+    Type,
+    holds_arrays,
+)
 
 _NUMBERS = (int, float, complex)
 _NUMPY = (np.ndarray, np.generic)
@@ -153,16 +160,22 @@ def holds(value: Any, *kinds: type) -> bool:
     return False
 
 
-def compile_reader(slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Any]) -> Callable:
-    """A function from a row of slots to the arrays in those ``wanted`` and in ``hoisted``.
+def compile_reader(
+    slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Hoisted]
+) -> Callable:
+    """A function from ``fn`` and a row of slots to the arrays in those ``wanted`` and to the
+    ``hoisted`` ones.
 
     It is generated text for exactly this structure, so that nothing is looked at twice.
     """
-    names = {f"h{number}": source for number, source in enumerate(hoisted)}
+    places = [item.path if item.read else f"h{n}" for n, item in enumerate(hoisted)]
+    names = {f"h{n}": item.source for n, item in enumerate(hoisted) if not item.read}
     parts = [expression(slots[slot], f"slots[{slot}]") for slot in wanted]
-    parts += [expression(source, name) for name, source in names.items()]
+    parts += [expression(item.source, str(place)) for item, place in zip(hoisted, places)]
     defaults = "".join(f", {name}={name}" for name in names)
-    text = f"def read(slots{defaults}):\n    return ({''.join(part + ', ' for part in parts)})\n"
+    text = (
+        f"def read(fn, slots{defaults}):\n    return ({''.join(part + ', ' for part in parts)})\n"
+    )
     scope: dict[str, Any] = dict(names)
     exec(compile(text, "<autodiff slots>", "exec", dont_inherit=True), scope)
     return scope["read"]

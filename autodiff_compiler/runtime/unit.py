@@ -38,7 +38,7 @@ class Unit:
         self.workspace = Workspace(compiled.work, compiled.lent, compiled.given)
         self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
         sources = [item.source for item in compiled.hoisted]
-        self.read = compile_reader(slots, compiled.dynamic_slots, sources)
+        self.read = compile_reader(slots, compiled.dynamic_slots, compiled.hoisted)
         self.wraps = not request.numpy and (
             holds([*slots, *sources], Tensor)
             or not any(isinstance(slot, np.ndarray) for slot in slots)
@@ -87,9 +87,9 @@ class Unit:
             if caller.quick is self.quick:
                 caller.quick = None
 
-    def run_forward(self, slots: Sequence[Any]) -> Any:
+    def run_forward(self, fn: Any, slots: Sequence[Any]) -> Any:
         """The value of a forward-only unit."""
-        arrays = self.read(slots)
+        arrays = self.read(fn, slots)
         lent = self.workspace.borrow()
         try:
             out = self.forward(*arrays, *filter(None, lent))
@@ -103,9 +103,9 @@ class Unit:
         (value,) = self.results((out,), arrays)
         return _relisted(value, self.compiled.structure)
 
-    def run_pair(self, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
+    def run_pair(self, fn: Any, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
         """The value (None where it is not wanted) and the gradients, inputs then weights."""
-        arrays = self.read(slots)
+        arrays = self.read(fn, slots)
         given = () if self.sens is None else (self.sensitivity(sens),)
         lent = forward_work, backward_work = self.workspace.borrow()
         try:
@@ -155,12 +155,14 @@ class Unit:
         (value,) = self.results((own_apart(value, arrays),), arrays)
         return _relisted(value, self.compiled.structure)
 
-    def run_pullback(self, slots: Sequence[Any]) -> tuple[Any, Callable[[Any], tuple[list, list]]]:
+    def run_pullback(
+        self, fn: Any, slots: Sequence[Any]
+    ) -> tuple[Any, Callable[[Any], tuple[list, list]]]:
         """The value, and the function from a sensitivity to the gradients, inputs then weights.
 
         What is written to the arguments later does not reach it. Nothing is lent, for residuals
         that live on must be in memory of their own."""
-        arrays = self.read(slots)
+        arrays = self.read(fn, slots)
         forward_work, _ = self.workspace.nothing()
         try:
             value, residuals = self.halfway(arrays, forward_work)
@@ -184,9 +186,9 @@ class Unit:
         gradients = self.gradients(found, slots, ())
         return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
 
-    def run_tangent(self, slots: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
+    def run_tangent(self, fn: Any, slots: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
         """The value and its tangent, of a unit in forward mode."""
-        arrays = self.read(slots)
+        arrays = self.read(fn, slots)
         along = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
         places = [place for _, place in (*self.inputs, *self.weights)]
         lent = self.workspace.borrow()

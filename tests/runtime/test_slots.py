@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Parameter, Tensor
 from autodiff_compiler.errors import CallError
+from autodiff_compiler.ir.types import array
+from autodiff_compiler.plan import Hoisted
 from autodiff_compiler.runtime.slots import (
     check_arity,
     compile_reader,
@@ -78,15 +81,23 @@ def test_reader():
     x, y, w = tensor((1,)), tensor((2,)), Parameter(np.zeros(3, np.float32))
     plain = np.ones(4)
     slots = (x, "unused", {"a": y, "b": 7}, [y, (x,)], 2.5)
-    read = compile_reader(slots, (0, 2, 3, 4), (w, plain))
-    got = read(slots)
+    held, found = SimpleNamespace(array=np.ones(5)), array("float64", 5)
+    hoisted = (
+        Hoisted("w", w, array("float32", 3)),
+        Hoisted("plain", plain, array("float64", 4)),
+        Hoisted("array", held.array, found, path="fn.array", read=True),
+    )
+    read = compile_reader(slots, (0, 2, 3, 4), hoisted)
+    got = read(held, slots)
     assert got[0] is x._data
     assert got[1] == {"a": y._data, "b": 7} and got[1]["a"] is y._data
     assert got[2][1][0] is x._data and type(got[2]) is list
     assert got[3] == 2.5
-    assert got[4] is w._data and got[5] is plain
+    assert got[4] is w._data and got[5] is plain and got[6] is held.array
     w.set_data(tensor((3,)))
-    assert read(slots)[4] is w._data
+    held.array = np.zeros(5)
+    got = read(held, slots)
+    assert got[4] is w._data and got[6] is held.array
 
 
 def test_holds():
