@@ -14,6 +14,7 @@ from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_signatures import Numpys
+from autodiff_compiler.frontend.numpy_writes import beside_arrays
 from autodiff_compiler.frontend.values import NUMBERS, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType
@@ -124,6 +125,8 @@ class Arithmetic(Expressions):
             return found
         if isinstance(left, View) or isinstance(right, View):
             left, right = self.set_of(left), self.set_of(right)
+        if self.world.numpy:
+            left, right = beside_arrays(self, sign, left, right)
         if isinstance(left, Ref) or isinstance(right, Ref):
             return self._heap_binary(sign, left, right)
         self.refuse_foreign(left, right)

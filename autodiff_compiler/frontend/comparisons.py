@@ -13,6 +13,7 @@ import numpy as np
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
+from autodiff_compiler.frontend.numpy_writes import beside_arrays
 from autodiff_compiler.frontend.recording import PLAIN, is_generated
 from autodiff_compiler.frontend.values import (
     NUMBERS,
@@ -106,6 +107,8 @@ class Comparisons(Arithmetic):
         ):
             left, right = self.set_of(left), self.set_of(right)
         self.world.assume_held(right)
+        if self.world.numpy:
+            left, right = beside_arrays(self, sign, left, right)
         if sign[0] in "LG" and _kind(left) == _kind(right) and _kind(left) in ("list", "tuple"):
             return self._in_order(sign, self.contents(left), self.contents(right))
         if sign in ("Eq", "NotEq") and all(map(_kind, (left, right))):

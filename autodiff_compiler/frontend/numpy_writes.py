@@ -16,6 +16,8 @@ from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.sharing import is_array
+from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import indexing, structure
@@ -132,6 +134,19 @@ def as_array(thing: Any) -> Any:
         known = np.array(thing) if not _holds_values(thing) else None
         return ours.array(thing) if known is None else tensor(known)
     return thing
+
+
+def beside_arrays(low: Any, sign: str, left: Any, right: Any) -> tuple[Any, Any]:
+    """Return the operands of an operator of plain NumPy code: a list or tuple beside an array is an
+    array. A sequence times a scalar is repeated, or an error."""
+    pair = [left, right]
+    for place, (array, other) in enumerate(((right, left), (left, right))):
+        listed = isinstance(other, Ref) and other.kind == "list" or type(other) in (tuple, list)
+        if not is_array(array) or not listed:
+            continue
+        if sign != "Mult" or array.type.ndim or low.world.memory.is_array(array):
+            pair[place] = low.lifted(as_array(low.plain(other)))
+    return pair[0], pair[1]
 
 
 def _holds_values(thing: Any) -> bool:
