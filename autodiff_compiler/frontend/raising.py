@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import gast
+import numpy as np
 from numpy.linalg import LinAlgError
 
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
@@ -216,7 +217,12 @@ class Raising(Loops):
     def dividing(self, sign: str, left: Any, right: Any) -> Iterator[None]:
         """Inside, numbers are divided; by zero that raises."""
         by_value = isinstance(right, Value) and isinstance(right.type, ScalarType)
-        if sign not in _DIVISIONS or not by_value or isinstance(type_of(left), ArrayType):
+        numpys = (
+            isinstance(left, np.generic)
+            or isinstance(left, Value)
+            and isinstance(left.type, ArrayType)
+        )  # NumPy warns, and gives infinity
+        if sign not in _DIVISIONS or not by_value or numpys:
             yield
             return
         text = _told_of_zero(sign, type_of(left), type_of(right))
