@@ -1,5 +1,5 @@
-"""NumPy functions whose loops fill arrays that change places, or gather products and extremes: each
-takes time linear in ``x``."""
+"""NumPy functions whose loops fill arrays that change places, gather products and extremes,
+or go through rows that they write to: each takes time linear in its argument."""
 
 from __future__ import annotations
 
@@ -78,6 +78,20 @@ def largest_at(x, idx):
     for t in range(len(x)):
         np.maximum.at(out, idx[t], np.sin(x[t]) * x[t - 1])
     return (out * out).sum()
+
+
+def rows_written(m):
+    for i, row in enumerate(m):
+        row *= 0.9
+        m[i] += m[i - 1] * row[0]
+    return (m * m).sum()
+
+
+def rows_item_by_item(m):
+    for row in m:
+        for j in range(1, 4):
+            row[j] = np.sin(row[j - 1]) + row[j]
+    return (m * m).sum()
 
 
 IN_TURN = {

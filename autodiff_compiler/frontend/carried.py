@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from types import FunctionType, ModuleType
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.branches import Branches
 from autodiff_compiler.frontend.heap import frozen, is_frozen
 from autodiff_compiler.frontend.meeting import common, joined_type, leaf_type, shaped
@@ -15,8 +17,8 @@ from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.values import CannotRoll, Closure, Maybe, Ref, State, Unset, leaves
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef
-from autodiff_compiler.ir.types import Type
-from autodiff_compiler.operators import compare
+from autodiff_compiler.ir.types import ArrayType, Type
+from autodiff_compiler.operators import compare, indexing
 
 Key = Any  # a variable's name, or a cell of the heap
 
@@ -37,6 +39,8 @@ class Walk:
     items: Sequence[Any] | None = None
     checkpoint: tuple[str, int] | None = None
     lists: tuple[Ref, ...] = ()
+    #: Whether the items are rows that are read by their positions.
+    by_position: bool = False
 
     @property
     def size(self) -> int | None:
@@ -48,6 +52,53 @@ class Walk:
     def runs(self) -> bool:
         """Whether it certainly makes an iteration."""
         return bool(self.size)
+
+    def by_names(self, low: Any, stored: Collection[str]) -> Walk:
+        """Return a walk that reads the rows of arrays by their positions, as they are when it comes
+        there, where each array has a name that the body, which sets ``stored``, does not set; else
+        this walk."""
+        names: list[str] = []
+        for array in self.reads:
+            named = (n for n, held in low.state.names.items() if held is array and n not in stored)
+            names += [next(named, "")]
+        if not names or "" in names or not all(isinstance(r.type, ArrayType) for r in self.reads):
+            return self
+
+        def item(index: Value, reads: Sequence[Value]) -> Any:
+            rows = [
+                indexing.index(low.certainly(low.state.names[name]), index, index=(("op", 0),))
+                for name in names
+            ]
+            return self.item(index, rows)
+
+        return replace(self, reads=[], item=item, by_position=True)
+
+
+class RowsWritten(Exception):
+    """The body of a loop writes to the array whose rows the loop goes through."""
+
+
+@contextmanager
+def watched(low: Any, walk: Walk | None, stored: Collection[str]) -> Iterator[None]:
+    """A loop reads its array row by row, and each row as it was before the loop: refuse writes to
+    that array inside, or raise ``RowsWritten`` where rows may be read by their positions."""
+    reads, writes = () if walk is None else walk.reads, low.world.memory.writes
+    mark, memory = len(writes), low.world.memory.of_all(reads)
+    named = low.world.numpy and walk and walk.by_names(low, stored) is not walk
+    try:
+        yield
+    except Exception as error:
+        if named and any(memory & write for write in writes[mark:]):
+            raise RowsWritten from error
+        raise
+    if any(memory & write for write in writes[mark:]):
+        if named:
+            raise RowsWritten
+        raise low.fail(
+            UnsupportedSyntax,
+            "the body of this loop writes in place to the array that the loop iterates over",
+            "loop over a copy: for row in x.copy(); or use range(len(x)) and x[i]",
+        )
 
 
 @dataclass

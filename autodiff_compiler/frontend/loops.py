@@ -19,7 +19,7 @@ from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.branches import Raised
-from autodiff_compiler.frontend.carried import Carried, Key, Rollable, Walk
+from autodiff_compiler.frontend.carried import Carried, Key, Rollable, RowsWritten, Walk, watched
 from autodiff_compiler.frontend.iterators import all_of, flows, gone_through, used_up, whole
 from autodiff_compiler.frontend.lists import GROWING, is_long, kept, reversed_list, told
 from autodiff_compiler.frontend.meeting import list_type
@@ -64,6 +64,8 @@ class Loops(Rollable):
             self._unroll(node, gone_through(self, iterable))
             return
         reason = self._try_to_roll(node, walk)
+        if isinstance(reason, RowsWritten):
+            reason = self._try_to_roll(node, walk.by_names(self, self._stored(node)))
         if isinstance(reason, Moving):
             self._by_position(node, iterable, reason)
         elif reason is not None:
@@ -107,19 +109,18 @@ class Loops(Rollable):
         around, awaited, countable = set(self.loop_params), self.frame.awaited, self.countable
         self.frame.awaited |= set(self._stored(node))
         try:
-            writes = len(self.world.memory.writes)
             with self.builder.at(self.source.span(node)), self.builder.block() as ops:
-                self._roll(node, walk, grown)
+                with watched(self, walk, self._stored(node)):
+                    self._roll(node, walk, grown)
                 if grown and len(self.world.problems) > told:
                     raise CannotRoll(problems=self.world.problems[told:])
-                self._refuse_writes(walk, self.world.memory.writes[writes:])
                 lists = () if walk is None else walk.lists
                 if any(base.heap[ref] is not self.state.heap[ref] for ref in lists):
                     raise Moving(
                         "the body of this loop changes the list that the loop iterates over",
                         cure="loop over a copy: for item in list(items)",
                     )
-        except (NeedStatic, CannotRoll) as reason:
+        except (NeedStatic, CannotRoll, RowsWritten) as reason:
             del self.world.problems[told:]
             self.state = base
             own = self.loop_params - around
@@ -130,16 +131,6 @@ class Loops(Rollable):
             self.loop_params, self.frame.awaited, self.countable = around, awaited, countable
         self.builder.ops.extend(ops)
         return None
-
-    def _refuse_writes(self, walk: Walk | None, writes: Sequence[frozenset[Any]]) -> None:
-        """A loop reads its tensor row by row, and each row as it was before the loop."""
-        memory = self.world.memory.of_all(() if walk is None else walk.reads)
-        if any(memory & write for write in writes):
-            raise self.fail(
-                UnsupportedSyntax,
-                "the body of this loop writes in place to the array that the loop iterates over",
-                "loop over a copy: for row in x.copy(); or use range(len(x)) and x[i]",
-            )
 
     def _by_position(self, node: Any, iterable: Any, reason: Exception) -> None:
         """A ``for`` over a list that its body changes: a ``while`` over the positions in it."""

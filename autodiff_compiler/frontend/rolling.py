@@ -122,7 +122,8 @@ class Trial:
         reads: list[Value] = []
         if self.walk is not None:
             target = getattr(self.node.target, "id", "")
-            self.index = Value(INT, target if not self.walk.reads else "i", True)
+            counted = not self.walk.reads and not self.walk.by_position
+            self.index = Value(INT, target if counted else "i", True)
             lead.append(self.index)
             if self.walk.size is not None and self.walk.size <= SHORT:
                 low.countable |= {self.index}

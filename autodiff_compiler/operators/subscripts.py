@@ -32,6 +32,21 @@ def is_slice(item: Any) -> bool:
     return isinstance(item, tuple) and item[0] == "slice"
 
 
+def shifted(index: Index, by: int) -> Index:
+    """Return an index whose operands come after ``by`` others.
+
+    >>> shifted((("op", 0), ("slice", None, ("op", 1), None)), 2)
+    (('op', 2), ('slice', None, ('op', 3), None))
+    """
+
+    def moved(item: Any) -> Any:
+        if is_op(item):
+            return ("op", item[1] + by)
+        return ("slice", *map(moved, item[1:])) if is_slice(item) else item
+
+    return tuple(map(moved, index))
+
+
 def subscript(index: Index, fixed: int) -> str:
     """The text between the brackets; the operands of ``*rest`` come after ``fixed`` others.
 

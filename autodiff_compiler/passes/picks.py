@@ -31,11 +31,11 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import INT, ArrayType
 from autodiff_compiler.operators.adding import wants_zeros
 from autodiff_compiler.operators.along import points_once
 from autodiff_compiler.operators.joining import inner
-from autodiff_compiler.operators.subscripts import adds_up, operands_of
+from autodiff_compiler.operators.subscripts import Index, adds_up, is_op, operands_of, shifted
 from autodiff_compiler.passes.rows import Row, View, signs_move
 
 #: How many times more elements an array has than are read of it, for these to be computed apart
@@ -177,6 +177,48 @@ def _raised(view: View) -> Any:
     return None
 
 
+def _written_in_row(view: View) -> Any:
+    """``row = m[i]; row[j] = v; m[i] = row`` as ``m[i, j] = v``; so for what adds to an item."""
+    m, value, *rest = view.operands
+    inner = view.made_by(value, "set_item") or view.made_by(value, "raise_at")
+    if inner is None or view.uses.get(value) != 1:
+        return None
+    row, v, *more = inner.operands
+    taken, index = view.made_by(row, "index"), view.op.attrs["index"]
+    if taken is None or taken.operands != (m, *rest) or taken.attrs["index"] != index:
+        return None
+    whole = _of_row(index, rest, inner.attrs["index"], more)
+    if whole is None or type_of(value) != type_of(row):
+        return None
+    return OPERATORS[inner.name](m, v, *rest, *more, index=whole)
+
+
+def _read_in_row(view: View) -> Any:
+    """``m[i][j]`` as ``m[i, j]``."""
+    row, *more = view.operands
+    taken = view.made_by(row, "index")
+    if taken is None or view.uses.get(row) != 1 or type_of(view.op.result) != _number_in(row):
+        return None
+    m, *rest = taken.operands
+    whole = _of_row(taken.attrs["index"], rest, view.op.attrs["index"], more)
+    return None if whole is None else OPERATORS["index"](m, *rest, *more, index=whole)
+
+
+def _number_in(array: Any) -> ArrayType:
+    return ArrayType(array.type.dtype, ())
+
+
+def _of_row(index: Index, rest: Sequence[Any], inner: Index, more: Sequence[Any]) -> Index | None:
+    """The index of an array that is ``inner`` of its part at ``index``, which are to be numbers."""
+    if any(type_of(each) != INT for each in (*rest, *more)):
+        return None
+    if not all(type(item) is int or is_op(item) for item in index):
+        return None
+    if any(isinstance(item, bool) for item in inner):
+        return None
+    return (*index, *shifted(inner, len(rest)))
+
+
 def _one_of_each(view: View, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
     """The places along an axis of a matrix, and the axis, where the index of ``view`` counts
     through all of the other one."""
@@ -198,6 +240,8 @@ PICKS = (
     Row("picked of each row", "index", _picked_along),
     Row("added to each row", "add_at", _added_to_each),
     Row("raised", "set_item", _raised),
+    Row("written in a row", "set_item", _written_in_row),
+    Row("read in a row", "index", _read_in_row),
     Row("added to zeros", "add_at", _added_to_zeros),
     Row("x + scattered", "add", partial(_added_at, "scatter")),
     Row("x + padded", "add", partial(_added_at, "pad")),

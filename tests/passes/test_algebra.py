@@ -14,6 +14,7 @@ from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.verify import verify
 from autodiff_compiler.passes.algebra import ROWS, algebra
 from autodiff_compiler.passes.dce import dce
+from tests.passes.item_cases import ITEMS
 
 FULL = "full {{dtype='float32', shape={shape}, value={value}}}"
 ONES, ZEROS = (FULL.format(shape="(2, 3)", value=value) for value in (1, 0))
@@ -188,10 +189,7 @@ CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "f32[99,2] = add_at %x, %v, %i, %a {index=(('op', 0), ('op', 1))}"), (
         "i64[1,2] = expand_dims %i {axes=(0,)}", "f32[1,2] = expand_dims %v {axes=(0,)}",
         "f32[99,2] = add_along %x, %b, %a {axis=0}")),
-    "raised": ("%x: f32[99,3], %v: f32[4,3], %i: i64[4]", "f32[99,3]", (
-        "f32[4,3] = index %x, %i {index=(('op', 0),)}", "f32[4,3] = sub %a, %v",
-        "f32[99,3] = set_item %x, %b, %i {index=(('op', 0),)}"), (
-        "f32[4,3] = neg %v", "f32[99,3] = raise_at %x, %a, %i {index=(('op', 0),)}")),
+    **ITEMS,
     "taken of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
         "f32[2,99] = div %v, %x", "f32[2,1] = take_along %a, %i {axis=-1}"), (
         "f32[2,1] = take_along %x, %i {axis=-1}", "f32[2,1] = div %v, %a")),
