@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend import nothing
-from autodiff_compiler.frontend.heap import Holders, frozen, thawed
+from autodiff_compiler.frontend.heap import Holders, frozen, held_by, is_plain, thawed
 from autodiff_compiler.frontend.meeting import as_type, common, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.stepping import Thrown
@@ -300,14 +301,18 @@ class Branches(Writes):
         merger = Merger(self, where, held, (made[0], made[1]))
         outcome = self._merge_outcomes(merger, left_value, right_value)
         names: dict[str, Any] = {}
+        kept: dict[str, Any] = {}
         heap: dict[Ref, Any] = {}
         if not isinstance(outcome, Returned):
-            for name in {**left.names, **right.names}:
-                sides_of = left.names.get(name, MISSING), right.names.get(name, MISSING)
-                names[name] = merger.merge(*sides_of, name)
+            both = {**left.names, **right.names}
+            read = [map(each.names.get, both, repeat(MISSING)) for each in (left, right, base)]
+            for name, one, other, old in zip(both, *read):
+                kept[name] = one
+                if one is not other or one is not old or not (type(one) is Value or is_plain(one)):
+                    names[name] = merger.merge(one, other, name)
         known_names = {**right.names, **left.names}
         for ref in {**left.heap, **right.heap}:
-            name = named(ref, known_names)
+            name = held_by(ref, known_names)
             if ref in left.heap and ref in right.heap:
                 contents = left.heap.get(ref), right.heap.get(ref)
                 heap[ref] = merger.contents(ref.kind, *contents, name)
@@ -320,7 +325,7 @@ class Branches(Writes):
             return thawed(merger.settle(merged, results), self.allocate)
 
         self.state = State()
-        self.state.names = {name: settled(value) for name, value in names.items()}
+        self.state.names = kept | {name: settled(value) for name, value in names.items()}
         self.state.heap.update({ref: settled(value) for ref, value in heap.items()})
         value = settled(outcome.value if isinstance(outcome, Returned) else outcome)
         if isinstance(value, Unset):
@@ -393,8 +398,3 @@ def _is_called(value: Any) -> bool:
 def _flag(held: Any) -> Any:
     """Whether a variable without leaves is set."""
     return held.flag if isinstance(held, Maybe) else held is not MISSING
-
-
-def named(ref: Ref, names: Mapping[str, Any]) -> str:
-    """The variable that holds a list or dict, for names and messages."""
-    return next((name for name, value in names.items() if value is ref), ref.kind)

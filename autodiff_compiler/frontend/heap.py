@@ -8,11 +8,13 @@ could not be seen under another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import MethodType
 from typing import Any
 
 from autodiff_compiler.frontend.values import (
+    NUMBERS,
     Along,
     Closure,
     Either,
@@ -24,9 +26,11 @@ from autodiff_compiler.frontend.values import (
     Partial,
     Ref,
     State,
+    Unset,
     View,
     mapped,
 )
+from autodiff_compiler.ir.nodes import Value
 
 
 def frozen(value: Any, state: State) -> Any:
@@ -59,21 +63,42 @@ def is_frozen(value: Any) -> bool:
     return isinstance(value, Fresh)
 
 
+def is_plain(value: Any) -> bool:
+    """Decide whether ``value`` stays as it is where both ways through a branch leave it to its
+    name: a function may see a frame that one of them changed."""
+    if isinstance(value, Maybe):
+        value = value.value
+    if type(value) is tuple:
+        return all(map(is_plain, value))
+    return value is None or isinstance(value, (Value, Ref, Unset, str, *NUMBERS))
+
+
+def held_by(ref: Ref, names: Mapping[str, Any]) -> str:
+    """Return the variable that holds a list or dict, for names and messages."""
+    return next((name for name, value in names.items() if value is ref), ref.kind)
+
+
 class Holders:
     """How many variables and containers hold each list and dict, at the end of one way."""
 
     def __init__(self, state: State, roots: Iterable[Any], frames: Iterable[Frame]):
-        self.state = state
+        self.state, self.roots = state, tuple(roots)
         self.seen: set[int] = {id(frame) for frame in frames}
-        self.count: Counter[Ref] = Counter()
-        for root in roots:
-            self._visit(root)
 
-    def _visit(self, value: Any) -> None:
-        for ref in _refs(value, self.seen):
-            self.count[ref] += 1
-            if self.count[ref] == 1:
-                self._visit(self.state.heap.get(ref))
+    @cached_property
+    def count(self) -> Counter[Ref]:
+        """How many hold each list and dict; most branches never ask."""
+        found: Counter[Ref] = Counter()
+
+        def visit(value: Any) -> None:
+            for ref in _refs(value, self.seen):
+                found[ref] += 1
+                if found[ref] == 1:
+                    visit(self.state.heap.get(ref))
+
+        for root in self.roots:
+            visit(root)
+        return found
 
     def sole(self, value: Any) -> bool:
         """Whether nothing else holds any list or dict that is in ``value``, at any depth."""

@@ -91,9 +91,10 @@ def _is(low: Any, operand: Any, test: Any, truth: bool) -> bool:
 def narrowed(low: Any, test: Any, truth: bool) -> dict[str, tuple[Any, Any]]:
     """What is known of variables where ``test`` is true, or false: as they are held, and as they
     are known to be."""
-    known = dict(implied(low, test, truth))
+    held = {name: one for name, one in low.state.names.items() if isinstance(one, Perhaps)}
+    known = dict(implied(low, test, truth)) if held else {}
     found = {}
-    for name, held in low.state.names.items():
-        if isinstance(held, Perhaps) and (first := next(leaves(held.value))) in known:
-            found[name] = held, None if known[first] else held.value
+    for name, one in held.items():
+        if (first := next(leaves(one.value))) in known:
+            found[name] = one, None if known[first] else one.value
     return found

@@ -130,6 +130,16 @@ def signature_of(theirs: Any, method: str = "") -> inspect.Signature:
     return inspect.signature(scope["f"])
 
 
+@functools.lru_cache(maxsize=4096)
+def _resolved(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> list[str]:
+    """The dtypes in which a ufunc computes with operands of these kinds, and that of the result,
+    which may be given."""
+    fixed: dict[str, Any] = {}
+    if dtype is not None:
+        fixed = {"signature": (*(None,) * len(kinds), dtype)}
+    return [each.name for each in ufunc.resolve_dtypes((*kinds, None), **fixed)]
+
+
 class Numpys:
     """A function of NumPy, or a method of arrays, as compiled code has it."""
 
@@ -239,11 +249,7 @@ class Numpys:
             return None
         if not any(isinstance(kind, np.dtype) for kind in kinds):
             kinds = [np.dtype(kind) for kind in kinds]
-        fixed: dict[str, Any] = {}
-        if dtype is not None:
-            fixed = {"signature": (*(None,) * len(kinds), np.dtype(dtype))}
-        found = self.theirs.resolve_dtypes((*kinds, None), **fixed)
-        return [each.name for each in found]
+        return _resolved(self.theirs, tuple(kinds), None if dtype is None else np.dtype(dtype))
 
     # ---- what NumPy says
 

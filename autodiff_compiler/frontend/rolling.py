@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.branches import named
 from autodiff_compiler.frontend.carried import (
     Carried,
     Key,
@@ -18,7 +17,7 @@ from autodiff_compiler.frontend.carried import (
     joined_types,
     name_of,
 )
-from autodiff_compiler.frontend.heap import Holders, frozen, holds_refs, is_frozen, thawed
+from autodiff_compiler.frontend.heap import Holders, frozen, held_by, holds_refs, is_frozen, thawed
 from autodiff_compiler.frontend.meeting import as_type, joined_type, leaf_type, shaped
 from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.sameness import Sameness
@@ -71,7 +70,7 @@ class Trial:
     def _fresh_params(self) -> dict[Key, list[Value]]:
         made: dict[Key, list[Value]] = {}
         for key, carry in self.carried.items():
-            name = key if isinstance(key, str) else named(key, self.base.names)
+            name = key if isinstance(key, str) else held_by(key, self.base.names)
             single = len(carry.types) == 1
             made[key] = [
                 Value(type_, name if single else f"{name}_{n}", True)

@@ -11,7 +11,7 @@ import math
 import threading
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -201,7 +201,13 @@ def common_dtype(types: Iterable[Type]) -> str:
     >>> common_dtype([array("float32"), FLOAT]), common_dtype([array("float32"), array("float64")])
     ('float32', 'float64')
     """
-    known = [np.dtype(t.dtype) if isinstance(t, ArrayType) else SAMPLE.get(t) for t in types]
+    return _common(tuple([t.dtype if isinstance(t, ArrayType) else t for t in types]))
+
+
+@lru_cache(maxsize=4096)
+def _common(kinds: tuple[str | Type | None, ...]) -> str:
+    """As ``common_dtype`` for the names of dtypes, and the types of Python numbers."""
+    known = [SAMPLE.get(k) if isinstance(k, Type) else np.dtype(k) for k in kinds]
     return np.result_type(*(each for each in known if each is not None)).name
 
 
