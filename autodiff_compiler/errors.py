@@ -79,10 +79,11 @@ class CompileError(Exception):
 class UnsupportedSyntax(CompileError, SyntaxError):
     """Python that compiled code does not support.
 
-    A method is compiled as a whole, and what it compiles to is a file of NumPy calls. Most of
-    Python fits. What does not is what hands control away (``async``, ``yield``), what changes
-    variables outside (``global``), what runs text (``eval``), and what would give something else in
-    every call though it is looked at only once (``time.time()``, ``open``, a new Parameter).
+    A function is compiled as a whole, into NumPy code. Most of Python is supported. Not supported
+    are coroutines and generators (``async``, ``yield``), assignments to global variables
+    (``global``), code in strings (``eval``), and calls whose result changes from call to call,
+    because they would be evaluated once, at compile time (``time.time()``, ``open``, a new
+    Parameter).
 
     Refused::
 
@@ -99,11 +100,12 @@ class UnsupportedSyntax(CompileError, SyntaxError):
 
 
 class UnknownName(CompileError, NameError):
-    """A name that nothing defines, or that is not set on the way to this line.
+    """A name that is not defined, or a variable that may be unassigned.
 
-    Names mean what they mean in Python: a variable of the function, of one around it, a global or a
-    built-in. A variable that no way to the line sets is told here; so is one whose value differs in
-    kind from way to way, so that no one value could stand for it.
+    Names are looked up as in Python: among the variables of the function and of the enclosing
+    functions, the globals and the built-ins. The error is also raised for a variable that is not
+    assigned before this line, and for one whose type or structure differs between the branches
+    before it.
 
     Refused::
 
@@ -120,10 +122,10 @@ class UnknownName(CompileError, NameError):
 
 
 class UnknownAttribute(CompileError, AttributeError):
-    """An attribute, method or operator that is not there.
+    """An attribute, method or operator that does not exist or is not supported.
 
-    Either it is misspelt, and the cure names the nearest, or it is not part of this package:
-    ``autodiff-compiler ops`` lists what is. An attribute of ``self`` must be set before it is read.
+    If the name is misspelt, the message suggests a similar one. ``autodiff-compiler ops`` lists the
+    operators that are supported. An attribute of ``self`` must be assigned before it is read.
 
     Refused::
 
@@ -182,12 +184,12 @@ class ShapeError(CompileError, ValueError):
 
 
 class DTypeError(CompileError, TypeError):
-    """Dtypes or kinds of value that do not fit together.
+    """Operands whose types or dtypes an operation does not support.
 
-    An operation is given something that it cannot take: a string among numbers, two dtypes where
-    one is needed, a number of the run where the compiler must know the number itself. What decides
-    over the text (a position in a list, a key, the size of a loop that is written out) must be
-    computed from shapes, attributes and Python numbers.
+    Examples are a string in arithmetic, two arrays whose dtypes differ where they must be equal,
+    and a value that is computed at run time where a compile-time constant is needed. Positions in
+    lists, keys of dicts and the number of iterations of an unrolled loop are compile-time
+    constants: they must be computed from shapes, attributes and Python numbers.
 
     Refused::
 

@@ -8,7 +8,7 @@ arrays, Tensors and floats in it. Whatever else it holds is part of the skeleton
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,11 +89,6 @@ class Known:
     def _name(self) -> tuple[Any, ...]:
         if type(self.value) in _PLAIN:
             return type(self.value), self.value
-        if isinstance(self.value, Hashable) and dataclasses.is_dataclass(type(self.value)):
-            try:
-                return type(self.value), hash(self.value), self.value
-            except TypeError:
-                pass
         return type(self.value), id(self.value)
 
 

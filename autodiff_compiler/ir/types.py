@@ -140,6 +140,7 @@ class UndefinedType(Type):
 INT, FLOAT, BOOL, COMPLEX = (ScalarType(kind) for kind in ("int", "float", "bool", "complex"))
 #: A Python number of each kind, to ask NumPy how weak scalars promote.
 SAMPLE: dict[Type, Any] = {INT: 1, FLOAT: 1.0, BOOL: True, COMPLEX: 1j}
+_promoted = lru_cache(None, typed=True)(lambda *kinds: np.result_type(*kinds).name)
 NONE, STR, GENERATOR, FUNCTION = map(ConstantType, ("none", "str", "generator", "function"))
 SHAPE = ShapeTupleType()
 UNDEFINED = UndefinedType()
@@ -201,14 +202,8 @@ def common_dtype(types: Iterable[Type]) -> str:
     >>> common_dtype([array("float32"), FLOAT]), common_dtype([array("float32"), array("float64")])
     ('float32', 'float64')
     """
-    return _common(tuple([t.dtype if isinstance(t, ArrayType) else t for t in types]))
-
-
-@lru_cache(maxsize=4096)
-def _common(kinds: tuple[str | Type | None, ...]) -> str:
-    """As ``common_dtype`` for the names of dtypes, and the types of Python numbers."""
-    known = [SAMPLE.get(k) if isinstance(k, Type) else np.dtype(k) for k in kinds]
-    return np.result_type(*(each for each in known if each is not None)).name
+    known = [np.dtype(t.dtype) if isinstance(t, ArrayType) else SAMPLE.get(t) for t in types]
+    return _promoted(*(each for each in known if each is not None))
 
 
 def is_complex(type_: Any) -> bool:

@@ -30,7 +30,7 @@ FLOORS = (
     ("operators: declare structure families control containers",),
     (
         "common: hooks context dtype engine convert printing indexing eager tensor seed "
-        "files initializer mutable parameter tree cell containers checkpoint",
+        "files initializer mutable structures parameter tree cell containers checkpoint",
     ),
     ("ops:", "numpy:", "nn:", "amp"),
     (
