@@ -41,6 +41,11 @@ def row_major(shape: tuple[int, ...]) -> Layout:
     return as_strided(np.empty(1, np.int8), shape, strides, writeable=False)
 
 
+def is_line(shape: tuple[int, ...]) -> bool:
+    """Decide whether at most one axis has more than one element: such an array has one order."""
+    return sum(size != 1 for size in shape) < 2
+
+
 def ordered(type_: ArrayType, order: Any) -> Layout:
     """Return the layout of an argument in the order that ``plan.Laid`` tells.
 
@@ -132,7 +137,7 @@ def layout_of(op: Op, layouts: Layouts) -> Layout | None:
         return row_major(shape)
     if op.name not in _IN_ORDER and op.opdef.kind not in _ELEMENTWISE and op.name != "matmul":
         return None
-    if len(shape) < 2:
+    if is_line(shape):
         return row_major(shape)  # new memory has no gaps
     if op.name == "matmul":
         return row_major(shape) if len(shape) == 2 else None

@@ -281,6 +281,8 @@ class Outlines(Texts):
 
         def handed(here: Any, there: Any) -> Any:
             if isinstance(there, Value):
+                if there in self.world.memory.layouts and isinstance(here, Value):
+                    self.world.memory.layouts[here] = self.world.memory.layouts[there]
                 return given.get(there, here)
             if type(here) is tuple and type(there) is tuple:
                 return tuple(map(handed, here, there))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.frontend.layouts import row_major, static_shape
+from autodiff_compiler.frontend.layouts import is_line, row_major, static_shape
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators import structure
@@ -138,7 +138,8 @@ def settled(
                 value = structure.copy(value)
             memory.stands(value, stands)
         shape, order = static_shape(value), told.get("order")
-        if shape is not None and (name in ROW_MAJOR or kind == COPY and order == "C"):
+        one_order = kind == COPY and (order == "C" or shape is not None and is_line(shape))
+        if shape is not None and (name in ROW_MAJOR or one_order):
             memory.layouts[value] = row_major(shape)
         elif kind == COPY and (order == "F" or not exact and value.type.ndim != 1):
             memory.layouts.pop(value, None)

@@ -246,3 +246,29 @@ def test_an_array_whose_elements_share_memory_has_no_layout_to_assume() -> None:
         ms.grad(program)(rows)
     slope = ms.grad(program)(rows.copy())
     np.testing.assert_allclose(slope, [[0.0, 0.8], [0.4, 0.8]])
+
+
+def bent(q):
+    return np.tanh(q)
+
+
+#: New arrays with one axis of more than one element: they lie in one piece, whatever they are of.
+LINES = {
+    "cumsum": "np.cumsum(m[0])",
+    "sum": "np.sum(m, axis=1, keepdims=True)",
+    "mean": "np.mean(m.T, axis=0, keepdims=True)",
+    "maximum": "m.max(axis=0)",
+    "sorted": "np.sort(m[:, 1])",
+    "taken": "np.take(m[1], [2, 0, 1])",
+    "joined": "np.concatenate([m[:, 0], m[0]])",
+    "called": "bent(m[:, 0])",
+    "kept axes": "np.sin(m[:, :1])",
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_new_array_along_one_axis_lies_in_one_piece(name: str) -> None:
+    ending = "return np.sum(y * y * np.cos(np.arange(y.size).reshape(y.shape))) + np.sum(a)"
+    fn = written(f"y = {LINES[name]}", "a = np.ravel(y)", "a[0] = m[1, 1] * 2.0", ending)
+    fn.__globals__["bent"] = bent
+    check(fn)
