@@ -364,7 +364,7 @@ def is_extreme(op: Op, place: int) -> bool:
     number = op.operands[place]
     if type(number) not in (int, float):
         return False
-    return not isfinite(number) or op.name == "div" and place == 1 and number == 0  # type: ignore
+    return not isfinite(number) or op.name == "div" and place == 1 and number == 0  # type: ignore[arg-type]
 
 
 def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:

@@ -298,7 +298,7 @@ class Attributes(Outlines):
 
 
 def _is_frozen(cls: type) -> bool:
-    return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore
+    return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def is_written(function: Any) -> bool:

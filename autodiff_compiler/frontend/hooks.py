@@ -109,7 +109,7 @@ class Hooks(Rules):
         """
         inputs = [x for x in leaves(args) if isinstance(x, Value) and has_cotangent(x)]
         seen = {value: fresh(value) for value in inputs}
-        entered = rebuild(args, iter([seen.get(leaf, leaf) for leaf in leaves(args)]))  # type: ignore
+        entered = rebuild(args, iter([seen.get(leaf, leaf) for leaf in leaves(args)]))  # type: ignore[arg-type]
         with self.builder.block() as ops:
             outcome = self._enter_hooked(cell, entered, kwargs)
             out = self.packed(outcome)

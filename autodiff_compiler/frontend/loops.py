@@ -269,7 +269,7 @@ class Loops(Rollable):
 
         if iterable.kind == "enumerate" and not same(first.bounds[0], 0):
             return self.sequence(iterable)
-        items = None if any(w.items is None for w in walks) else self.sequence(iterable)  # type: ignore
+        items = None if any(w.items is None for w in walks) else self.sequence(iterable)  # type: ignore[union-attr]
         return Walk(first.bounds, reads, item, items, lists=found)
 
     def _of_one_length(self, walks: Sequence[Any]) -> Walk | None:

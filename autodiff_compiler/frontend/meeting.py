@@ -116,7 +116,7 @@ def joined_type(left: Type, right: Type) -> Type | None:
     if isinstance(left, TupleType) and isinstance(right, TupleType) and left != right:
         pairs = zip(left.items, right.items)
         items = [joined_type(a, b) for a, b in pairs if len(left.items) == len(right.items)]
-        return TupleType(tuple(items)) if items and None not in items else None  # type: ignore
+        return TupleType(tuple(items)) if items and None not in items else None  # type: ignore[arg-type]
     if isinstance(left, ListType) and isinstance(right, ListType):
         item = joined_type(left.item, right.item)
         return None if item is None else ListType(item)

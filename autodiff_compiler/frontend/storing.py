@@ -90,7 +90,7 @@ class Storing(Raising):
             self._refuse_write(owner)
         rest, index = self.encode_index(key)
         if isinstance(value, (Ref, tuple, list)):
-            value = self.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore
+            value = self.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore[attr-defined]
         new = views.written_at(owner, self.lifted(value), rest, index)
         if rest:
             lists.demanded_at(self, new)

@@ -47,7 +47,7 @@ def in_step(a: Type | None, b: Type | None) -> bool:
     """Whether the rows of two arrays that begin at one place lie at the same places."""
     if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
         return False
-    return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore
+    return a.is_static and b.is_static and a.dtype == b.dtype and a.shape[1:] == b.shape[1:]  # type: ignore[index]
 
 
 def common_rows(a: Type | None, b: Type | None, param: Value) -> Type | None:

@@ -332,7 +332,7 @@ def join(left: Type, right: Type) -> Type | None:
         return None if None in joined else TupleType(tuple(joined))  # type: ignore[arg-type]
     if isinstance(left, DictType) and isinstance(right, DictType) and left.keys == right.keys:
         joined = [join(a, b) for a, b in zip(left.items, right.items)]
-        return None if None in joined else DictType(left.keys, tuple(joined))  # type: ignore
+        return None if None in joined else DictType(left.keys, tuple(joined))  # type: ignore[arg-type]
     if isinstance(left, ListType) and isinstance(right, ListType):
         item = join(left.item, right.item)
         return None if item is None else ListType(item)

@@ -85,7 +85,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.loss_scaling_manager = None
         if isinstance(scale_sense, Cell):
             self.loss_scaling_manager = scale_sense
-            scale_sense = Tensor(scale_sense.get_loss_scale(), mstype.float32)  # type: ignore
+            scale_sense = Tensor(scale_sense.get_loss_scale(), mstype.float32)
         elif not isinstance(scale_sense, Tensor):
             raise TypeError(
                 "For 'TrainOneStepWithLossScaleCell', the 'scale_sense' must be Cell or Tensor, "

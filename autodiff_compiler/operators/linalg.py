@@ -68,7 +68,7 @@ def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
     """Whether all matrices in ``a``, of known sizes, meet one matrix ``b``: then the products with
     the rows of all of them are one product, which is quicker and needs no sum over matrices."""
     known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
-    return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore
+    return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore[attr-defined, operator]
 
 
 def _side_by_side(x: Value) -> Value:
@@ -84,7 +84,7 @@ def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
     """Whether one matrix ``a`` meets many that are narrower than it, all of known sizes: then one
     product with all of them side by side is smaller than all products that a sum would take."""
     known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
-    if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore
+    if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore[attr-defined, operator]
         return False
     (rows, inner), columns = a.type.shape, b.type.shape[-1]  # type: ignore[attr-defined]
     return bool((rows + inner) * columns <= rows * inner)

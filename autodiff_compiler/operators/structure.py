@@ -191,7 +191,7 @@ def reduced_shape(shape: Shape, axes: Sequence[int] | None, keepdims: bool) -> S
 
 def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
     (x,) = types
-    normal_axes(axes, len(shape_of_type(x)) if shape_of_type(x) is not None else None)  # type: ignore
+    normal_axes(axes, len(shape_of_type(x)) if shape_of_type(x) is not None else None)  # type: ignore[arg-type]
     dtype = x.dtype if isinstance(x, ArrayType) else "float64"
     return ArrayType(wide_dtype(dtype), reduced_shape(shape_of_type(x), axes, keepdims))
 

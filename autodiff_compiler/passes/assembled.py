@@ -101,7 +101,7 @@ class _Whole:
     def is_full(self) -> bool:
         """Whether the parts fill all of it."""
         shapes = (index_shape(self.type.shape, part.index, ()) for part in self.parts)
-        elements = [math.prod(shape) for shape in shapes if shape is not None]  # type: ignore
+        elements = [math.prod(shape) for shape in shapes if shape is not None]  # type: ignore[arg-type]
         return sum(elements) == math.prod(self.type.shape)  # type: ignore[arg-type]
 
 
@@ -160,7 +160,7 @@ def _first(op: Op) -> list[_Part]:
         inner = [("slice", low or None, -high if high else None, None)
                  for low, high in op.attrs["widths"]]  # fmt: skip
         return [_Part(op, op.operands[0], tuple(inner))]
-    if any(type_.dtype != op.result.type.dtype for type_ in op.types):  # type: ignore
+    if any(type_.dtype != op.result.type.dtype for type_ in op.types):  # type: ignore[attr-defined]
         return []
     shape = op.result.type.shape  # type: ignore[attr-defined]
     axis, parts, start = op.attrs["axis"] % len(shape), [], 0
@@ -198,7 +198,7 @@ def _row_for(
         return None
     (row,) = rows
     array, item, place = row.operands
-    alone = array in region.params and uses.get(array) == 1 and item is whole.result  # type: ignore
+    alone = array in region.params and uses.get(array) == 1 and item is whole.result
     if not alone or place not in region.params or not whole.is_full:
         return None
     return None if any(changes_array(op) for op in users if op is not row) else row

@@ -172,7 +172,7 @@ def _scaled(function: Function) -> Mapping[Value, _Scaled]:
             known = c in made or op.name == "div" and c in function.params
             whole = isinstance(c, Value) and known and op.result.type == c.type
             if whole and _is_scale(scale, op.result.type):
-                found.setdefault(c, _Scaled(op.result, scale, op.name == "div"))  # type: ignore
+                found.setdefault(c, _Scaled(op.result, scale, op.name == "div"))  # type: ignore[arg-type]
     return found
 
 
@@ -180,7 +180,7 @@ def _is_scale(operand: AnyOperand, whole: Any) -> bool:
     type_ = type_of(operand)
     if not isinstance(operand, Value) or not is_known(type_) or not is_known(whole):
         return False
-    return type_.dtype == whole.dtype and _size(type_) * SMALL <= _size(whole)  # type: ignore
+    return type_.dtype == whole.dtype and _size(type_) * SMALL <= _size(whole)  # type: ignore[attr-defined]
 
 
 def _with_scaled(view: View, by: Mapping[Value, _Scaled]) -> Any:
@@ -278,7 +278,7 @@ class _Chain:
     def maker(self, value: AnyOperand) -> Op | None:
         """What made ``value``, just now perhaps."""
         new = (op for op in BUILDING.stack[-1].ops if value in op.results)
-        return self.view.makers.get(value) or next(new, None)  # type: ignore
+        return self.view.makers.get(value) or next(new, None)
 
     def is_scale(self, operand: AnyOperand) -> bool:
         """Whether it is the scale, or a view of it or of what it is a view of."""
@@ -296,8 +296,8 @@ class _Chain:
     def is_fixed(self, axes: Any) -> bool:
         """Whether the scale is the same along all these axes of ``c``."""
         whole, scale = self.c.type, self.scaled.scale.type
-        rank = len(whole.shape)  # type: ignore
-        shape = (*[1] * (rank - len(scale.shape)), *scale.shape)  # type: ignore
+        rank = len(whole.shape)  # type: ignore[attr-defined]
+        shape = (*[1] * (rank - len(scale.shape)), *scale.shape)  # type: ignore[attr-defined]
         return all(shape[axis] == 1 for axis in (range(rank) if axes is None else axes))
 
 
@@ -307,9 +307,9 @@ def _alike(left: AnyOperand, right: AnyOperand) -> bool:
 
 def _is_aligned(small: Value, scale: Value) -> bool:
     """Whether both meet a whole array alike: their shapes differ in ones before them at most."""
-    if not is_known(small.type) or small.type.dtype != scale.type.dtype:  # type: ignore
+    if not is_known(small.type) or small.type.dtype != scale.type.dtype:  # type: ignore[attr-defined]
         return False
-    one, other = (_without_ones(value.type.shape) for value in (small, scale))  # type: ignore
+    one, other = (_without_ones(value.type.shape) for value in (small, scale))  # type: ignore[attr-defined]
     return one == other
 
 

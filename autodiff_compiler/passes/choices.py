@@ -62,7 +62,7 @@ def _choice(view: View, operand: AnyOperand) -> Op | None:
     """The choice between floats that made ``operand``, if nothing else reads it."""
     op = view.made_by(operand, "where")
     alone = op is not None and view.uses.get(operand) == 1 and is_floating(op.result.type)
-    return op if alone and getattr(type_of(op.operands[0]), "dtype", "") == "bool" else None  # type: ignore
+    return op if alone and getattr(type_of(op.operands[0]), "dtype", "") == "bool" else None  # type: ignore[union-attr]
 
 
 def _parts(view: View, operand: AnyOperand, depth: int = DEPTH) -> tuple[Any, Any, Any] | None:
@@ -79,7 +79,7 @@ def _parts(view: View, operand: AnyOperand, depth: int = DEPTH) -> tuple[Any, An
             found = _parts(view, inner, depth - 1) if _is_number(factor) else None
             if found is not None:
                 c, *branches = found
-                return (c, *[x * factor if isinstance(x, Value) else x for x in branches])  # type: ignore
+                return (c, *[x * factor if isinstance(x, Value) else x for x in branches])
     return None
 
 
@@ -101,7 +101,7 @@ def _joined(view: View) -> Any:
 
 def _negative(parts: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
     c, *branches = parts
-    return (c, *[-branch if isinstance(branch, Value) else branch for branch in branches])  # type: ignore
+    return (c, *[-branch if isinstance(branch, Value) else branch for branch in branches])
 
 
 def _within(view: View) -> Any:

@@ -50,7 +50,7 @@ def _products(view: View) -> Any:
     types = [type_of(operand) for operand in operands]
     if not all(isinstance(t, ArrayType) and t.is_static and t.dtype in BLAS for t in types):
         return None
-    if {t.dtype for t in types} != {result.dtype} or any(0 in t.shape for t in types):  # type: ignore
+    if {t.dtype for t in types} != {result.dtype} or any(0 in t.shape for t in types):  # type: ignore[attr-defined]
         return None
     terms, out = split_equation(view.op.attrs["equation"])
     factors = [*zip(operands, terms)]

@@ -78,7 +78,7 @@ def _sum(view: View) -> Any:
     over = tuple(range(rank)) if axes is None else axes
     if size_of(type_) < reuse.MEDIUM:
         named = isinstance(x, Value) and x.given
-        if named or axes is not None or keepdims or math.prod(type_.shape) < 2:  # type: ignore
+        if named or axes is not None or keepdims or math.prod(type_.shape) < 2:  # type: ignore[arg-type]
             return None  # a single product of -0.0 stays what it is
     a, b = factors if type_of(factors[0]) == type_ else factors[::-1]
     if type_.dtype not in ("float32", "float64") or type_of(a) != type_ or not over:
@@ -106,7 +106,7 @@ def _goes_along(b: Any, type_: ArrayType) -> bool:
     have = type_of(b)
     if not isinstance(b, Value) or not isinstance(have, ArrayType) or have.dtype != type_.dtype:
         return False
-    same_rows = bool(have.shape and type_.shape) and have.shape[-1:] == type_.shape[-1:]  # type: ignore
+    same_rows = bool(have.shape and type_.shape) and have.shape[-1:] == type_.shape[-1:]  # type: ignore[index]
     return same_rows and broadcast_shapes([have.shape, type_.shape]) == type_.shape
 
 

@@ -114,7 +114,7 @@ class Factors:
 
     def factor(self, operand: AnyOperand, below: bool, uses: int = 1) -> None:
         maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
-        alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)  # type: ignore
+        alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)
         large, sure = shape_of(operand) == self.whole.shape, self.view.is_moderate(operand)
         far = self.taken >= MOST
         if large and alone and not far and maker is not None and is_product(maker):
@@ -164,7 +164,7 @@ class Factors:
 
     def is_as_exact(self, factor: Any) -> bool:
         """Whether ``factor`` is a number, or of the dtype of the product."""
-        return _is_number(factor) or type_of(factor).dtype == self.whole.dtype  # type: ignore
+        return _is_number(factor) or type_of(factor).dtype == self.whole.dtype  # type: ignore[attr-defined]
 
     def moderate_factors(self) -> list[Any]:
         """What is small and moderate of that which multiplies, without its sign."""
@@ -223,7 +223,7 @@ def _same(one: tuple[Any, bool], other: tuple[Any, bool]) -> bool:
 def is_product(op: Op) -> bool:
     """Decide whether it may be taken apart: numbers that are 0 or infinite stay where they are."""
     signs = op.name in SIGNS or _doubles(op)
-    ordinary = all(not _is_plain(x) or x and math.isfinite(x) for x in op.operands)  # type: ignore
+    ordinary = all(not _is_plain(x) or x and math.isfinite(x) for x in op.operands)  # type: ignore[arg-type]
     return signs and ordinary and op.about != "primal" and is_known(op.result.type)
 
 

@@ -85,8 +85,8 @@ def _filled(forward: Function, backward: Function) -> Iterator[_Filled]:
     empty = {op.result for op in backward.body.ops if op.name == "empty"}
     for op in backward.body.ops:
         if op.name == "for":
-            read = [each for each in Loop(op).reads if uses.get(each) == 1]  # type: ignore
-            tapes = frozenset(items[each] for each in read if each in items)  # type: ignore
+            read = [each for each in Loop(op).reads if uses.get(each) == 1]  # type: ignore[arg-type]
+            tapes = frozenset(items[each] for each in read if each in items)
             for init in Loop(op).inits:
                 if init in empty:
                     yield _Filled(type_of(init), tapes)
@@ -120,7 +120,7 @@ def _with_all(function: Function, taken: Sequence[Op]) -> Function:
         if not instead.isdisjoint(op.results):
             made = first.get(op.result)
             return () if made is None else (made, *after[made.result])
-        if op.name == "into" and not instead.isdisjoint(lies.get(op.operands[-1], ())):  # type: ignore
+        if op.name == "into" and not instead.isdisjoint(lies.get(op.operands[-1], ())):  # type: ignore[arg-type]
             op = replace(op, attrs={"text": in_any_order(op.attrs["text"])})
         return (op, *(each for result in op.results for each in after[result]))
 
@@ -141,7 +141,7 @@ def _wanted(function: Function, loop: Loop, filled: list[_Filled]) -> Iterator[S
         and (place := _written_at(loop.body, param, lies)) is not None
     }  # fmt: skip
     for array, row in zip(loop.reads, loop.read_params):
-        if array not in made or size_of(array.type) < reuse.LARGE:  # type: ignore
+        if array not in made or size_of(array.type) < reuse.LARGE:
             continue
         assert isinstance(array, Value)
         read = [place for place, op in enumerate(loop.body.ops)

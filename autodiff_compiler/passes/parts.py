@@ -82,7 +82,7 @@ def _is_like(part: Op, made: Op, inner: Mapping[Value, Op], makers: Mapping[Valu
     if part.opdef is not made.opdef or attrs[0] != attrs[1]:
         return False
     for operand, other in zip(part.operands, made.operands):
-        while other not in inner and (view := makers.get(other)) and view.name == "reshape":  # type: ignore
+        while other not in inner and (view := makers.get(other)) and view.name == "reshape":  # type: ignore[arg-type]
             other = view.operands[0]
         if operand is other:
             continue

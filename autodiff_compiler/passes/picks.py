@@ -143,14 +143,14 @@ def _picked_along(view: View) -> Any:
         return None
     i, axis = found
     taken = OPERATORS["take_along"](view.operands[0], i, axis=axis)
-    return OPERATORS["reshape"](taken, shape=view.op.result.type.shape)  # type: ignore
+    return OPERATORS["reshape"](taken, shape=view.op.result.type.shape)  # type: ignore[attr-defined]
 
 
 def _added_to_each(view: View) -> Any:
     """``acc[np.arange(n), i] += v`` adds to one place of each row."""
     acc, v, *rest = view.operands
     found = _one_of_each(view, acc, rest)
-    if found is None or getattr(type_of(v), "shape", None) != type_of(rest[0]).shape:  # type: ignore
+    if found is None or getattr(type_of(v), "shape", None) != type_of(rest[0]).shape:  # type: ignore[attr-defined]
         return None
     i, axis = found
     return OPERATORS["add_along"](acc, OPERATORS["expand_dims"](v, axes=(axis,)), i, axis=axis)

@@ -115,7 +115,7 @@ def _of_product(view: View) -> Any:
     factors = [_section(each, at[axis], axis) for axis, each in enumerate(product.operands)]
     found = OPERATORS["matmul"](*factors)
     wanted = view.op.result.type
-    return found if found.type == wanted else reshape(found, shape=wanted.shape)  # type: ignore
+    return found if found.type == wanted else reshape(found, shape=wanted.shape)  # type: ignore[attr-defined]
 
 
 def _section(matrix: Any, at: range, axis: int) -> Any:

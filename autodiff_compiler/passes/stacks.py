@@ -119,14 +119,14 @@ def _stack(
         first, tape, rows = one.operands[0], joined.operands[1], 1
         made = makers.get(first) if isinstance(first, Value) else None
         order = list(makers.values())
-        if made is not None and order.index(made) >= order.index(makers[tape]):  # type: ignore
+        if made is not None and order.index(made) >= order.index(makers[tape]):  # type: ignore[index]
             return None
     loop = makers.get(tape) if isinstance(tape, Value) else None
     if loop is None or loop.name != "for" or uses.get(tape) != 1:  # type: ignore[arg-type]
         return None
     steps = trips(Loop(loop))
     fits = steps is not None and tape in Loop(loop).stacked and type_.is_static
-    return (tape, loop) if fits and type_.shape[:1] == (steps + rows,) else None  # type: ignore
+    return (tape, loop) if fits and type_.shape[:1] == (steps + rows,) else None  # type: ignore[index, operator, return-value]
 
 
 def _headed(op: Op, tape: Value, makers: Mapping[Value, Op]) -> tuple[tuple[Op, ...], AnyOperand]:
@@ -198,7 +198,7 @@ def _maker(loop: Loop, item: AnyOperand) -> Op | None:
     if made is None or not may_be_told(made):
         return None
     lies = cells(loop.body)
-    handed = [value for value in loop.body.yields if item in lies.get(value, ())]  # type: ignore
+    handed = [value for value in loop.body.yields if item in lies.get(value, ())]  # type: ignore[arg-type]
     return made if len(handed) == 1 else None
 
 

@@ -335,7 +335,7 @@ def _worked_on(op: Op) -> tuple[int, ...] | None:
 
 def _size(op: Op) -> int:
     """How many elements ``op`` works on."""
-    return math.prod(_shape(op.operands[0]) if op.name in REDUCTIONS else _worked_on(op) or ())  # type: ignore
+    return math.prod(_shape(op.operands[0]) if op.name in REDUCTIONS else _worked_on(op) or ())  # type: ignore[arg-type]
 
 
 def _is_elementwise(op: Op) -> bool:

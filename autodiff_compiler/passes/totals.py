@@ -98,7 +98,7 @@ class _Loop:
             return (self.op,)
         builder, results = Builder(), list(self.op.results)
         for place, values in sorted(wanted.items()):
-            old, about = results[place], self.makers[self.loop.carry_yields[place]]  # type: ignore
+            old, about = results[place], self.makers[self.loop.carry_yields[place]]  # type: ignore[index]
             results[place] = fresh(old)
             with builder, builder.at(about.span, about.about):
                 stacks = [self.all_rows(value) for value in values]  # type: ignore[union-attr]
@@ -106,7 +106,7 @@ class _Loop:
                     total = matmul(swap_last_axes(stacks[0]), stacks[1])
                 else:
                     total = sum_(stacks[0], axes=(0,), keepdims=False)
-                builder.apply(self.makers[self.loop.carry_yields[place]].opdef,  # type: ignore
+                builder.apply(self.makers[self.loop.carry_yields[place]].opdef,  # type: ignore[index]
                               (self.loop.inits[place], total), {})  # fmt: skip
             builder.ops[-1] = replace(builder.ops[-1], results=(old,))
         return (self.collecting(results), *builder.ops)
@@ -137,7 +137,7 @@ class _Loop:
         if None in shapes:
             return None
         (rows, inner), (_, columns) = shapes  # type: ignore[misc]
-        return pair if is_worth_stacking(rows, inner, columns) else None  # type: ignore
+        return pair if is_worth_stacking(rows, inner, columns) else None  # type: ignore[return-value]
 
     def rows(self, op: Op) -> AnyOperand:
         """The matrix whose rows ``op`` sums over."""

@@ -134,7 +134,7 @@ class _Reader:
         self.exponent = exponent
 
     def root(self, tree: ast.expr) -> None:
-        if (floats := _viewed(tree)) is not None and isinstance(tree.func.value, ast.BinOp):  # type: ignore
+        if (floats := _viewed(tree)) is not None and isinstance(tree.func.value, ast.BinOp):  # type: ignore[attr-defined]
             self.bitwise(tree.func.value, floats)  # type: ignore[attr-defined]
         elif isinstance(tree, ast.Call) and self.ufunc(tree) is None:
             self.other(tree)
@@ -229,7 +229,7 @@ def _viewed(tree: ast.expr) -> str | None:
 def _numpy_name(tree: ast.Call) -> str | None:
     function = tree.func
     plain = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
-    return function.attr if plain and function.value.id == "np" else None  # type: ignore
+    return function.attr if plain and function.value.id == "np" else None  # type: ignore[attr-defined]
 
 
 def _method_name(tree: ast.Call) -> str | None:
