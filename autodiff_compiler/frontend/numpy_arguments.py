@@ -17,7 +17,7 @@ from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS, as_array, write_by
 from autodiff_compiler.frontend.sharing import METHODS, PERHAPS, is_array, kind_of, settled
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, shape_of
 
@@ -84,6 +84,23 @@ def _parted(
     return given, named, None if out is ... else out
 
 
+#: Functions that Python's numbers raise for, or make complex, where NumPy's give NaN or infinity.
+_UNLIKE_PYTHON = frozenset((np.divide, np.floor_divide, np.power, np.remainder))
+
+
+_DTYPES: dict[Any, str] = {INT: "int64", FLOAT: "float64", BOOL: "bool", COMPLEX: "complex128"}
+
+
+def _in_numpy(args: Sequence[Any]) -> list[Any]:
+    """Return numbers of Python with the first one that a run tells as a scalar of NumPy."""
+    given = list(args)
+    places = [n for n, arg in enumerate(given) if isinstance(arg, Value) and arg.type in _DTYPES]
+    if places and not any(is_array(arg) or isinstance(arg, np.generic) for arg in given):
+        first = given[places[0]]
+        given[places[0]] = structure.cast(first, dtype=_DTYPES[first.type])
+    return given
+
+
 def call_numpy(
     low: Any,
     callee: Any,
@@ -115,6 +132,9 @@ def _call(
     is_method: bool = False,
 ) -> Any:
     given, named, out = _parted(callee, name, args, kwargs, is_method)
+    if callee in _UNLIKE_PYTHON:
+        with low.builder:
+            given = _in_numpy(given)
     if out is not None and not _takes_out(callee, name):
         raise low.fail(
             UnsupportedSyntax,

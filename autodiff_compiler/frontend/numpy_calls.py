@@ -134,6 +134,12 @@ def _log(x: Any, base: Any = None) -> Any:
     return ours.log(x) if base is None else ours.log(x) / ours.log(base)
 
 
+def _pow(x: Any, y: Any) -> Any:
+    """The power as a float: NaN where Python's ``**`` is complex."""
+    base = structure.cast(x, dtype="float64") if isinstance(x, Value) else np.float64(x)
+    return as_number(ours.power(base, y))
+
+
 #: The functions of ``math``, on numbers of plain NumPy code.
 MATH: dict[Any, Callable[..., Any]] = {
     getattr(math, name): getattr(ours, ours_name)
@@ -143,11 +149,11 @@ MATH: dict[Any, Callable[..., Any]] = {
             "log1p", "sqrt", "cbrt", "fabs", "floor", "ceil", "trunc", "hypot", "copysign", "fmod",
             "isnan", "isinf", "isfinite", "radians", "degrees")),
         ("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("atan2", "arctan2"),
-        ("asinh", "arcsinh"), ("acosh", "arccosh"), ("atanh", "arctanh"), ("pow", "power"),
+        ("asinh", "arcsinh"), ("acosh", "arccosh"), ("atanh", "arctanh"),
     )
     if hasattr(math, name)
 } | {
-    math.log: _log, math.erf: ops.erf, math.erfc: ops.erfc, math.lgamma: ops.lgamma,
+    math.log: _log, math.pow: _pow, math.erf: ops.erf, math.erfc: ops.erfc, math.lgamma: ops.lgamma,
 }  # fmt: skip
 
 
