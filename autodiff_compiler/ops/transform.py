@@ -23,7 +23,9 @@ from autodiff_compiler.ir.types import ArrayType, ScalarType, is_floating
 
 Maker = TypeVar("Maker")
 #: What a transformed function has found out by being called: no copy of it has that.
-FOUND = frozenset(("quick", "hurried", "ran", "_key", "_weights_are_plain"))
+FOUND = frozenset(("quick", "hurried", "ran", "of_leaves", "_key", "_weights_are_plain"))
+#: How many kinds of containers a function remembers how to take apart.
+KINDS_KEPT = 64
 
 
 class Transformed:
@@ -77,6 +79,13 @@ class Transformed:
     def of_leaves(self) -> dict[Any, Any]:
         """What was asked of the leaves of containers, by how these are made up."""
         return {}
+
+    def keep_leaves(self, kind: Hashable, found: Any) -> None:
+        """Keep what was asked of the leaves of containers of this kind; the oldest go where there
+        are too many."""
+        self.of_leaves[kind] = found
+        for old in [*self.of_leaves][:-KINDS_KEPT]:
+            self.of_leaves.pop(old, None)
 
     def kept(self) -> Sequence[Any]:
         """The objects, besides ``fn``, whose ids stand in ``key``."""

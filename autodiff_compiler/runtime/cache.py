@@ -58,6 +58,7 @@ class Table:
         self.units[key] = tuple(u for u in self.units.get(key, ()) if u is not unit)
         if not self.units[key]:
             del self.units[key]
+            self.needed.pop(key, None)
 
 
 class Cache:

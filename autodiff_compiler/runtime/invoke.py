@@ -194,7 +194,7 @@ class Runtime:
         unit, _ = self._pair(inner, leaves, {})
         value, inputs, weights = _connected(inner, unit, leaves, as_plain(sens))
         if simple and active and not (gradient.by_list or gradient.sens_param or gradient.has_aux):
-            gradient.of_leaves[kind] = flat, inner, slots, active
+            gradient.keep_leaves(kind, (flat, inner, slots, active))
         made = flat.gradients(slots, dict(zip(active, inputs)))
         return gradient.pack(value, made, weights, slots)
 

@@ -11,6 +11,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor
 from autodiff_compiler.common.structures import leaves_of
+from autodiff_compiler.ops import transform
 from tests.ops.nested_cases import (
     Model,
     Opaque,
@@ -246,3 +247,21 @@ def test_axes_of_a_dataclass():
     batch = Params(np.outer([1.0, 2.0], X), np.array(0.5))
     found = ms.vmap(of_object, in_axes=((0, None, None, None, None),))(batch)
     np.testing.assert_allclose(found, [of_parts(X, 0.5), of_parts(2 * X, 0.5)], rtol=1e-12)
+
+
+@dataclasses.dataclass
+class Held:
+    array: np.ndarray
+
+
+def test_kinds_of_containers_are_kept_up_to_a_bound(monkeypatch):
+    monkeypatch.setattr(transform, "KINDS_KEPT", 3)
+    gradient = ms.grad(lambda rows: sum((row.array * row.array).sum() for row in rows))
+    sizes = []
+    for _ in range(2):
+        for count in range(1, 6):
+            found = gradient([Held(np.ones(2)) for _ in range(count)])
+            np.testing.assert_allclose([row.array for row in found], 2.0)
+            sizes.append(len(gradient.of_leaves))
+    assert sizes == [1, 2, *[3] * 8]
+    assert "of_leaves" not in gradient.__getstate__()
