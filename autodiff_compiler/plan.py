@@ -146,6 +146,12 @@ def special(kind: type, name: str) -> Any:
     return None
 
 
+def count_of(thing: Any) -> int:
+    """Return how many items a sequence has, whatever ``__len__`` a class of the user's gives it."""
+    base = next((kind for kind in (list, tuple) if isinstance(thing, kind)), type(thing))
+    return int(base.__len__(thing))
+
+
 def frozen(value: Any) -> Any:
     """A copy that later changes of a container do not reach."""
     if type(value) in (tuple, list):

@@ -227,6 +227,10 @@ class Access(Subscripts):
 
     # ---- attributes
 
+    def finds_missing(self, owner: Any, name: str) -> bool:
+        """Whether a method of the user's looks for an attribute that is not there."""
+        raise NotImplementedError
+
     def read(self, owner: Any, name: str) -> Any:
         """An attribute of an object that this text made, or of one from outside."""
         raise NotImplementedError

@@ -15,6 +15,7 @@ from autodiff_compiler.frontend.expressions import Expressions
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_signatures import Numpys
 from autodiff_compiler.frontend.numpy_writes import beside_arrays
+from autodiff_compiler.frontend.recording import is_of_theirs, is_theirs
 from autodiff_compiler.frontend.values import NUMBERS, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType
@@ -123,6 +124,7 @@ class Arithmetic(Expressions):
         found = self.operated(left, right, f"__{name}__", f"__r{name}__")
         if found is not NotImplemented:
             return found
+        left, right = map(_plain_number, (left, right))
         if isinstance(left, View) or isinstance(right, View):
             left, right = self.set_of(left), self.set_of(right)
         if self.world.numpy:
@@ -150,11 +152,39 @@ class Arithmetic(Expressions):
         if kinds[0] is not kinds[1] and issubclass(kinds[1], kinds[0]):
             ways.reverse()
         for thing, other, method in ways:
+            if thing is right and self._numpy_goes_on(left, right):
+                continue
             asked = self.special(thing, method)
             found = NotImplemented if asked is None else self.call(asked, (other,), {})
             if found is not NotImplemented:
                 return found
         return NotImplemented
+
+    def _numpy_goes_on(self, left: Any, right: Any) -> bool:
+        """Whether an array on the left takes the object on the right for a number or a sequence,
+        whatever methods that has. An object that is neither it asks element by element: refused.
+        """
+        if not (self.world.numpy and isinstance(left, Value) and isinstance(left.type, ArrayType)):
+            return False
+        if isinstance(right, (Value, np.generic, np.ndarray)):
+            return False
+        kind = self.class_of(right)
+        priority = getattr(kind, "__array_priority__", -1)
+        goes_before = isinstance(priority, (int, float)) and priority > 0
+        if getattr(kind, "__array_ufunc__", False) is None or goes_before:
+            return False
+        if issubclass(kind, (int, float, complex, list, tuple)) or hasattr(kind, "__array__"):
+            return True
+        theirs = isinstance(right, Ref) and right.kind == "object" or is_of_theirs(right)
+        if theirs and left.type.ndim != 0:
+            raise self.fail(
+                UnsupportedSyntax,
+                f"NumPy calls the operators of a '{kind.__name__}' on the right of an array for "
+                "each element by itself",
+                f"set '__array_ufunc__ = None' in class {kind.__name__}, so that NumPy leaves "
+                "the whole array to it",
+            )
+        return False
 
     def class_of(self, thing: Any) -> type:
         """The class of an object of the user's, made here or outside."""
@@ -272,3 +302,11 @@ def making_whole(low: Any, value: Value) -> Iterator[None]:
         low.risking(OverflowError, lambda: compare.isinf(number()), lambda: text("infinity")),
     ):
         yield
+
+
+def _plain_number(side: Any) -> Any:
+    """A number of a class of the user's, below the methods of that, as a plain one."""
+    for kind in (int, float, complex):
+        if isinstance(side, kind) and type(side) not in (bool, kind) and is_theirs(type(side)):
+            return kind.__pos__(side)  # type: ignore[arg-type]
+    return side

@@ -55,6 +55,21 @@ class Attributes(Outlines):
                 return self.call(own, (name,), {})
         return self.read_plainly(owner, name)
 
+    def finds_missing(self, owner: Any, name: str) -> bool:
+        """Whether ``__getattr__`` or ``__getattribute__``, compiled, looks for what an object does
+        not have."""
+        if not isinstance(owner, Ref) and not self._writes_attributes:
+            return False
+        if self.special(owner, "__getattribute__") is not None:
+            return True
+        if isinstance(owner, Ref):
+            held = self.state.heap[owner]
+            there = name in held or special(held["__class__"], name) is not None
+        else:
+            there = inspect.getattr_static(owner, name, MISSING) is not MISSING
+            there = there or self._cell(owner, name) is not None
+        return not there and self.special(owner, "__getattr__") is not None
+
     def read_plainly(self, owner: Any, name: str) -> Any:
         """``object.__getattribute__(owner, name)``, or what ``__getattr__`` gives."""
         if isinstance(owner, (Ref, Above)):

@@ -48,7 +48,8 @@ from autodiff_compiler.operators import containers, effects, elementwise, number
 
 #: The methods of the user's objects that functions call first of all.
 ASKED = {
-    abs: "__abs__", float: "__float__", hash: "__hash__", int: "__int__", round: "__round__",
+    abs: "__abs__", divmod: "__divmod__", float: "__float__", hash: "__hash__", int: "__int__",
+    round: "__round__",
 }  # fmt: skip
 
 
@@ -189,6 +190,12 @@ def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
 def _hasattr(low: Access, owner: Any, name: str) -> bool:
     if isinstance(owner, Value) or isinstance(owner, Ref) and owner.kind != "object":
         return hasattr(class_of(low, owner), name)
+    if low.finds_missing(owner, name):
+        raise low.fail(
+            UnsupportedSyntax,
+            f"whether __getattr__ finds '{name}' is not known while compiling",
+            f"read the attribute itself, or set '{name}' in __init__",
+        )
     try:
         low.attribute(owner, name)
     except AttributeError:
@@ -248,6 +255,21 @@ def _round(low: Access, value: Any, digits: Any = None) -> Any:
     return numbers.to_number(elementwise.round(value), kind="int")
 
 
+def _reversed(low: Access, items: Any) -> Any:
+    """``reversed(items)``; an object of the user's has a method for that, or has none."""
+    own = low.special(items, "__reversed__")
+    if own is not None:
+        return low.call(own, (), {})
+    made = isinstance(items, Ref) and items.kind == "object"
+    if made or low.special(items, "__iter__") is not None:
+        raise low.fail(
+            UnsupportedSyntax,
+            "reversed() of an object needs a method __reversed__ in its class",
+            "write that method, or reverse a list of its items: reversed(list(obj))",
+        )
+    return ITERATORS[reversed](low, items)
+
+
 def _unchanged(function: Any) -> Any:
     """What ``functools.wraps`` makes of a function: names and documents are all that differ."""
     return function
@@ -301,6 +323,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     operator.invert: lambda low, value: low.unary("Invert", value),
     operator.not_: lambda low, value: low.unary("Not", value),
     **ITERATORS,
+    reversed: _reversed,
     **QUIETING,
     **COPYING,
 }

@@ -38,6 +38,7 @@ from autodiff_compiler.ir.build import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import containers, indexing, numbers, tapes
+from autodiff_compiler.plan import count_of
 from autodiff_compiler.trees import nodes_in
 
 TRIALS = 24
@@ -304,7 +305,7 @@ class Loops(Rollable):
             path = self.world.path(value)
             self.world.assume_length(value) if hasattr(value, "__len__") else None
             if isinstance(value, (list, tuple)) and path is not None:
-                return [self.lifted(self.world.item(value, k)) for k in range(len(value))]
+                return [self.lifted(self.world.item(value, k)) for k in range(count_of(value))]
         contents = self.contents(value)
         try:
             return [self.lifted(item) for item in contents]

@@ -25,7 +25,7 @@ from autodiff_compiler.common.seed import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.ops.transform import Transformed
-from autodiff_compiler.plan import CONTAINERS, Assumption, AttributeInput, frozen, special
+from autodiff_compiler.plan import CONTAINERS, Assumption, AttributeInput, count_of, frozen, special
 from autodiff_compiler.span import Span
 
 PACKAGE = "autodiff_compiler"
@@ -248,7 +248,7 @@ class Recorder:
                 self.assume_held(self.item(thing, key))
         elif isinstance(thing, (Sequence, deque)):
             self.assume_length(thing)
-            for place in range(len(thing)):
+            for place in range(count_of(thing)):
                 self.assume_held(self.item(thing, place))
         elif isinstance(thing, Collection) and not isinstance(thing, Cell):
             self._add(path, "length", len(thing))
