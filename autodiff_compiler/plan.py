@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from autodiff_compiler.ir.types import (
+    COMPLEX,
     FLOAT,
     ArrayType,
     DictType,
@@ -282,6 +283,6 @@ class Compiled(Printed):
 
 __all__ = [
     "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "Hooked",
-    "FLOAT", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType",
+    "COMPLEX", "FLOAT", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType",
     "Slot", "Static", "TupleType", "Type", "Write", "holds_arrays", "parse_type", "special",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 Tuples, lists and dicts are containers, and so are named tuples, dataclasses that hold arrays, and
 the classes that ``register_container`` names. A *skeleton* is a container without its leaves: the
-arrays, Tensors and floats in it. Whatever else it holds is part of the skeleton.
+arrays, Tensors and floats in it, and the values of a text that is being compiled. Whatever else it holds is part of the skeleton.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 
 from autodiff_compiler.common.mutable import Mutable, plain_kind
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.ir.nodes import Value
 
 #: What of a class makes its objects containers: ``flatten(object)`` gives the parts and whatever
 #: else it is made of, ``unflatten(rest, parts)`` an object.
 _REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
 
-_LEAVES = (Tensor, np.ndarray, np.generic, float, complex)
+_LEAVES = (Tensor, np.ndarray, np.generic, float, complex, Value)
 _PLAIN = (int, bool, str, bytes, type(None))
 _BUILTIN = (tuple, list, dict)
 

@@ -18,10 +18,12 @@ from autodiff_compiler.frontend.memory import written
 from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.precision import Precision
 from autodiff_compiler.frontend.recording import MISSING
+from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import (
+    COMPLEX,
     FLOAT,
     ArrayType,
     DictType,
@@ -33,10 +35,10 @@ from autodiff_compiler.ir.types import (
     join,
 )
 from autodiff_compiler.operators.declare import shape_of_type
-from autodiff_compiler.operators.structure import broadcast_to, cast
+from autodiff_compiler.operators.structure import broadcast_to, cast, full
 from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.ops.nested import Flat
+from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.pullback import Pullback, Pulled
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed, is_whole, whole_numbers
@@ -51,6 +53,17 @@ class Called:
     request: Request
     made: Outlined
     mark: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A gradient in containers: the function of their leaves, the gradient in these, the leaves,
+    and the arguments that are asked for."""
+
+    flat: Flat
+    inner: GradientFunction
+    leaves: Sequence[Any]
+    slots: Sequence[int]
 
 
 class Derivatives(Precision):
@@ -69,8 +82,8 @@ class Derivatives(Precision):
         return self.plain(self.call(fn, given, {k: self.adopted(v) for k, v in kwargs.items()}))
 
     def _is_active(self, slot: Any) -> bool:
-        """Whether a gradient is due for this argument: a tensor; in plain NumPy code a float."""
-        floats = (FLOAT,) if self.world.numpy else ()
+        """Whether a gradient is due for this argument: a tensor; in plain NumPy code a number."""
+        floats = (FLOAT, COMPLEX) if self.world.numpy else ()
         return isinstance(slot, Value) and (isinstance(slot.type, ArrayType) or slot.type in floats)
 
     def take_functions(self, maker: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -113,12 +126,42 @@ class Derivatives(Precision):
                 "take the gradient outside of compiled code, or omit unconnected",
             )
         given, named, sens = gradient.split_sens(list(args), dict(kwargs))
-        called = self._called(gradient, given, named)
+        apart = self._apart(gradient, given, named)
+        called = self._called(apart.inner, apart.leaves, {}) if apart else self._called(
+            gradient, given, named
+        )  # fmt: skip
         request, made = called.request, called.made
         values = self._returned(made) if request.value or request.aux or made.writes else []
         inputs, weights = self._gradients(called, sens, values)
         value = self._outcome(values, made) if values else None
+        if apart:
+            found = dict(zip(request.positions, inputs))
+            grouped = apart.flat.gradients(apart.slots, found)
+            return self.adopted(gradient.pack(value, grouped, weights, apart.slots))
         return self.adopted(gradient.pack(value, inputs, weights))
+
+    def _apart(
+        self, gradient: GradientFunction, given: Sequence[Any], named: Mapping[str, Any]
+    ) -> Apart | None:
+        """A call of a plain NumPy function with containers among what is asked for."""
+        slots = [*given, *named.values()]
+        if not (gradient.numpy and self.world.numpy):
+            return None
+        wanted = gradient.positions([True] * len(slots))
+        if not any(isinstance(slots[n], (Ref, tuple, list, dict)) for n in wanted):
+            return None
+        row = [self.plain(slot) if n in wanted else slot for n, slot in enumerate(slots)]
+        found = flattened(
+            gradient.fn, row[: len(given)], dict(zip(named, row[len(given) :])), wanted
+        )
+        if found is None:
+            return None
+        flat, leaves = found
+        active = [
+            place for n in wanted for place in flat.places(n)
+            if flat.is_leaf(n) or is_active(leaves[place])
+        ]  # fmt: skip
+        return Apart(flat, gradient.of(flat, tuple(active)), leaves, wanted)
 
     def call_pullback(self, gradient: GradientFunction, args: Sequence[Any]) -> tuple[Any, Pulled]:
         """A call, and what takes the gradients of that call, later."""
@@ -137,14 +180,13 @@ class Derivatives(Precision):
         self, gradient: GradientFunction, given: Sequence[Any], named: Mapping[str, Any]
     ) -> Called:
         slots = [*given, *named.values()]
+        asked = gradient.numpy and self.world.numpy
+        for place in gradient.asked(len(slots)) if asked else ():
+            if place < len(slots) and type(slots[place]) in (float, complex):
+                slots[place] = self._number(slots[place])
+        given, named = slots[: len(given)], dict(zip(named, slots[len(given) :]))
         request = gradient.request([self._is_active(slot) for slot in slots])
-        for place in gradient.wanted() if gradient.numpy and self.world.numpy else ():
-            if place < len(slots) and type(slots[place]) is float:
-                raise self.fail(
-                    CallError,
-                    f"argument {place} is a compile-time constant, so it has no gradient here",
-                    "pass an array, such as np.array(2.0), or an argument of the function",
-                )
+        for place in gradient.wanted() if asked else ():
             if place < len(slots) and is_whole(slots[place]):
                 raise self.builder.placed(whole_numbers(place))
         made = self._outlined(gradient.fn, given, named, request.aux, request.weights)
@@ -152,6 +194,12 @@ class Derivatives(Precision):
             return Called(request, made)
         self._marked += 1  # what another call at the same operands draws is something else
         return Called(request, made, {"pull": self._marked})
+
+    @staticmethod
+    def _number(number: float | complex) -> Any:
+        """A number of the text as a value, for a derivative in it."""
+        dtype = "complex128" if isinstance(number, complex) else "float64"
+        return full(shape=(), dtype=dtype, value=number)
 
     def _gradients(
         self, called: Called, sens: Any, values: Sequence[Value]
@@ -279,7 +327,9 @@ class Derivatives(Precision):
         """A tangent given for a value of ``type_``; it is stretched, and never cast."""
         if isinstance(type_, ArrayType):
             if isinstance(type_of(dot), ScalarType) and type_.dtype is not None:
-                dot = cast(dot, dtype=type_.dtype)
+                known = not isinstance(dot, Value)
+                one = full(shape=(), dtype=type_.dtype, value=dot if known else 1)
+                dot = one if known else cast(one * dot, dtype=type_.dtype)
             if type_.has_static_shape and shape_of_type(type_of(dot)) != type_.shape:
                 dot = broadcast_to(dot, shape=type_.shape)
         elif type_ == FLOAT and type_of(dot) == ArrayType("float64", ()):

@@ -199,6 +199,8 @@ class Lowering(Statements):
                 return found[0] if found else arg
             # A value of the text around may be an array's, and so what stands for it here.
             return self.parent.original(self.handed.get(arg, arg))
+        if isinstance(arg, Ref) and arg.kind == "dict":
+            return {key: self.original(item) for key, item in self.state.heap[arg].items()}
         if isinstance(arg, Ref):
             return [self.original(item) for item in self.state.heap[arg]]
         if type(arg) in (tuple, list):

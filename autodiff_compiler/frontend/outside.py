@@ -124,6 +124,8 @@ class Outside(Keeping):
             return self.new_list([self.adopted(item) for item in result])
         if isinstance(result, tuple) and (type(result) is tuple or hasattr(result, "_fields")):
             return as_tuple(result, [self.adopted(item) for item in result])
+        if type(result) is dict and any(isinstance(leaf, Value) for leaf in leaves(result)):
+            return self.allocate("dict", {key: self.adopted(each) for key, each in result.items()})
         return self.lifted(result)
 
     def counterpart(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

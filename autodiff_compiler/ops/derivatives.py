@@ -312,8 +312,6 @@ def _row(things: Any) -> tuple:
 
 def _apart(fn: Any, primals: Sequence) -> tuple[Flat, tuple] | None:
     """The function of leaves, and the leaves, where containers are among the arguments."""
-    if caller() is not None:
-        return None
     return flattened(fn, primals, wanted=range(len(primals)))
 
 
@@ -338,7 +336,8 @@ def _vjp_apart(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: 
         value=True, numpy=True,
     )  # fmt: skip
     check_callable(flat.fn)
-    value, back = engine().run_pullback(gradient, leaves)
+    run = engine().run_pullback if caller() is None else None
+    value, back = run(gradient, leaves) if run else Pullback(gradient)(*leaves)
 
     def pull(*v: Any) -> Any:
         found = back(plain(v[0] if len(v) == 1 else v))
@@ -371,7 +370,8 @@ def _check_tensors(things: Sequence, inputs: int | None = None) -> None:
     (None: all) are what is differentiated in."""
     if {*map(type, things)} == {Tensor}:  # nearly always, and each call asks
         return
-    numbers = () if any(isinstance(x, Tensor) for x in things) else (float, np.ndarray, np.floating)
+    numbers = (float, complex, np.ndarray, np.inexact)
+    numbers = () if any(isinstance(x, Tensor) for x in things) else numbers
     if not all(isinstance(x, (Tensor, Value, *numbers)) for x in things):
         if numbers and caller() is None:
             for place in (place for place, x in enumerate(things[:inputs]) if is_whole(x)):

@@ -28,7 +28,9 @@ from autodiff_compiler.common.structures import (
 )
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import is_floating
+from autodiff_compiler.ops.transform import Transformed, caller, unwrapped
 
 _BUILTIN = (tuple, list, dict)
 
@@ -150,6 +152,8 @@ def directions_like(like: Any, given: Any, place: str = "") -> list[Any]:
     found: list[Any] = []
     other = skeleton_of(given, [])
     same = isinstance(other, Node) and (other.kind, other.keys) == (skeleton.kind, skeleton.keys)
+    if caller() is not None and isinstance(other, Node):  # there, a list from outside is a tuple
+        same |= {other.kind, skeleton.kind} == {tuple, list}
     if not same or len(other.parts) != len(skeleton.parts):
         raise CallError(
             f"the tangent{place and f' for {place}'} should be a {skeleton.kind.__name__} like "
@@ -218,6 +222,8 @@ def _identifier(path: str) -> str:
 
 def is_active(leaf: Any) -> bool:
     """Decide whether there is a gradient in a leaf."""
+    if isinstance(leaf, Value):
+        return is_floating(leaf.type)
     array = leaf._data if isinstance(leaf, Tensor) else leaf
     if isinstance(array, (np.ndarray, np.generic)):
         return array.dtype.kind in "fcV"  # bfloat16 is of the last kind

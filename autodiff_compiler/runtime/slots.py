@@ -21,6 +21,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped, whole_numbers
 from autodiff_compiler.plan import (
+    COMPLEX,
     FLOAT,
     AttributeInput,
     Hoisted,
@@ -105,8 +106,8 @@ def is_numpy_call(fn: Any, slots: Sequence[Any]) -> bool:
 
 def _is_numpy(slot: Any) -> bool:
     if isinstance(slot, Type):
-        return slot == FLOAT or holds_arrays(slot)
-    return type(slot) is float or holds(slot, *_NUMPY)
+        return slot in (FLOAT, COMPLEX) or holds_arrays(slot)
+    return type(slot) in (float, complex) or holds(slot, *_NUMPY)
 
 
 def check_asked(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
