@@ -282,7 +282,8 @@ class Compiled(Printed):
 
 
 __all__ = [
-    "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType", "Hoisted", "Hooked",
-    "COMPLEX", "FLOAT", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction", "Request", "ScalarType",
+    "COMPLEX", "FLOAT", "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType",
+    "Hoisted", "Hooked", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction", "Request",
+    "ScalarType",
     "Slot", "Static", "TupleType", "Type", "Write", "holds_arrays", "parse_type", "special",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,8 @@ class Span:
         return f"{file}:{self.line}:{self.column}"
 
     def caret(self) -> str:
-        """The source line with carets under the stretch, indented by four blanks.
+        """The source line with carets under the stretch, indented by four blanks; of a long line
+        the part around it.
 
         >>> print(Span("net.py", 2, 5, 8, "y = foo(x)").caret())
             y = foo(x)
@@ -52,11 +54,27 @@ class Span:
         shift = len(self.text) - len(self.text.lstrip())
         start = max(self.column - 1 - shift, 0)
         width = max(1, min(self.end - self.column, len(body) - start))
-        return f"    {body}\n    {' ' * start}{'^' * width}"
+        if len(body) > LONGEST:
+            first = max(0, start - LONGEST // 2)
+            shown = body[first : first + LONGEST]
+            width = min(width, len(shown) - start + first)
+            front, back = "..." * (first > 0), "..." * (first + LONGEST < len(body))
+            body, start = f"{front}{shown}{back}", start - first + len(front)
+        below = "".join("\t" if char == "\t" else " " * _cells(char) for char in body[:start])
+        return f"    {body}\n    {below}{'^' * sum(map(_cells, body[start : start + width]))}"
+
+
+def _cells(char: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 NOWHERE = Span("<built in>", 0, 1, 2, "")
 
+#: Of a longer line only a part is shown.
+LONGEST = 240
 #: How many calls of a long chain are shown at either end of it.
 SHOWN = 4
 

@@ -2,7 +2,8 @@
 
 Tuples, lists and dicts are containers, and so are named tuples, dataclasses that hold arrays, and
 the classes that ``register_container`` names. A *skeleton* is a container without its leaves: the
-arrays, Tensors and floats in it, and the values of a text that is being compiled. Whatever else it holds is part of the skeleton.
+arrays, Tensors and floats in it, and the values of a text that is being compiled. Whatever else it
+holds is part of the skeleton.
 """
 
 from __future__ import annotations

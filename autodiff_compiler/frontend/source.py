@@ -13,6 +13,7 @@ import copy
 import functools
 import inspect
 import linecache
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import or_
@@ -116,14 +117,10 @@ def _read(code: CodeType, file: str) -> Source:
     try:
         module, lines = _parse(text)
     except SyntaxError:
-        raise _no_text(code) from None
+        raise _changed(code) from None
     node, owner = _find(module, code)
     if not _is_current(text, node, code):
-        raise SourceNotFound(
-            f"the source of {_called(code)} in {code.co_filename!r} has changed since the "
-            "file was imported",
-            "reload the module, or restart Python",
-        )
+        raise _changed(code)
     tree = _normal(gast.ast_to_gast(node))
     if owner:
         _mangle(tree, owner)
@@ -158,6 +155,14 @@ def _no_text(code: CodeType) -> SourceNotFound:
     )
 
 
+def _changed(code: CodeType) -> SourceNotFound:
+    return SourceNotFound(
+        f"the source of {_called(code)} in {code.co_filename!r} has changed since the "
+        "file was imported",
+        "reload the module, or restart Python",
+    )
+
+
 def _called(code: CodeType) -> str:
     return "a lambda" if code.co_name == LAMBDA else f"'{code.co_name}'"
 
@@ -165,10 +170,10 @@ def _called(code: CodeType) -> str:
 def _is_current(text: str, node: ast.AST, code: CodeType) -> bool:
     """Whether ``text`` still says at ``node`` what ``code`` was compiled from.
 
-    A file may be edited while a program runs. Test frameworks compile asserts in their own way, so
-    a function with asserts is taken on trust.
+    A file may be edited while a program runs. pytest compiles asserts in its own way, so what it
+    has compiled is taken on trust.
     """
-    if any(isinstance(part, ast.Assert) for part in nodes_in(node)):
+    if any(name.startswith("@py") for each in _codes(code) for name in _names_in(each)):
         return True
     place, wanted = (code.co_name, code.co_firstlineno), _fingerprint(code)
     future = code.co_flags & _FUTURE
@@ -234,7 +239,7 @@ def _find(module: ast.Module, code: CodeType) -> tuple[Any, str]:
     if len(found) > 1:
         found = _same_code(module, found, code)
     if not found:
-        raise _no_text(code)
+        raise _changed(code) if os.path.isfile(code.co_filename) else _no_text(code)
     if len({ast.dump(node) for node, _ in found}) > 1:
         raise SourceNotFound(
             f"several lambdas with the same bytecode begin on line {code.co_firstlineno} "
@@ -267,6 +272,10 @@ def _same_code(
         if _fingerprint(other) == _fingerprint(code) and other.co_firstlineno % length == 0
     }
     return [(node, owner) for node, owner in found if order.index(node) in alike]
+
+
+def _names_in(code: CodeType) -> tuple[str, ...]:
+    return (*code.co_names, *code.co_varnames)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

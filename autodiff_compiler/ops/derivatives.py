@@ -44,6 +44,9 @@ from autodiff_compiler.ops.transform import (
     whole_numbers,
 )
 
+#: What besides tensors has a derivative, in plain functions.
+_NUMBERS = (float, complex, np.ndarray, np.inexact)
+
 
 @takes_functions
 def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
@@ -370,8 +373,7 @@ def _check_tensors(things: Sequence, inputs: int | None = None) -> None:
     (None: all) are what is differentiated in."""
     if {*map(type, things)} == {Tensor}:  # nearly always, and each call asks
         return
-    numbers = (float, complex, np.ndarray, np.inexact)
-    numbers = () if any(isinstance(x, Tensor) for x in things) else numbers
+    numbers = () if any(isinstance(x, Tensor) for x in things) else _NUMBERS
     if not all(isinstance(x, (Tensor, Value, *numbers)) for x in things):
         if numbers and caller() is None:
             for place in (place for place, x in enumerate(things[:inputs]) if is_whole(x)):

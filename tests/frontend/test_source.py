@@ -11,6 +11,7 @@ import pytest
 
 from autodiff_compiler.errors import SourceNotFound
 from autodiff_compiler.frontend.source import read_source
+from autodiff_compiler.span import Span
 
 HERE = __file__
 TEXT = Path(HERE).read_text(encoding="utf-8").split("\n")
@@ -206,15 +207,18 @@ def made_elsewhere(text: str, name: str, shown: str) -> object:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "shown", "cause"),
     [
-        ("def f(x):\n    assert x\n    return x\n", "def f(y):\n    assert y\n    return y\n"),
-        ("f = lambda x: x * 9\n", "f, g = lambda x: x * 2, lambda x: x * 3\n"),
+        (
+            "def f(x):\n    assert x\n    return x\n",
+            "def f(y):\n    assert y\n    return y\n",
+            "has changed",
+        ),
+        ("f = lambda x: x * 9\n", "f, g = lambda x: x * 2, lambda x: x * 3\n", "was not found"),
     ],
 )
-def test_the_text_of_another_function(text: str, shown: str) -> None:
-    """Asserts are compiled by test frameworks in their own way, so arguments must tell there."""
-    with pytest.raises(SourceNotFound, match="was not found"):
+def test_the_text_of_another_function(text: str, shown: str, cause: str) -> None:
+    with pytest.raises(SourceNotFound, match=cause):
         read_source(made_elsewhere(text, "f", shown))
 
 
@@ -242,3 +246,60 @@ def test_a_function_among_many_is_told_from_what_it_was(tmp_path):
     exec(compile(text, str(edited), "exec", dont_inherit=True), names)
     with pytest.raises(SourceNotFound, match="has changed since the file was imported"):
         read_source(names["Box"].held)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        "def f(x):\n    assert x.ndim == 1\n    return (x * x * x).sum()\n",
+        "\n\n\ndef f(x):\n    assert x.ndim == 1\n    return (x * x).sum()\n",
+        "def other(x):\n    return x\n",
+        "def f(x:\n",
+    ],
+)
+def test_a_function_with_an_assert_that_changed_on_disk_is_refused(tmp_path, now):
+    before = "def f(x):\n    assert x.ndim == 1\n    return (x * x).sum()\n"
+    file, names = tmp_path / "asserted.py", {}
+    file.write_text(before, encoding="utf-8")
+    exec(compile(before, str(file), "exec", dont_inherit=True), names)
+    assert read_source(names["f"]).tree.name == "f"
+    changed = tmp_path / "changed.py"
+    changed.write_text(now, encoding="utf-8")
+    exec(compile(before, str(changed), "exec", dont_inherit=True), names)
+    with pytest.raises(SourceNotFound, match="has changed since the file was imported"):
+        read_source(names["f"])
+
+
+def test_lambdas_of_one_line_are_told_apart_by_their_text():
+    """A body that is a constant, too, and of several lines."""
+    first, second, third = (lambda h: h() + 0.0), (lambda h, k: 7.0), (lambda h: (
+        h() * 2.0))  # fmt: skip
+    inner = (lambda a: lambda b: a)(1)
+    for function, text in (
+        (first, "lambda h: h() + 0.0"), (second, "lambda h, k: 7.0"),
+        (third, "lambda h: (\n        h() * 2.0)"), (inner, "lambda b: a"),
+    ):  # fmt: skip
+        source = read_source(function)
+        assert source.segment(source.tree).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "line, name, below",
+    [
+        ("名 = '漢字'; y = nope", "nope", " " * 17),
+        ("a\t= nope", "nope", " \t  "),
+        ("e\u0301 = nope", "nope", " " * 4),
+    ],
+)
+def test_a_caret_stands_below_its_text(line, name, below):
+    start = line.index(name) + 1
+    shown, carets = Span("f.py", 1, start, start + len(name), line).caret().split("\n")
+    assert shown == f"    {line}" and carets == f"    {below}{'^' * len(name)}"
+
+
+def test_of_a_long_line_the_part_around_the_caret_is_shown():
+    line = "y = " + "x + " * 500 + "nope" + " + x" * 500
+    start = line.index("nope") + 1
+    shown, carets = Span("f.py", 1, start, start + 4, line).caret().split("\n")
+    assert len(shown) < 260 and shown[carets.index("^") : carets.index("^") + 4] == "nope"
+    assert shown.startswith("    ...x") and shown.endswith("...") and carets.count("^") == 4
