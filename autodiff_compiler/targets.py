@@ -7,6 +7,7 @@ literal arguments (``Block(dim=8)``, ``make(3).loss``). It is parsed, never eval
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -182,10 +183,11 @@ def _module(path: Path) -> Any:
             sys.path.remove(folder)
     sys.path[:0] = dict.fromkeys((str(path.parent), str(root)))
     try:
-        if "." in name:
-            importlib.invalidate_caches()
-            return importlib.import_module(name)
-        return _alone(path, name)
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for what is asked
+            if "." in name:
+                importlib.invalidate_caches()
+                return importlib.import_module(name)
+            return _alone(path, name)
     except CompileError:
         raise
     except (Exception, SystemExit) as error:

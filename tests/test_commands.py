@@ -372,3 +372,17 @@ def test_a_file_named_like_a_library(folder, capsys):
 
     run(capsys, "check", "typing.py:loss", "--input", "f64[3]")
     assert sys.modules["typing"] is typing
+
+
+def test_what_a_module_prints_is_not_part_of_the_answer(folder, capsys):
+    (folder / "loud.py").write_text("print('loud')\ndef f(x):\n    return (x * x).sum()\n")
+    assert main(["dump", "loud.py:f", "--input", "f64[3]"]) == 0
+    captured = capsys.readouterr()
+    assert "loud" in captured.err and captured.out.startswith('"""Gradient of f')
+
+
+@pytest.mark.parametrize("command", ["dump", "check", "explain-memory"])
+def test_a_negative_size_is_no_type(folder, capsys, command):
+    (folder / "one.py").write_text("def f(x):\n    return (x * x).sum()\n")
+    assert main([command, "one.py:f", "--input", "x=f64[-1]"]) == 2
+    assert "negative size" in capsys.readouterr().err

@@ -370,6 +370,8 @@ def parse_type(text: str) -> Type:
     if rest == "...]":
         return ArrayType(dtype, None)
     dims = [part.strip() for part in rest[:-1].split(",") if part.strip()]
+    if any(dim.startswith("-") for dim in dims):
+        raise ValueError(f"{text!r} has a negative size")
     return ArrayType(dtype, tuple(_read_dim(dim) for dim in dims))
 
 
