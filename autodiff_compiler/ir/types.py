@@ -362,7 +362,7 @@ def parse_type(text: str) -> Type:
     if text.startswith("list[") and text.endswith("]"):
         return ListType(parse_type(text[5:-1]))
     head, bracket, rest = text.partition("[")
-    if head != "any" and head not in LONG or not bracket or not rest.endswith("]"):
+    if head != "any" and head not in LONG or not bracket or rest[-1:] != "]" or "-" in rest:
         raise ValueError(
             f"{text!r} is not a type; write f32[2,3], i64[], any[...] or (f32[2], int)"
         )
@@ -370,8 +370,6 @@ def parse_type(text: str) -> Type:
     if rest == "...]":
         return ArrayType(dtype, None)
     dims = [part.strip() for part in rest[:-1].split(",") if part.strip()]
-    if any(dim.startswith("-") for dim in dims):
-        raise ValueError(f"{text!r} has a negative size")
     return ArrayType(dtype, tuple(_read_dim(dim) for dim in dims))
 
 
