@@ -14,6 +14,7 @@ import numpy as np
 from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
+from autodiff_compiler.frontend.numpy_signatures import signature_of
 from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS, as_array, write_by
 from autodiff_compiler.frontend.sharing import METHODS, PERHAPS, is_array, kind_of, settled
 from autodiff_compiler.ir.nodes import Value
@@ -21,18 +22,6 @@ from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, shape_of
 
-#: The parameters of functions and methods that Python cannot tell.
-_POSITIONS = {
-    "concatenate": ("arrays", "axis", "out"),
-    "dot": ("a", "b", "out"),
-    "where": ("condition", "x", "y"),
-}
-_METHOD_POSITIONS = {
-    "astype": ("a", "dtype", "order", "casting", "subok", "copy"),
-    "copy": ("a", "order"),
-    "flatten": ("a", "order"),
-    "reshape": (),
-}
 #: Arguments that are taken here.
 _TAKEN = ("copy", "order", "out", "subok", "where")
 #: Functions that take an order, which says nothing but how their result is laid out.
@@ -42,27 +31,23 @@ _READ_IN_ORDER = frozenset(("flatten", "ravel", "reshape"))
 
 
 @functools.cache
+def _parameters(callee: Any, method: str = "") -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a NumPy function, or of a method of arrays; none if not known."""
+    try:
+        return signature_of(callee, method).parameters
+    except (AttributeError, TypeError, ValueError):
+        return {}
+
+
 def _positions(callee: Any, name: str, is_method: bool) -> tuple[str, ...]:
     """Return the names of a NumPy function's parameters that may be given by position."""
-    if is_method and name in _METHOD_POSITIONS:
-        return _METHOD_POSITIONS[name]
-    if name in _POSITIONS:
-        return _POSITIONS[name]
-    try:
-        parameters = inspect.signature(callee).parameters.values()
-    except (TypeError, ValueError):
-        return ()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = _parameters(callee, name if is_method else "").values()
     return tuple(p.name for p in parameters if p.kind in kinds)
 
 
-def _takes_out(callee: Any, name: str) -> bool:
-    if isinstance(callee, np.ufunc) or name in _POSITIONS:
-        return isinstance(callee, np.ufunc) or "out" in _POSITIONS[name]
-    try:
-        return "out" in inspect.signature(callee).parameters
-    except (TypeError, ValueError):
-        return False
+def _takes_out(callee: Any) -> bool:
+    return isinstance(callee, np.ufunc) or "out" in _parameters(callee)
 
 
 def _parted(
@@ -135,7 +120,7 @@ def _call(
     if callee in _UNLIKE_PYTHON:
         with low.builder:
             given = _in_numpy(given)
-    if out is not None and not _takes_out(callee, name):
+    if out is not None and not _takes_out(callee):
         raise low.fail(
             UnsupportedSyntax,
             f"the argument 'out' of np.{name} is not supported",
