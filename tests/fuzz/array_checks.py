@@ -249,7 +249,7 @@ def laid_as(given: np.ndarray, dtype: Any) -> np.ndarray:
         return np.broadcast_to(given[:1].astype(dtype), given.shape)
     if any(stride < 0 for stride in given.strides):
         return laid_as(given[..., ::-1], dtype)[..., ::-1]
-    if given.ndim and given.strides[-1] == 2 * given.itemsize:
+    if not given.flags.forc:
         held = np.zeros((*given.shape[:-1], 2 * given.shape[-1]), dtype)
         held[..., ::2] = given
         return held[..., ::2]
