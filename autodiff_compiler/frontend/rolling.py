@@ -195,8 +195,12 @@ class Trial:
         """Whether the carried variables are the tensors that they were taken to be."""
         held = [*self.base.names.values(), *self.base.heap.values()]
         held += [thing for frame in self.low.waiting for thing in frame.names.values()]
-        around = self.low.world.memory.of_all(leaf for thing in held for leaf in leaves(thing))
-        return self.sameness.holds(self._leaves(self.left), around)
+        memory, left = self.low.world.memory, self._leaves(self.left)
+        around = memory.of_all(leaf for thing in held for leaf in leaves(thing))
+        made_outside = (
+            one for one in memory.of_all(left.values()) if self.low.original(one) is not one
+        )
+        return self.sameness.holds(left, around | {*made_outside})
 
     def _follows(self, key: Key) -> bool:
         """Whether a variable or cell is after the body as the guess has it."""

@@ -149,3 +149,34 @@ def test_a_gradient_has_the_rank_of_its_input_where_the_value_has_none_that_is_k
     np.testing.assert_allclose(found[0][0], np.zeros(3))
     np.testing.assert_allclose(found[1][0], 2 * np.arange(3.0))
     np.testing.assert_allclose(found[1][1], np.zeros((2, 3)))
+
+
+OUTSIDE = np.array([1.0, 2.0, 3.0])
+
+
+def writes_to_a_global_later(x, n):
+    y = x * 1
+    for _ in range(n):
+        y[0] = 5.0
+        y = OUTSIDE
+    return np.sum(y * x)
+
+
+class WritesToItsParameterLater(ms.nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = ms.Parameter(ms.Tensor(OUTSIDE), name="w")
+
+    def construct(self, y, n):
+        for _ in range(n):
+            y[0] = 5.0
+            y = self.w
+        return y * y
+
+
+def test_an_array_from_outside_that_a_loop_takes_over_is_not_written_to():
+    cell = WritesToItsParameterLater()
+    for program, given in ((writes_to_a_global_later, OUTSIDE * 2), (cell, ms.Tensor(OUTSIDE))):
+        with pytest.raises(CompileError, match="made outside of the function"):
+            ms.grad(program)(given, 3)
+    assert OUTSIDE[0] == 1 and cell.w.asnumpy()[0] == 1
