@@ -127,7 +127,7 @@ class Trial:
         ]
         self.carry_yields += [fit(inner.leaf(k), p.type) for k, p in inner.captured.items()]
         read = [
-            (source, inner.whole(param))
+            (source, fit(inner.whole(param), param.type))
             for source, param in zip(self.loop.reads, self.loop.read_params)
             if inner.has(param)
         ]

@@ -183,8 +183,10 @@ def _turned(a: Any) -> Any:
     return ours.swapaxes(a, -1, -2)
 
 
-def _item(a: Any, *place: int) -> Any:
+def _item(a: Any, *place: Any) -> Any:
     """One element as a Python number, which keeps its derivative."""
+    if len(place) == 1 and isinstance(place[0], tuple):
+        place = place[0]
     if len(place) == 1 and isinstance(place[0], int):
         return as_number(item_at(ours.ravel(a), place[0]))
     return as_number(item_at(a, place) if place else a)

@@ -8,7 +8,7 @@ from typing import Any
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, FLOAT, INT, ArrayType, Type
 from autodiff_compiler.operators.declare import linear, zero_gradient
-from autodiff_compiler.operators.structure import cast_like, full_like, reshape_like
+from autodiff_compiler.operators.structure import cast, cast_like, full_like, reshape_like
 
 dim = zero_gradient(
     "dim", "The size of one axis of x, a Python int.", numpy="{x}.shape[{axis}]",
@@ -49,4 +49,6 @@ def _in_the_place_of(ct: Any, x: Value) -> Any:
     """Return a number's cotangent as that of the array it was; a constant one is a literal."""
     if not isinstance(ct, Value):
         return full_like(x, value=ct) if isinstance(x.type, ArrayType) else ct
+    if ct.type == FLOAT and isinstance(x.type, ArrayType) and x.type.shape != ():
+        return reshape_like(cast(ct, dtype=x.type.dtype or "float64"), x)
     return cast_like(reshape_like(ct, x) if isinstance(ct.type, ArrayType) else ct, x)
