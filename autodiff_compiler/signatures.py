@@ -83,7 +83,10 @@ def slot_of(given: Any) -> Type | Static:
 
 def laid(slot: Slot, value: Any) -> Slot:
     """Return a slot with the layout of the array that stands there: None where elements of it
-    share memory, as those of ``np.broadcast_to`` do."""
+    share memory, as those of ``np.broadcast_to`` do. The text ``f64[]`` stands for an array, and
+    for no scalar of NumPy's."""
+    if isinstance(value, str) and isinstance(slot, ArrayType) and slot.ndim == 0:
+        return Laid(slot, "C")
     if not isinstance(slot, ArrayType) or not isinstance(value, np.ndarray):
         return slot
     if value.flags.c_contiguous or value.flags.f_contiguous:

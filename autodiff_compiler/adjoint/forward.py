@@ -49,7 +49,8 @@ from autodiff_compiler.adjoint.cotangents import (
 from autodiff_compiler.adjoint.forward_loops import Port, push_loop, so_far
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.adjoint.shares import push, push_rule
-from autodiff_compiler.adjoint.zeros import masked_tangent
+from autodiff_compiler.adjoint.zeros import tangent_with_zeros
+from autodiff_compiler.analysis.stilled import stilled_values
 from autodiff_compiler.errors import calling, raise_all
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
@@ -84,7 +85,7 @@ class Tangents:
 
     def __init__(self, adjoint: Adjoint | None = None):
         self.adjoint = adjoint or Adjoint()
-        self._pushed: dict[tuple[Function, tuple[Port, ...]], Pushed] = {}
+        self._pushed: dict[tuple[Function, tuple[Port, ...], tuple[int, ...]], Pushed] = {}
 
     def function(
         self, function: Function, wrt: tuple[int, ...], outputs: Sequence[int] | None = None
@@ -98,18 +99,25 @@ class Tangents:
         raise_all(self.adjoint.problems)
         return made
 
-    def pushed(self, callee: Function, wrt: tuple[Port, ...]) -> Pushed:
+    def pushed(
+        self, callee: Function, wrt: tuple[Port, ...], level: tuple[int, ...] = ()
+    ) -> Pushed:
         """What a call of ``callee`` is replaced by, where these leaves of its parameters have
-        tangents."""
-        if (callee, wrt) not in self._pushed:
-            self._pushed[callee, wrt] = self._made(callee, wrt)
-        return self._pushed[callee, wrt]
+        tangents; those of the parameters ``level`` may be 0 by a choice."""
+        key = (callee, wrt, level)
+        if key not in self._pushed:
+            self._pushed[key] = self._made(callee, wrt, None, level)
+        return self._pushed[key]
 
     def _made(
-        self, function: Function, wrt: tuple[Port, ...], outputs: tuple[int, ...] | None = None
+        self,
+        function: Function,
+        wrt: tuple[Port, ...],
+        outputs: tuple[int, ...] | None = None,
+        level: tuple[int, ...] = (),
     ) -> Pushed:
         """With the tangents of ``outputs`` as a whole, or of the leaves that are reached."""
-        sweep = TangentSweep(self, function)
+        sweep = TangentSweep(self, function, level)
         builder = sweep.builder
         with builder, builder.at(function.span, "tangent"):
             dots = []
@@ -134,13 +142,21 @@ class Tangents:
 class TangentSweep:
     """One tangent sweep of a function: what is known of the tangent of every value."""
 
-    def __init__(self, tangents: Tangents, function: Function):
+    def __init__(self, tangents: Tangents, function: Function, level: tuple[int, ...] = ()):
         self.tangents = tangents
         self.builder = Builder()
         self.names = Names(self.builder, function, "dot")
         self.zeros, self.makers = tangents.adjoint.choices.of(function), producers(function.body)
+        self.stilled = stilled_values(function, level)
         unset = tangents.adjoint.activity.unset(function)
         self.known = Cotangents(frozenset(), unset, self.names)
+
+    def level(self, call: Op) -> tuple[int, ...]:
+        """Return which operands of a call have tangents that may be 0 by a choice, where that makes
+        a difference."""
+        if not self.tangents.adjoint.choices.concerns(call.attrs["callee"]):
+            return ()
+        return tuple(k for k, operand in enumerate(call.operands) if operand in self.stilled)
 
     # ---- tangents of values
 
@@ -205,7 +221,9 @@ def push_plain(sweep: TangentSweep, op: Op) -> None:
     dots = {k: sweep.whole(x) for k, x in enumerate(op.operands) if sweep.has(x)}
     if op.opdef.kind != "zero" and dots and any(carries_cotangent(r.type) for r in op.results):
         rule = partial(push, op, dots, sweep.whole, sweep.tangents.adjoint)
-        found = masked_tangent(sweep.zeros, op, sweep.makers, sweep.builder, rule)
+        found = tangent_with_zeros(
+            sweep.zeros, op, sweep.makers, sweep.stilled, sweep.builder, dots.values(), rule
+        )
         for result, dot in zip(op.results, found):
             sweep.set(result, dot)
 
@@ -243,7 +261,8 @@ def push_call(sweep: TangentSweep, op: Op) -> None:
     """A call becomes a call of the callee's tangent."""
     wrt = sweep.ports(op.operands)
     with calling(Caller(op.span), sweep.tangents.adjoint.problems):
-        pushed = sweep.tangents.pushed(op.attrs["callee"], wrt) if wrt else None
+        level = sweep.level(op) if wrt else ()
+        pushed = sweep.tangents.pushed(op.attrs["callee"], wrt, level) if wrt else None
     if pushed is None or not pushed.reached:
         sweep.builder.add(op)
         return

@@ -31,7 +31,7 @@ from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
 from autodiff_compiler.adjoint.zeros import with_zeros
 from autodiff_compiler.analysis.activity import Activity
 from autodiff_compiler.analysis.moderate import moderate_values
-from autodiff_compiler.analysis.untaken import Asked, Choices
+from autodiff_compiler.analysis.untaken import NOTHING_ASKED, Asked, Choices
 from autodiff_compiler.analysis.versions import changing
 from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.build import Builder
@@ -287,7 +287,7 @@ class Sweep:
         seeds: Seeds,
         sens: bool,
         only_reached: bool = False,
-        asked: Asked = ((), ()),
+        asked: Asked = NOTHING_ASKED,
     ):
         self.adjoint, self.function = adjoint, function
         self.zeros = adjoint.choices.of(function, asked)
@@ -374,7 +374,7 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
             sweep.adjoint.refuse(op, name)
         else:
             made = partial(call_rule, rule, facts)
-            found = with_zeros(sweep.zeros, op, sweep.builder, cts, made)
+            found = with_zeros(sweep.zeros, op, sweep.producers, sweep.builder, cts, made)
             scope.add(op.operands[position], found)
     return op
 

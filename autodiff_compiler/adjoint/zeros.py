@@ -7,7 +7,7 @@ the products and quotients of the rule on its way become ones in which a zero wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,22 +19,34 @@ from autodiff_compiler.operators.zeros import ZERO_WINS, zero_mul
 
 
 def with_zeros(
-    found: Found, op: Op, builder: Builder, ct: Sequence[Value], rule: Callable[[], Any]
+    found: Found,
+    op: Op,
+    makers: Mapping[Value, Op],
+    builder: Builder,
+    ct: Sequence[Value],
+    rule: Callable[[], Any],
 ) -> Any:
     """Return what ``rule`` gives for an operand of ``op``; ``ct`` are its results' cotangents."""
-    if not found.concerns(op):
-        return rule()
+    if not found.strained.isdisjoint(op.results) and _has_mask(op, makers):
+        return _masked(makers, builder, rule)
+    return _settled(found, op, builder, ct, rule) if found.concerns(op) else rule()
+
+
+def _settled(
+    found: Found, op: Op, builder: Builder, dots: Collection[AnyOperand], rule: Callable[[], Any]
+) -> Any:
+    """Return what ``rule`` gives, with products in which the zeros of ``dots`` win."""
     bad = found.read_by(op)
     with builder.block() as made:
-        cotangent = rule()
-    linear: set[AnyOperand] = set(ct)
+        outcome = rule()
+    linear: set[AnyOperand] = set(dots)
     for each in made:
         builder.add(_zero_winning(each, linear, bad))
         if not linear.isdisjoint(each.operands):
             linear.update(each.results)
         elif not bad.isdisjoint(each.operands):
             bad.update(each.results)
-    return cotangent
+    return outcome
 
 
 def _zero_winning(op: Op, linear: set[AnyOperand], bad: set[AnyOperand]) -> Op:
@@ -54,22 +66,39 @@ def _is_real(value: Value) -> bool:
     return known and is_floating(type_) and not is_complex(type_)
 
 
-def masked_tangent(
-    found: Found, op: Op, makers: Mapping[Value, Op], builder: Builder, rule: Callable[[], Any]
+def tangent_with_zeros(
+    found: Found,
+    op: Op,
+    makers: Mapping[Value, Op],
+    stilled: frozenset[Value],
+    builder: Builder,
+    dots: Collection[AnyOperand],
+    rule: Callable[[], Any],
 ) -> Any:
-    """Return the tangent of ``op`` by ``rule``: a product with a mask has none where that is
-    0, whatever the tangent is that it multiplies."""
+    """Return the tangents of ``op`` by ``rule``, of which ``dots`` are those of its operands. A
+    product with a mask has none where that is 0, whatever the tangent is that it multiplies; and
+    what a choice has made level before has none, whatever the slope is here."""
+    if not found.unbounded.isdisjoint(op.operands) and _has_mask(op, makers):
+        return _masked(makers, builder, rule)
+    level = not stilled.isdisjoint(op.operands) and op.opdef.kind == "elementwise"
+    return _settled(found, op, builder, dots, rule) if level and found.read_by(op) else rule()
+
+
+def _has_mask(op: Op, makers: Mapping[Value, Op]) -> bool:
     masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
-    if op.name not in ("relu", "mul") or not masks or found.unbounded.isdisjoint(op.operands):
-        return rule()
+    return masks and op.name in ("relu", "mul")
+
+
+def _masked(makers: Mapping[Value, Op], builder: Builder, rule: Callable[[], Any]) -> Any:
+    """Return what ``rule`` gives, with products in which the zeros of masks win."""
     with builder.block() as made:
-        tangent = rule()
+        outcome = rule()
     known = {**makers, **{result: each for each in made for result in each.results}}
     for each in made:
         if each.name == "mul" and _is_real(each.result):
-            for mask, dot in (each.operands, each.operands[::-1]):
+            for mask, other in (each.operands, each.operands[::-1]):
                 if is_mask(mask, known):
-                    each = replace(each, opdef=zero_mul, operands=(mask, dot))
+                    each = replace(each, opdef=zero_mul, operands=(mask, other))
                     break
         builder.add(each)
-    return tangent
+    return outcome

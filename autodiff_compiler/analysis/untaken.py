@@ -21,7 +21,7 @@ inputs are ordinary numbers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from math import isfinite
 
@@ -55,6 +55,7 @@ class Found:
     untaken: frozenset[Value] = frozenset()
     unbounded: frozenset[Value] = frozenset()
     regular: frozenset[int] = frozenset()
+    strained: frozenset[Value] = frozenset()
 
     def read_by(self, op: Op) -> set[AnyOperand]:
         """Return what a derivative of ``op`` may read that is infinite, or no number."""
@@ -73,8 +74,9 @@ class Found:
 NOTHING = Found()
 
 
-#: Which returns of a function are untaken, and which parameters unbounded, where it is called.
-Asked = tuple[tuple[int, ...], tuple[int, ...]]
+#: Where a function is called, its untaken returns, unbounded parameters and strained returns.
+Asked = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+NOTHING_ASKED: Asked = ((), (), ())
 
 
 class Choices:
@@ -85,37 +87,43 @@ class Choices:
         self._changes: dict[tuple[Function, Asked], bool] = {}
         self._singular: dict[Function, bool] = {}
 
-    def of(self, function: Function, asked: Asked = ((), ())) -> Found:
+    def of(self, function: Function, asked: Asked = NOTHING_ASKED) -> Found:
         """Find what is untaken and unbounded in ``function`` and its regions."""
-        if not self.concerns(function):
+        returned, given, strained_returns = asked
+        if not self.concerns(function) and not strained_returns:
             return NOTHING
         key = (function, asked)
         if key not in self._found:
-            returned, given = asked
             forward = _Unbounded(self, function)
             forward.add([function.params[place] for place in given])
             forward.region(function.body)
             backward = _Untaken(self, function, forward)
             backward.mark(*(function.returns[place] for place in returned))
             backward.region(function.body)
+            strained = _Strained(self, function, forward)
+            strained.mark(*(function.returns[place] for place in strained_returns))
+            strained.region(function.body)
             self._found[key] = Found(
-                frozenset(backward.values), frozenset(forward.values), frozenset(forward.regular)
-            )
+                frozenset(backward.values), frozenset(forward.values),
+                frozenset(forward.regular), frozenset(strained.values),
+            )  # fmt: skip
         return self._found[key]
 
     def asked_by(self, call: Op, found: Found) -> Asked:
         """Return what ``call`` asks of its callee, where that makes a difference."""
-        callee, asked = call.attrs["callee"], asked_of(call, found.untaken, found.unbounded)
-        return asked if self._changed(callee, asked) else ((), ())
+        asked = asked_of(call, found.untaken, found.unbounded, found.strained)
+        return asked if self._changed(call.attrs["callee"], asked) else NOTHING_ASKED
 
     def _changed(self, function: Function, asked: Asked) -> bool:
         key = (function, asked)
         if key not in self._changes:
             found = self.of(function, asked)
             self._changes[key] = found is not NOTHING and any(
-                self._changed(op.attrs["callee"], asked_of(op, found.untaken, found.unbounded))
+                self.asked_by(op, found) != NOTHING_ASKED
                 if op.name == "call"
                 else found.concerns(op)
+                or op.name in ("relu", "mul")
+                and not found.strained.isdisjoint(op.results)
                 for op in function.body.walk()
             )
         return self._changes[key]
@@ -157,7 +165,7 @@ class _Unbounded(_Spread):
 
     def returned(self, op: Op) -> frozenset[Value]:
         given = tuple(k for k, operand in enumerate(op.operands) if self.has(operand))
-        return self.choices.of(op.attrs["callee"], ((), given)).unbounded
+        return self.choices.of(op.attrs["callee"], ((), given, ())).unbounded
 
     # ---- what is bounded after all
 
@@ -276,7 +284,7 @@ class _Untaken:
 
     def region(self, region: Region) -> None:
         for op in reversed(region.ops):
-            RULES.get(op.name, _Untaken.plain)(self, op)
+            getattr(self, RULES.get(op.name, "plain"))(op)
 
     def plain(self, op: Op) -> None:
         chosen = CHOICES.get(op.name, ())
@@ -340,31 +348,45 @@ class _Untaken:
                 self.mark(operand)
 
 
+class _Strained(_Untaken):
+    """Backward: what may have an infinite cotangent, as what is done with it is singular. (Through
+    a product of matrices infinities spread as they are.)"""
+
+    def plain(self, op: Op) -> None:
+        singular = op.name in SINGULAR and id(op) not in self.forward.regular or has_extreme(op)
+        passed = op.opdef.kind not in ("zero", "bilinear") and any(map(self.has, op.results))
+        if singular or passed:
+            self.mark(*op.operands)
+
+    def call(self, op: Op) -> None:
+        if any(map(self.has, op.results)) or self.choices.concerns(op.attrs["callee"]):
+            self.mark(*op.operands)
+
+
 RULES = {
-    "if": _Untaken.branch, "for": _Untaken.loop, "while": _Untaken.loop, "call": _Untaken.call,
-    "ruled": _Untaken.ruled, "item": _Untaken.item, "make_tuple": _Untaken.container,
-    "make_dict": _Untaken.container,
+    "if": "branch", "for": "loop", "while": "loop", "call": "call", "ruled": "ruled",
+    "item": "item", "make_tuple": "container", "make_dict": "container",
 }  # fmt: skip
 
 
-def asked_of(op: Op, untaken: set[Value] | frozenset[Value], unbounded: set | frozenset) -> Asked:
+def asked_of(
+    op: Op,
+    untaken: Set[Value],
+    unbounded: Set[AnyOperand],
+    strained: Set[Value] = frozenset(),
+) -> Asked:
     """Hold what a call asks of its callee."""
     returned = tuple(k for k, result in enumerate(op.results) if result in untaken)
-    return returned, tuple(k for k, x in enumerate(op.operands) if x in unbounded)
+    given = tuple(k for k, x in enumerate(op.operands) if x in unbounded)
+    return returned, given, tuple(k for k, result in enumerate(op.results) if result in strained)
 
 
 def has_extreme(op: Op) -> bool:
-    """Decide whether it computes with a number in the text that is infinite, or no number, or
-    divides by 0."""
-    return any(is_extreme(op, place) for place in range(len(op.operands)))
-
-
-def is_extreme(op: Op, place: int) -> bool:
-    """Decide the same for one of its operands."""
-    number = op.operands[place]
-    if type(number) not in (int, float):
-        return False
-    return not isfinite(number) or op.name == "div" and place == 1 and number == 0  # type: ignore[arg-type]
+    """Decide whether it computes with an infinite number or NaN in the text, or divides by 0."""
+    return any(
+        type(x) in (int, float) and (not isfinite(x) or op.name == "div" and place == 1 and x == 0)  # type: ignore[arg-type]
+        for place, x in enumerate(op.operands)
+    )
 
 
 def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:

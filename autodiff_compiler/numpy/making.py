@@ -21,7 +21,6 @@ from autodiff_compiler.ops._shapes import (
     in_dtype,
     known_rank,
     known_sizes,
-    rank_of,
 )
 
 ones = ops.ones
@@ -161,8 +160,7 @@ def linspace(
     width = stop - start
     if kind is not None and dtype_of(width) is not None:
         width = in_dtype(width, kind)
-    rank = rank_of(width) or 0
-    if rank:
+    if rank := known_rank(width, "linspace"):
         steps = ops.reshape(steps, (-1, *(1,) * rank))
     made = start + width * steps
     if kind is not None and dtype_of(made) not in (None, kind):

@@ -73,6 +73,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "zero_mul": ("y",), "zero_div": ("y",),
 }  # fmt: skip
 
+#: Those whose results have tangents of 0 where they take a number, or what does not vary.
+STILLING = frozenset((
+    "where", "maximum", "minimum", "clip", "relu", "hardsigmoid", "set_item", "tril", "triu",
+    "maximum_at", "minimum_at", "zero_mul", "zero_div", "concat", "stack", "pad",
+))  # fmt: skip
+
 #: Operators whose value or slope is infinite, or no number, at some finite operands. Products of
 #: large numbers, which overflow as well, are not among them.
 SINGULAR = frozenset((

@@ -97,7 +97,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     places = ordering.nonzero(input)
     if not as_tuple:
         return places
-    rank = rank_of(input) or 0
+    rank = known_rank(input, "nonzero")
     return tuple(indexing.index(places, index=(FULL, axis)) for axis in range(rank))
 
 

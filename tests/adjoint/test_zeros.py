@@ -271,3 +271,57 @@ def test_the_root_of_a_sum_with_one_is_singular() -> None:
     x = np.array([-1.0, 3.0])
     assert ms.grad(lambda x: np.sum(function(x)))(x).tolist() == [0.0, 0.25]
     assert ms.jvp(function, (x,), (np.ones(2),))[1].tolist() == [0.0, 0.25]
+
+
+def relu_of(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0.0)
+
+
+def written_over(x: np.ndarray) -> np.ndarray:
+    y = x * 1.0
+    y[x <= 0] = 0.0
+    return y
+
+
+#: What is 0, as a constant, where x is at most 0, and x elsewhere.
+LEVEL: dict[str, F] = {
+    "maximum": relu_of,
+    "where": lambda x: np.where(x > 0, x, 0.0),
+    "a mask": lambda x: (x > 0) * x,
+    "clip": lambda x: np.clip(x, 0.0, 1e3),
+    "written over": written_over,
+    "padded": lambda x: np.concatenate([np.zeros(2), x[2:]]),
+    "in a function": lambda x: relu_of(relu_of(x)),
+    "in items": lambda x: np.stack([np.where(x[k] > 0, x[k], 0.0) for k in range(4)]),
+}
+#: Functions with an infinite slope at 0, and their slopes.
+STEEP: dict[str, tuple[F, F]] = {
+    "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+    "power": (lambda x: x**0.3, lambda x: 0.3 * x**-0.7),
+    "log": (np.log, lambda x: 1 / x),
+    "quotient": (lambda x: 1 / x, lambda x: -1 / x**2),
+    "arccosh": (lambda x: np.arccosh(1.0 + x), lambda x: 1 / np.sqrt(x * (x + 2))),
+    "scaled": (lambda x: 3.0 * np.sqrt(2.0 * x), lambda x: 3.0 / np.sqrt(2.0 * x)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("level", LEVEL)
+@pytest.mark.parametrize("steep", STEEP)
+def test_a_steep_function_of_what_is_level(level: str, steep: str) -> None:
+    """Both modes have the slope 0 where the operand is a constant, though that of the function is
+    infinite there; at the edge itself ``maximum`` and ``clip`` have theirs."""
+    inner, (outer, slope) = LEVEL[level], STEEP[steep]
+    x = np.array([-1.0, -2.0, 0.25, 2.0])
+    right = [0.0, 0.0, *slope(x[2:])]
+    np.testing.assert_allclose(ms.grad(lambda x: np.sum(outer(inner(x))))(x), right, rtol=1e-13)
+    along = ms.jvp(lambda x: outer(inner(x)), (x,), (np.ones(4),))[1]
+    np.testing.assert_allclose(along, right, rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_root_of_a_relu() -> None:
+    x = Tensor(np.array([-1.0, 0.0, 4.0]))
+    assert ms.grad(lambda x: ops.sqrt(ops.relu(x)))(x).asnumpy().tolist() == [0.0, 0.0, 0.25]
+    dot = ms.jvp(lambda x: ops.sqrt(ops.relu(x)), (x,), (Tensor(np.ones(3)),))[1]
+    assert dot.asnumpy().tolist() == [0.0, 0.0, 0.25]

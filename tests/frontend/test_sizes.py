@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,36 @@ def test_an_axis_of_an_array_of_unknown_rank_is_kept() -> None:
     x, m = np.arange(4.0), np.arange(8.0).reshape(2, 4)
     for n in (0, 3):
         np.testing.assert_allclose(jit(program)(x, m, n), program(x, m, n))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: np.linspace(x, 2.0 * x, 5), lambda x: ops.nonzero(x, as_tuple=True)[0] * x.sum()],
+    ids=["linspace", "nonzero"],
+)
+def test_a_rank_that_is_not_known_is_not_taken_for_none(function: Callable) -> None:
+    with pytest.raises(ShapeError, match="needs to know how many dimensions its input has"):
+        gradient_source(function)
+
+
+def _aliased(y: np.ndarray) -> np.ndarray:
+    z = y
+    z += 1.0
+    return y * z
+
+
+def _kept(y: np.ndarray) -> np.ndarray:
+    held = [y]
+    y *= 3.0
+    return y * held[0]
+
+
+@pytest.mark.parametrize("function", [_aliased, _kept])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_type_without_axes_is_that_of_an_array(function: Callable, dtype: str) -> None:
+    """Not of a number: augmented assignment writes to it under all its names."""
+    text = {"float64": "f64[]", "float32": "f32[]"}[dtype]
+    given = np.array(2.0, dtype)
+    assert gradient_source(function, text) == gradient_source(function, given)
+    slope = {_aliased: 6.0, _kept: 36.0}[function]
+    assert grad(function)(given) == slope
