@@ -34,13 +34,16 @@ def sensitivity_arrays(sens: Any, type_: Type, place: str = "") -> Any:
         if not isinstance(sens, (tuple, list)):
             raise _misfit(sens, type_, place, "a list")
         return [sensitivity_arrays(s, type_.item, f"{place}[{n}]") for n, s in enumerate(sens)]
+    if isinstance(sens, complex) and str(type_) != "complex":
+        raise _misfit(sens, type_, place, f"a {type_}")
     return sens._data.item() if isinstance(sens, Tensor) and sens.size == 1 else sens
 
 
 def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
     if isinstance(sens, (tuple, list)) and len(sens) == 1:
         sens = sens[0]
-    if type(sens) is float and type_.shape == () and type_.dtype is not None:
+    kinds = (float, complex) if "complex" in (type_.dtype or "") else (float,)
+    if type(sens) in kinds and type_.shape == () and type_.dtype is not None:
         return np.array(sens, type_.dtype)
     if not isinstance(sens, Tensor):
         raise _misfit(sens, type_, place, f"a Tensor {type_}")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import grad, hvp, jvp, value_and_grad, vjp
+from autodiff_compiler.errors import CompileError
 
 
 def product(pair):
@@ -130,3 +131,10 @@ def test_a_complex_number_has_a_gradient_as_an_array_has(make):
     inner = grad(lambda z: np.abs(grad(real_part)(z)) ** 2)(make(at))
     curve = (2 + 4 * at + at * at) * np.exp(at)
     np.testing.assert_allclose(inner, 2 * slope * np.conj(curve), rtol=1e-11)
+
+
+def test_a_complex_number_is_a_sensitivity_of_a_complex_output_alone():
+    (pulled,) = vjp(lambda z: z * z, 1.0 + 2.0j)[1](3.0 - 1.0j)
+    np.testing.assert_allclose(pulled, (3.0 - 1.0j) * np.conj(2 * (1.0 + 2.0j)), rtol=1e-12)
+    with pytest.raises(CompileError):
+        vjp(lambda x: x * x, 1.5)[1](1.0j)
