@@ -224,7 +224,7 @@ class Composer:
             value
             for value in inner
             if "for " in template
-            or written[str(first[value])] + written[op.opdef.operand_name(first[value])] != 1
+            or sum(written[slot] for slot in _slots(op, first[value])) != 1
         }
         width = len(template) + sum(w.width for w in inner.values())
         deep = sum(w.depth >= DEEPEST for w in inner.values())
@@ -371,6 +371,11 @@ class Composer:
 
 def _line(span: Span) -> tuple[str, int]:
     return span.file, span.line
+
+
+def _slots(op: Op, position: int) -> set[str]:
+    """The names that an operand may have in a template."""
+    return {str(position), op.opdef.operand_name(position)}
 
 
 @cache
