@@ -223,8 +223,7 @@ class Composer:
         repeated = {
             value
             for value in inner
-            if "for " in template
-            or sum(written[slot] for slot in _slots(op, first[value])) != 1
+            if "for " in template or sum(written[slot] for slot in _slots(op, first[value])) != 1
         }
         width = len(template) + sum(w.width for w in inner.values())
         deep = sum(w.depth >= DEEPEST for w in inner.values())

@@ -359,6 +359,9 @@ def unbroadcast(ct: Any, x: Value) -> Any:
     if want == ():
         with current().saying(_stretched(x, ct)):
             return cast_like(sum_(ct, axes=None, keepdims=False), x)
+    missing = 0 if have is None or want is None else len(want) - len(have)
+    if missing > 0:  # what is written to a place of lower rank has more axes, of length one
+        return unbroadcast(expand_dims(ct, axes=tuple(range(missing))), x)
     if have is None or want is None or _undecided(have, want):
         return cast_like(unbroadcast_to(ct, shape_of(x), known=want), x)
     lead = len(have) - len(want)
@@ -378,23 +381,22 @@ def _stretched(x: Value, ct: Value) -> str:
 
 
 def _undecided(have: Sequence[Any], want: Sequence[Any]) -> bool:
-    pairs = zip(have[len(have) - len(want) :], want)
-    return len(want) > len(have) or any(w is None and h != 1 for h, w in pairs)
+    return any(w is None and h != 1 for h, w in zip(have[len(have) - len(want) :], want))
 
 
 def zeros_like(x: Any) -> Any:
     """The zero cotangent of an array or number."""
-    if not isinstance(x, Value) or not isinstance(x.type, ArrayType):
-        return 0.0
-    if x.type.is_static:
-        return full(shape=x.type.shape, dtype=x.type.dtype, value=0)
-    return full_like(x, value=0)
+    return _filled_like(x, 0)
 
 
 def ones_like(x: Any) -> Any:
     """The default sensitivity of an array or number."""
+    return _filled_like(x, 1)
+
+
+def _filled_like(x: Any, value: int) -> Any:
     if not isinstance(x, Value) or not isinstance(x.type, ArrayType):
-        return 1.0
+        return float(value)
     if x.type.is_static:
-        return full(shape=x.type.shape, dtype=x.type.dtype, value=1)
-    return full_like(x, value=1)
+        return full(shape=x.type.shape, dtype=x.type.dtype, value=value)
+    return full_like(x, value=value)

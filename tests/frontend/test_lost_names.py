@@ -180,3 +180,25 @@ def test_an_array_from_outside_that_a_loop_takes_over_is_not_written_to():
         with pytest.raises(CompileError, match="made outside of the function"):
             ms.grad(program)(given, 3)
     assert OUTSIDE[0] == 1 and cell.w.asnumpy()[0] == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_value_of_higher_rank_is_written_to_a_place(seed):
+    def program(x, m):
+        y = x * 1
+        y[...] = np.sin(m)[None]
+        y[1:] = x[None, None, :2] * y[0]
+        return np.sum(y * x)
+
+    rng = np.random.default_rng(seed)
+    given = rng.normal(size=3), rng.normal(size=3)
+    value, slopes = ms.value_and_grad(program, (0, 1))(*given)
+    assert value == pytest.approx(program(*given))
+    for place, slope in enumerate(slopes):
+        along, step = rng.normal(size=3), 1e-6
+        ends = []
+        for side in (step, -step):
+            moved = list(given)
+            moved[place] = moved[place] + side * along
+            ends.append(program(*moved))
+        assert np.sum(slope * along) == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-7)
