@@ -362,7 +362,8 @@ def unbroadcast(ct: Any, x: Value) -> Any:
     missing = 0 if have is None or want is None else len(want) - len(have)
     if missing > 0:  # what is written to a place of lower rank has more axes, of length one
         return unbroadcast(expand_dims(ct, axes=tuple(range(missing))), x)
-    if have is None or want is None or _undecided(have, want):
+    pairs = zip((have or ())[-len(want or ()) :], want or ())
+    if have is None or want is None or any(w is None and h != 1 for h, w in pairs):
         return cast_like(unbroadcast_to(ct, shape_of(x), known=want), x)
     lead = len(have) - len(want)
     stretched = [i + lead for i, dim in enumerate(want) if dim == 1 and have[i + lead] != 1]
@@ -378,10 +379,6 @@ def _stretched(x: Value, ct: Value) -> str:
     if not (x.name and x.given and isinstance(x.type, ArrayType)):
         return ""
     return f"{x.name} was stretched {x.type} -> {ArrayType(x.type.dtype, shape_of_type(ct.type))}"
-
-
-def _undecided(have: Sequence[Any], want: Sequence[Any]) -> bool:
-    return any(w is None and h != 1 for h, w in zip(have[len(have) - len(want) :], want))
 
 
 def zeros_like(x: Any) -> Any:
