@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.analysis.untaken import Found, has_extreme, is_mask
+from autodiff_compiler.analysis.untaken import Found, has_extreme, has_mask, is_mask
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating
@@ -27,7 +27,7 @@ def with_zeros(
     rule: Callable[[], Any],
 ) -> Any:
     """Return what ``rule`` gives for an operand of ``op``; ``ct`` are its results' cotangents."""
-    if not found.strained.isdisjoint(op.results) and _has_mask(op, makers):
+    if not found.strained.isdisjoint(op.results) and has_mask(op, makers):
         return _masked(makers, builder, rule)
     return _settled(found, op, builder, ct, rule) if found.concerns(op) else rule()
 
@@ -78,15 +78,10 @@ def tangent_with_zeros(
     """Return the tangents of ``op`` by ``rule``, of which ``dots`` are those of its operands. A
     product with a mask has none where that is 0, whatever the tangent is that it multiplies; and
     what a choice has made level before has none, whatever the slope is here."""
-    if not found.unbounded.isdisjoint(op.operands) and _has_mask(op, makers):
+    if not found.unbounded.isdisjoint(op.operands) and has_mask(op, makers):
         return _masked(makers, builder, rule)
     level = not stilled.isdisjoint(op.operands) and op.opdef.kind == "elementwise"
     return _settled(found, op, builder, dots, rule) if level and found.read_by(op) else rule()
-
-
-def _has_mask(op: Op, makers: Mapping[Value, Op]) -> bool:
-    masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
-    return masks and op.name in ("relu", "mul")
 
 
 def _masked(makers: Mapping[Value, Op], builder: Builder, rule: Callable[[], Any]) -> Any:

@@ -117,13 +117,13 @@ class Choices:
     def _changed(self, function: Function, asked: Asked) -> bool:
         key = (function, asked)
         if key not in self._changes:
-            found = self.of(function, asked)
+            found, makers = self.of(function, asked), producers(function.body)
             self._changes[key] = found is not NOTHING and any(
                 self.asked_by(op, found) != NOTHING_ASKED
                 if op.name == "call"
                 else found.concerns(op)
-                or op.name in ("relu", "mul")
-                and not found.strained.isdisjoint(op.results)
+                or not found.strained.isdisjoint(op.results)
+                and has_mask(op, makers)
                 for op in function.body.walk()
             )
         return self._changes[key]
@@ -387,6 +387,12 @@ def has_extreme(op: Op) -> bool:
         type(x) in (int, float) and (not isfinite(x) or op.name == "div" and place == 1 and x == 0)  # type: ignore[arg-type]
         for place, x in enumerate(op.operands)
     )
+
+
+def has_mask(op: Op, makers: Mapping[Value, Op]) -> bool:
+    """Decide whether ``op`` is a product with a mask."""
+    masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
+    return masks and op.name in ("relu", "mul")
 
 
 def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:

@@ -193,7 +193,7 @@ def _hasattr(low: Access, owner: Any, name: str) -> bool:
     if low.finds_missing(owner, name):
         raise low.fail(
             UnsupportedSyntax,
-            f"whether __getattr__ finds '{name}' is not known while compiling",
+            f"whether __getattr__ finds '{name}' is known only when the function runs",
             f"read the attribute itself, or set '{name}' in __init__",
         )
     try:

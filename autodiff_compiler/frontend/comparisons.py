@@ -165,8 +165,8 @@ class Comparisons(Arithmetic):
         if any(copies) and all(_kind(side) for side in (left, right)):
             raise self.fail(
                 UnsupportedSyntax,
-                "whether these two containers of arrays are the same object is not known while "
-                "compiling",
+                "whether these two containers of arrays are the same object is known only when "
+                "the function runs",
                 "compare them outside of the function, and pass the answer as a bool argument",
             )
         for side in (left, right):
