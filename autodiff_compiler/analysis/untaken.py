@@ -359,8 +359,10 @@ class _Strained(_Untaken):
             self.mark(*op.operands)
 
     def call(self, op: Op) -> None:
-        if any(map(self.has, op.results)) or self.choices.concerns(op.attrs["callee"]):
-            self.mark(*op.operands)
+        callee = op.attrs["callee"]
+        asked = asked_of(op, frozenset(), self.forward.values, self.values)
+        inside = self.choices.of(callee, asked).strained
+        self.mark(*(x for x, param in zip(op.operands, callee.params) if param in inside))
 
 
 RULES = {
