@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.analysis.untaken import Found, has_extreme, has_mask, is_mask
+from autodiff_compiler.analysis.masks import has_mask, is_mask
+from autodiff_compiler.analysis.untaken import Found, has_extreme
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating

@@ -17,7 +17,7 @@ below 0, and its tangent there is 0, though the slope of the root at 0 is infini
 from __future__ import annotations
 
 from autodiff_compiler.analysis.activity import Activity, _Spread
-from autodiff_compiler.analysis.untaken import is_mask
+from autodiff_compiler.analysis.masks import is_mask
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.operators.zeros import STILLING

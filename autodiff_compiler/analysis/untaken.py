@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from autodiff_compiler.analysis.activity import Activity, _Spread
+from autodiff_compiler.analysis.masks import has_mask, is_mask
 from autodiff_compiler.analysis.moderate import LEAST, moderate_values
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
-from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.zeros import CHOICES, SINGULAR, TESTS
 
 #: Through how many operations a sign is looked for.
@@ -389,20 +389,3 @@ def has_extreme(op: Op) -> bool:
         type(x) in (int, float) and (not isfinite(x) or op.name == "div" and place == 1 and x == 0)  # type: ignore[arg-type]
         for place, x in enumerate(op.operands)
     )
-
-
-def has_mask(op: Op, makers: Mapping[Value, Op]) -> bool:
-    """Decide whether ``op`` is a product with a mask."""
-    masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
-    return masks and op.name in ("relu", "mul")
-
-
-def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:
-    """Decide whether it holds nothing but zeros and ones, made of a comparison."""
-    if not isinstance(operand, Value) or not isinstance(operand.type, ArrayType):
-        return False
-    op = makers.get(operand)
-    if operand.type.dtype == "bool":
-        return True
-    moves = ("cast", "reshape", "expand_dims", "broadcast_to", "copy")
-    return op is not None and op.name in moves and is_mask(op.operands[0], makers)

@@ -277,8 +277,12 @@ class Arithmetic(Expressions):
                 return self.binary("Sub", -1, value)  # the operator is a tensor's logical not
         try:
             found = UNARY[sign](value)
-            if found is value and self.world.numpy and getattr(value, "ndim", 0) != 0:
-                return structure.copy(value)  # +x is a new array
+            array = self.world.numpy and isinstance(value, Value) and value.type != FLOAT
+            memory = self.world.memory
+            scalar = array and value.ndim == 0 and memory.is_array(value) is False
+            if found is value and array and not scalar:
+                found = structure.copy(value)  # +x is a new array, or a scalar
+                memory.stands(found, False)
             return found
         except CompileError:
             raise

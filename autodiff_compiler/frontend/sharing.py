@@ -206,6 +206,8 @@ def _as_it_is(
         return COPY, result
     layout, order = low.world.memory.layouts.get(source), told.get("order")
     if name == "ascontiguousarray":
+        if source.ndim == 0:  # the result has an axis: a view of an array, a copy of a scalar
+            return (COPY if low.world.memory.is_array(source) is False else VIEW), result
         order = "C"
     if have is None or order in ("C", "F") and layout is None:
         result = structure.copy(result) if result is source else result

@@ -202,3 +202,46 @@ def test_a_value_of_higher_rank_is_written_to_a_place(seed):
             moved[place] = moved[place] + side * along
             ends.append(program(*moved))
         assert np.sum(slope * along) == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-7)
+
+
+def part_made_contiguous(x):
+    y = x.copy()
+    part = np.ascontiguousarray(y[0, ...])
+    part += 1.0
+    return y.sum() * x[1]
+
+
+def plus_of_a_part(x):
+    y = x.copy()
+    part = +y[0, ...]
+    part += 1.0
+    return y.sum() * x[1] * part
+
+
+def array_without_axes_made_contiguous(x):
+    total = np.zeros(())
+    same = np.ascontiguousarray(total)
+    same += x[0]
+    return total * x[1]
+
+
+def scalar_made_contiguous(x):
+    one = np.ascontiguousarray(x[0])
+    same = one
+    one += x[1]
+    return same.sum() * x[1] + x[0]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        part_made_contiguous, plus_of_a_part, array_without_axes_made_contiguous,
+        scalar_made_contiguous,
+    ],
+)  # fmt: skip
+def test_what_has_no_axes_is_a_view_or_a_scalar_as_in_numpy(program):
+    x, along, step = np.array([0.3, 0.4, 0.5]), np.array([0.2, -0.7, 0.4]), 1e-6
+    value, slope = ms.value_and_grad(program)(x)
+    assert value == pytest.approx(program(x))
+    ends = [program(x + side * step * along) for side in (1, -1)]
+    assert np.sum(slope * along) == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-8)

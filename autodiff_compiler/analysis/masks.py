@@ -1,0 +1,25 @@
+"""Products with masks, which choose: where the mask is 0 the other factor is not taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
+from autodiff_compiler.ir.types import ArrayType
+
+
+def has_mask(op: Op, makers: Mapping[Value, Op]) -> bool:
+    """Decide whether ``op`` is a product with a mask."""
+    masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
+    return masks and op.name in ("relu", "mul")
+
+
+def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:
+    """Decide whether it holds nothing but zeros and ones, made of a comparison."""
+    if not isinstance(operand, Value) or not isinstance(operand.type, ArrayType):
+        return False
+    op = makers.get(operand)
+    if operand.type.dtype == "bool":
+        return True
+    moves = ("cast", "reshape", "expand_dims", "broadcast_to", "copy")
+    return op is not None and op.name in moves and is_mask(op.operands[0], makers)
