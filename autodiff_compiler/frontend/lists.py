@@ -94,8 +94,7 @@ def told(low: Any, found: Any, owner: Value) -> Any:
         return found
     for leaf in leaves(found):
         low.world.memory.may_be(leaf, low.world.memory.of(owner))
-        if isinstance(owner.type, ListType):
-            low.world.memory.stands(leaf, None)
+        low.world.memory.stands(leaf, None if isinstance(owner.type, ListType) else False)
     if isinstance(found, Value) and isinstance(found.type, ListType):
         return low.allocate("list", found)
     return found

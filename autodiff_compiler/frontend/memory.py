@@ -174,10 +174,14 @@ def written(
             if any(frozenset((one, other)) in told.apart for other in known):
                 return one
             told.doubtful = True
+            waits = name.startswith("<")
+            thing = "a value on the right side" if waits else f"'{name}'"
             return Unset(
-                f"'{name}' may share memory with the array that line {line} writes to; whether it "
+                f"{thing} may share memory with the array that line {line} writes to; whether it "
                 "does is not known at compile time",
-                f"make it a copy where it is assigned: {name}{copied(low)}",
+                "assign copies of the values to variables first"
+                if waits
+                else f"make it a copy where it is assigned: {name}{copied(low)}",
             )
 
         return moved(thing, change)

@@ -141,6 +141,12 @@ def settled(
         one_order = kind == COPY and (order == "C" or shape is not None and is_line(shape))
         if shape is not None and (name in ROW_MAJOR or one_order):
             memory.layouts[value] = row_major(shape)
+        elif name.endswith("_like") and order in (None, "K", "A"):
+            laid = memory.layouts.get(source) if source is not None else None
+            if laid is not None and laid.shape == shape:
+                memory.layouts[value] = np.empty_like(laid, order=order or "K")
+            else:
+                memory.layouts.pop(value, None)
         elif kind == COPY and (order == "F" or not exact and value.type.ndim != 1):
             memory.layouts.pop(value, None)
         if name in READ_ONLY and (shared or name == "imag"):

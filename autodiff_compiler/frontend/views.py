@@ -17,6 +17,7 @@ from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import INT, ArrayType
 from autodiff_compiler.operators import complex as parts
 from autodiff_compiler.operators import creation, indexing, joining, moving, structure
+from autodiff_compiler.operators.subscripts import is_slice
 
 
 def _in_shape_of(source: Value, new: Any, op: Op) -> Any:
@@ -88,7 +89,11 @@ def shares(low: Any, op: Op | None) -> bool:
     if op is None or not may_share(op):
         return False
     if op.opdef is indexing.index:
-        return all(_is_basic(part, op) for part in op.attrs["index"])
+        parts = op.attrs["index"]
+        surely_array = op.result.type.ndim is not None or any(  # type: ignore[attr-defined]
+            part is None or part == "..." or is_slice(part) for part in parts
+        )
+        return surely_array and all(_is_basic(part, op) for part in parts)
     if op.opdef is structure.reshape:
         return op.results[0] in low.world.memory.reshaped
     if op.opdef is moving.diagonal:

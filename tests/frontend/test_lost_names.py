@@ -4,6 +4,8 @@ to an array without axes goes into an array, not into a number of NumPy's."""
 
 from __future__ import annotations
 
+import runpy
+
 import numpy as np
 import pytest
 
@@ -245,3 +247,50 @@ def test_what_has_no_axes_is_a_view_or_a_scalar_as_in_numpy(program):
     assert value == pytest.approx(program(x))
     ends = [program(x + side * step * along) for side in (1, -1)]
     assert np.sum(slope * along) == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-8)
+
+
+def test_an_item_of_an_array_of_unknown_rank_may_be_a_row():
+    def program(x, rows):
+        m = rows
+        for _ in x:
+            m = rows.reshape(-1)
+        m[0], m[1] = 1.0, m[0]
+        return np.sum(m * m)
+
+    rows = np.arange(6.0).reshape(2, 3) + 7
+    assert ms.grad(program, 1)(np.zeros(2), rows).shape == (2, 3)
+    with pytest.raises(CompileError, match="a value on the right side may share memory"):
+        ms.grad(program, 1)(np.zeros(0), rows)
+
+
+LIKE = ("full_like(m, 0.2)", "zeros_like(m)", "ones_like(m)", "empty_like(m) * 0.0",
+        "full_like(m, 0.2, dtype=np.float32)")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LIKE)
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "broadcast"])
+def test_an_array_like_another_lies_in_memory_as_that_one_does(text, layout, program_of):
+    program = program_of(f"a = np.{text}\n    a.reshape(-1)[0] = 1.5\n    return a * np.sum(m)")
+    base = np.arange(6.0).reshape(2, 3)
+    given = {
+        "C": base, "F": np.asfortranarray(base), "strided": np.repeat(base, 2, 1)[:, ::2],
+        "broadcast": np.broadcast_to(base[:1], (2, 3)),
+    }[layout]  # fmt: skip
+    try:
+        found = ms.jit(program)(given)
+    except CompileError as error:
+        assert "may share memory" in str(error)
+        return
+    np.testing.assert_allclose(found, program(given))
+
+
+@pytest.fixture
+def program_of(tmp_path):
+    """Returns a function of ``m`` with this body."""
+
+    def made(body):
+        file = tmp_path / "made.py"
+        file.write_text(f"import numpy as np\n\n\ndef made(m):\n    {body}\n")
+        return runpy.run_path(str(file))["made"]
+
+    return made

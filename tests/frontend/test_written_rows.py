@@ -112,7 +112,16 @@ def item_by_item(m):
     return np.sum(m * m)
 
 
+def items_of_a_row(m):
+    row = m[0]
+    for k, v in enumerate(row):
+        row[k] = v * 2
+        m[1, 0] += v * v
+    return np.sum(m * m)
+
+
 PROGRAMS = (
+    items_of_a_row,
     scaled, sums_in_first, both_names, before_and_after, two_rows, other_name, part, row_before,
     columns, in_branches, name_set_anew, next_row, nested, item_by_item,
 )  # fmt: skip
