@@ -123,8 +123,8 @@ class Assumption:
 
     path   a Python expression over ``fn`` (the function or Cell) and ``slots``.
     test   'is' (same object), 'equal' (same type and equal), 'type' (same type), 'length',
-           'absent' (a KeyError or AttributeError is still raised), 'without' (a dict that has not
-           this key), 'without attribute' (an object that has none of this name), 'the same' (the
+           'absent' (reading it still raises an exception), 'without' (a dict that has not this
+           key), 'without attribute' (an object that has none of this name), 'the same' (the
            object at another path), 'special' (a class, and a pair: the name of a method, and what
            ``special`` found for it), 'like' (an array of this dtype and shape), 'another' (not the
            object at another path), 'apart' (of a tuple of arrays, with a pair of numbers: none of
@@ -221,10 +221,11 @@ class Write:
     structure: Any = None
 
     def held(self, absent: Any) -> Any:
-        """Return what the attribute is now, or ``absent``."""
+        """Return what the attribute is now, or ``absent``, also where a method of the user's that
+        looks for it fails."""
         try:
             return self.get(self.target, str(self.name))
-        except AttributeError:
+        except Exception:
             return absent
 
 

@@ -19,11 +19,12 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, UnknownAttribute, UnsupportedSyntax
 from autodiff_compiler.frontend.outlines import OBJECT, Outlines
+from autodiff_compiler.frontend.reaching import reaches
 from autodiff_compiler.frontend.recording import MISSING, is_generated, is_theirs
 from autodiff_compiler.frontend.resolve import suggested
 from autodiff_compiler.frontend.values import Above, Ref
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.plan import special
+from autodiff_compiler.plan import Write, special
 
 #: What has no method of the user's, as is known at a glance.
 PLAINEST = (Value, int, float, bool, str, tuple, type(None))
@@ -48,17 +49,40 @@ class Attributes(Outlines):
 
     def read(self, owner: Any, name: str) -> Any:
         """``owner.name`` for an object that the text made, or one from outside."""
-        # What is only read is read while compiling, by Python itself, and a guard looks again.
-        if isinstance(owner, Ref) or self._writes_attributes:
+        if self._runs(owner, "__getattribute__"):
             own = self.special(owner, "__getattribute__")
             if own is not None:
                 return self.call(own, (name,), {})
+        elif is_written(special(type(owner), "__getattribute__")):
+            return self.lifted(self.world.attribute(owner, name, self.builder.span))
         return self.read_plainly(owner, name)
+
+    def _runs(self, owner: Any, *names: str) -> bool:
+        """Whether methods with these names run compiled, if the class of an object has them. For
+        what leads to nothing that is written, Python runs them now, and a guard looks again."""
+        if isinstance(owner, Ref):
+            return True
+        if not self._writes_attributes:
+            return False
+        for name in names:
+            self.world.assume_special(owner, name)
+        kind = type(owner)
+        return any(is_written(special(kind, name)) for name in names) and self._leads(owner)
+
+    def _leads(self, owner: Any) -> bool:
+        """Whether methods of an outside object can come to an object that the text writes."""
+        targets = frozenset(id(write.target) for write in self._writes() if write.name is not None)
+        key = (id(owner), targets)
+        if key not in self.world.leading:
+            self.world.leading[key] = reaches(owner, targets)
+        if not self.world.leading[key]:
+            self.world.assume_parts(owner)
+        return self.world.leading[key]
 
     def finds_missing(self, owner: Any, name: str) -> bool:
         """Whether ``__getattr__`` or ``__getattribute__``, compiled, looks for what an object does
         not have."""
-        if not isinstance(owner, Ref) and not self._writes_attributes:
+        if not self._runs(owner, "__getattribute__", "__getattr__"):
             return False
         if self.special(owner, "__getattribute__") is not None:
             return True
@@ -85,29 +109,31 @@ class Attributes(Outlines):
             found = self._descriptor(owner, kind, name)
             own = getattr(owner, "__dict__", {})
             if found is not None and (name not in own or special(type(found), "__set__")):
-                reader = self.special(found, "__get__")
+                reader = self.special(found, "__get__") if self._leads(owner) else None
                 if reader is not None:
                     return self.call(reader, (owner, kind), {})
             fallback = None
             if inspect.getattr_static(owner, name, MISSING) is MISSING:
-                fallback = self.special(owner, "__getattr__")
+                runs = self._runs(owner, "__getattr__")
+                fallback = self.special(owner, "__getattr__") if runs else None
             if fallback is not None:
                 return self.call(fallback, (name,), {})
             if name == "__dict__" and self._has_cells(owner):
                 raise self._without_dict(kind)
-        own = special(type(owner), "__getattribute__")
-        below = self._writes_attributes and is_written(own)
+        below = is_written(special(type(owner), "__getattribute__"))
         read = self.world.attribute_below if below else self.world.attribute
         return self.lifted(read(owner, name, self.builder.span))
 
+    def _writes(self) -> list[Write]:
+        """What the text writes outside itself, as far as that is known."""
+        return [*self.world.written.values(), *self.world.discovered.values()]
+
     @property
     def _writes_attributes(self) -> bool:
-        writes = (*self.world.written.values(), *self.world.discovered.values())
-        return any(write.name is not None for write in writes)
+        return any(write.name is not None for write in self._writes())
 
     def _has_cells(self, owner: Any) -> bool:
-        writes = (*self.world.written.values(), *self.world.discovered.values())
-        return any(write.target is owner and write.name is not None for write in writes)
+        return any(write.target is owner and write.name is not None for write in self._writes())
 
     def _cell(self, owner: Any, name: str) -> Ref | None:
         """The cell of a written attribute: of the object's own, or of its class's."""

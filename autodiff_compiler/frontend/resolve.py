@@ -13,9 +13,11 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.hooks import Hook
 from autodiff_compiler.errors import (
+    CompileError,
     Problem,
     UnknownAttribute,
     UnknownName,
+    UnsupportedSyntax,
     calling,
 )
 from autodiff_compiler.frontend.memory import Memory
@@ -24,6 +26,8 @@ from autodiff_compiler.frontend.recording import (
     MISSING,
     Recorder,
     is_fixed,
+    is_of_theirs,
+    is_plain,
     is_theirs,
     refuse_fresh,
 )
@@ -88,6 +92,8 @@ class World(Recorder):
     #: The objects that stand for arguments.
     given: set[Ref] = field(default_factory=set)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
+    #: Whether methods of an outside object can come to what is written, by both.
+    leading: dict[Any, bool] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
     _functions: dict[str, Function] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
@@ -129,6 +135,10 @@ class World(Recorder):
         except AttributeError as error:
             cause = f"{_described(owner)} has no attribute '{name}' of its own"
             raise UnknownAttribute(cause, _instead(owner, name), span).meaning(error) from None
+        except CompileError:
+            raise
+        except Exception as error:
+            raise _failing(owner, name, error, span) from None
         if path is None or isinstance(value, types.MethodType):
             return self.attribute(owner, name, span)
         self.assume(place, value)
@@ -150,6 +160,10 @@ class World(Recorder):
                 cause = f"{_described(owner)} has no attribute '{name}'"
                 cure = suggested(name, dir(owner)) or _instead(owner, name)
             raise UnknownAttribute(cause, cure, span).meaning(error) from None
+        except CompileError:
+            raise
+        except Exception as error:
+            raise _failing(owner, name, error, span) from None
         refuse_fresh(value, lambda: getattr(owner, name), f"'{name}'", span)
         if path is not None and not is_fixed(owner):
             if isinstance(value, types.MethodType) and value.__self__ is owner:
@@ -218,6 +232,24 @@ class World(Recorder):
             else:
                 self.assume_absent(write.target, write.name)
 
+    def assume_parts(self, owner: Any) -> None:
+        """Record which objects of the user's an outside object leads to: its methods, which Python
+        runs, come to no others."""
+        rest, seen = [owner], set()
+        while rest:
+            thing = rest.pop()
+            path = self.path(thing)
+            if path is None or id(thing) in seen or not hasattr(thing, "__dict__"):
+                continue
+            seen.add(id(thing))
+            for name, held in object.__getattribute__(thing, "__dict__").items():
+                if is_of_theirs(held) or isinstance(held, Cell):
+                    self.assume(f"{path}.__dict__[{name!r}]", held)
+                    rest.append(held)
+                elif type(held) in (list, tuple, dict) and not is_plain(held):
+                    self.know(held, f"{path}.__dict__[{name!r}]")
+                    self.assume_held(held)
+
     def before(self, write: Write, span: Span) -> Any:
         """What a written attribute was before the call."""
         read = self.attribute if write.get is getattr else self.attribute_below
@@ -253,6 +285,16 @@ def _instead(owner: Any, name: str) -> str:
     if type(owner).__module__ == "builtins" and not isinstance(owner, type):
         return f"use an attribute that a {type(owner).__name__} has"
     return f"assign self.{name} in __init__"
+
+
+def _failing(owner: Any, name: str, error: Exception, span: Span) -> CompileError:
+    """Return what is said where code of a class of the user's fails to give an attribute."""
+    told = type(error).__name__ + (f": {error}" if str(error) else "")
+    return UnsupportedSyntax(
+        f"reading '{name}' of {_described(owner)} runs code of its class, which raises {told}",
+        f"set '{name}' before the call, or correct the method that finds it",
+        span,
+    ).meaning(error)
 
 
 def _described(owner: Any) -> str:

@@ -63,7 +63,7 @@ class Writes(Recursing):
 
     def store_outside(self, owner: Any, name: str, value: Any) -> None:
         """Writes an attribute of an outside object, as its own."""
-        held = getattr(owner, name, None)
+        held = Write(owner, name).held(None)
         if isinstance(held, Parameter):
             if isinstance(owner, Cell):
                 self._refuse_number(name, value)

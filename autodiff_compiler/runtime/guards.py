@@ -153,7 +153,7 @@ class _Writer:
             # Not shortened: a shared part may be what is absent.
             self.lines += [
                 f"try: {assumption.path}",
-                "except (KeyError, AttributeError): pass",
+                "except Exception: pass",
                 "else: return False",
             ]
             return
