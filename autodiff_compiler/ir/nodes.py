@@ -84,7 +84,9 @@ class Value(Operand):
         raise TypeError("the truth value of a tensor is known only when the function runs")
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError("a tensor cannot be iterated over at compile time here")
+        raise TypeError(
+            "a value is needed at compile time that is known only when the function runs"
+        )
 
     @property
     def ndim(self) -> int | None:

@@ -15,7 +15,7 @@ from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.reductions import is_none, sum
-from autodiff_compiler.operators import along, declare, structure
+from autodiff_compiler.operators import along, declare, joining, structure
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.ops._shapes import (
     dtype_of,
@@ -348,10 +348,12 @@ def ndim(a: Any) -> int:
 
 def size(a: Any, axis: int | None = None) -> Any:
     """How many elements, of all or along an axis."""
+    axes = None if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    if rank_of(a) is None:
+        return joining.size_along(a, axes)
     sizes = ops.shape(a)
-    if axis is None:
+    if axes is None:
         return math.prod(sizes)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     return math.prod(sizes[one] for one in axes)
 
 

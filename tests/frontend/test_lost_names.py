@@ -294,3 +294,19 @@ def program_of(tmp_path):
         return runpy.run_path(str(file))["made"]
 
     return made
+
+
+def test_the_size_of_an_array_of_unknown_rank():
+    def program(m, y, limit):
+        a = m
+        if np.sum(m) > limit:
+            a = np.diff(y)
+        return np.sum(a * np.arange(a.size).reshape(a.shape)) * a.size
+
+    m, y = np.ones((2, 3)), np.array([1.0, 3.0, 2.0])
+    for limit in (0.0, 9.0):
+        value, slopes = ms.value_and_grad(program, (0, 1))(m, y, limit)
+        assert value == program(m, y, limit)
+        wanted = ((m * 0, [0, -2, 2]), (6 * np.arange(6.0).reshape(2, 3), y * 0))[limit > 6]
+        np.testing.assert_allclose(slopes[0], wanted[0])
+        np.testing.assert_allclose(slopes[1], wanted[1])
