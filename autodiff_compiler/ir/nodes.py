@@ -84,9 +84,7 @@ class Value(Operand):
         raise TypeError("the truth value of a tensor is known only when the function runs")
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(
-            "a value is needed at compile time that is known only when the function runs"
-        )
+        raise TypeError("a constant is needed here, and this value is known only at run time")
 
     @property
     def ndim(self) -> int | None:
