@@ -8,6 +8,8 @@ the generated function) or *static* (a string, None, a bool, any other object: p
 from __future__ import annotations
 
 import copy
+import keyword
+import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -185,8 +187,8 @@ class AttributeInput:
     ``get`` reads it below the class's own ``__getattribute__``, if it has one."""
 
     owner: Any
-    name: str
-    get: Callable[[Any, str], Any] = getattr
+    name: str | Item
+    get: Callable[[Any, Any], Any] = getattr
 
     @property
     def _data(self) -> Any:
@@ -208,15 +210,37 @@ class PythonFunction:
 
 
 @dataclass(frozen=True)
+class Item:
+    """The item of a dict with this key, where the name of an attribute may stand."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        name = re.sub(r"\W", "_", str(self.key))
+        return name if name.isidentifier() and not keyword.iskeyword(name) else f"item_{name}"
+
+
+def put_item(owner: Any, item: Item, value: Any) -> None:
+    """Set an item of a dict, below the methods of its class."""
+    dict.__setitem__(owner, item.key, value)
+
+
+def get_item(owner: Any, item: Item) -> Any:
+    """Return an item of a dict, read below the methods of its class."""
+    return dict.__getitem__(owner, item.key)
+
+
+@dataclass(frozen=True)
 class Write:
-    """Where a new value goes after forward has run: a Parameter, or an attribute of an object,
-    which ``put`` sets and ``get`` reads: below the methods of the class's own that the text runs.
+    """Where a new value goes after forward has run: a Parameter, or an attribute of an object or
+    an item of a dict, which ``put`` sets and ``get`` reads: below the methods of the class's own
+    that the text runs.
     """
 
     target: Any
-    name: str | None = None
-    put: Callable[[Any, str, Any], None] = setattr
-    get: Callable[[Any, str], Any] = getattr
+    name: str | Item | None = None
+    put: Callable[[Any, Any, Any], None] = setattr
+    get: Callable[[Any, Any], Any] = getattr
     #: As that of ``Compiled``, of what is written.
     structure: Any = None
 
@@ -224,7 +248,7 @@ class Write:
         """Return what the attribute is now, or ``absent``, also where a method of the user's that
         looks for it fails."""
         try:
-            return self.get(self.target, str(self.name))
+            return self.get(self.target, self.name)
         except Exception:
             return absent
 
@@ -284,7 +308,7 @@ class Compiled(Printed):
 
 __all__ = [
     "COMPLEX", "FLOAT", "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType",
-    "Hoisted", "Hooked", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction", "Request",
-    "ScalarType",
-    "Slot", "Static", "TupleType", "Type", "Write", "holds_arrays", "parse_type", "special",
+    "Hoisted", "Hooked", "Item", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction",
+    "Request", "ScalarType", "Slot", "Static", "TupleType", "Type", "Write", "get_item",
+    "holds_arrays", "parse_type", "put_item", "special",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from autodiff_compiler.errors import (
     UnsupportedSyntax,
 )
 from autodiff_compiler.frontend import make, sharing
+from autodiff_compiler.frontend.items import without_dict
 from autodiff_compiler.frontend.iterators import begun, gone_through, named
 from autodiff_compiler.frontend.numpy_calls import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS
@@ -29,6 +30,7 @@ from autodiff_compiler.frontend.values import (
     InPlace,
     Iteration,
     NeedStatic,
+    Own,
     Ref,
     View,
 )
@@ -257,6 +259,8 @@ class Access(Subscripts):
         if isinstance(owner, Value):
             return self._value_attribute(owner, name)
         self.refuse_foreign(owner, installed=True)
+        if isinstance(owner, Own):
+            raise without_dict(self, self.state.heap[owner.ref]["__class__"])
         if isinstance(owner, View):
             kind = type(getattr({}, owner.kind)())
             raise self.fail(

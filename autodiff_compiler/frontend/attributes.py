@@ -13,16 +13,25 @@ import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.errors import CompileError, UnknownAttribute, UnsupportedSyntax
+from autodiff_compiler.errors import (
+    CompileError,
+    DTypeError,
+    Problem,
+    UnknownAttribute,
+    UnsupportedSyntax,
+)
+from autodiff_compiler.frontend import items
 from autodiff_compiler.frontend.outlines import OBJECT, Outlines
 from autodiff_compiler.frontend.reaching import reaches
 from autodiff_compiler.frontend.recording import MISSING, is_generated, is_theirs
 from autodiff_compiler.frontend.resolve import suggested
-from autodiff_compiler.frontend.values import Above, Ref
+from autodiff_compiler.frontend.values import Above, Own, Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.plan import Write, special
 
@@ -39,13 +48,6 @@ class Attributes(Outlines):
         """What ``cls`` defines under a name; from now on it is assumed to."""
         found = self.world.attribute(cls, name, self.builder.span)
         return getattr(found, "__func__", found)
-
-    def _without_dict(self, cls: type) -> CompileError:
-        return self.fail(
-            UnsupportedSyntax,
-            f"vars() or __dict__ of an object '{cls.__name__}' is not supported in compiled code",
-            "read the attributes one by one, and set them with setattr or object.__setattr__",
-        )
 
     def read(self, owner: Any, name: str) -> Any:
         """``owner.name`` for an object that the text made, or one from outside."""
@@ -118,11 +120,12 @@ class Attributes(Outlines):
                 fallback = self.special(owner, "__getattr__") if runs else None
             if fallback is not None:
                 return self.call(fallback, (name,), {})
-            if name == "__dict__" and self._has_cells(owner):
-                raise self._without_dict(kind)
         below = is_written(special(type(owner), "__getattribute__"))
         read = self.world.attribute_below if below else self.world.attribute
-        return self.lifted(read(owner, name, self.builder.span))
+        found = read(owner, name, self.builder.span)
+        if name == "__dict__" and self._is_ones_own(owner):
+            self.world.owners[id(found)] = owner
+        return self.lifted(found)
 
     def _writes(self) -> list[Write]:
         """What the text writes outside itself, as far as that is known."""
@@ -132,8 +135,13 @@ class Attributes(Outlines):
     def _writes_attributes(self) -> bool:
         return any(write.name is not None for write in self._writes())
 
-    def _has_cells(self, owner: Any) -> bool:
-        return any(write.target is owner and write.name is not None for write in self._writes())
+    def _is_ones_own(self, owner: Any) -> bool:
+        """Whether the ``__dict__`` of an outside object holds its attributes, which may be written
+        there."""
+        fixed = isinstance(owner, (Cell, type, types.ModuleType))
+        if fixed and any(write.target is owner and write.name for write in self._writes()):
+            raise items.without_dict(self, type(owner))
+        return not fixed and isinstance(getattr(owner, "__dict__", None), dict)
 
     def _cell(self, owner: Any, name: str) -> Ref | None:
         """The cell of a written attribute: of the object's own, or of its class's."""
@@ -173,7 +181,7 @@ class Attributes(Outlines):
         held = self.state.heap[ref]
         cls = held["__class__"]
         if name == "__dict__":
-            raise self._without_dict(cls)
+            return Own(ref)
         if isinstance(thing, Above):
             after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
             cls = next((base for base in after if name in vars(base)), object)
@@ -212,7 +220,8 @@ class Attributes(Outlines):
         """``owner.name = value`` for an object that the text made, or one from outside."""
         own = self.special(owner, "__setattr__")
         if own is not None:
-            self.call(own, (name, value), {})
+            with self._setting(owner, own, name):
+                self.call(own, (name, value), {})
             return
         cls = self.state.heap[owner]["__class__"] if isinstance(owner, Ref) else type(owner)
         if isinstance(owner, Ref) and _is_frozen(cls):
@@ -228,7 +237,8 @@ class Attributes(Outlines):
         descriptor = self._descriptor(owner, cls, name)
         writer = None if descriptor is None else self.special(descriptor, "__set__")
         if writer is not None:
-            self.call(writer, (owner, value), {})
+            with self._setting(descriptor, writer, name):
+                self.call(writer, (owner, value), {})
         elif made:
             self._store_in_object(owner, cls, name, value)
         elif (setter := self.setter(owner, name)) is not None:
@@ -236,6 +246,31 @@ class Attributes(Outlines):
         else:
             self.world.assume_special(owner, name)  # the class may gain a descriptor
             self.store_outside(owner, name, value)
+
+    @contextmanager
+    def _setting(self, owner: Any, method: Any, name: str) -> Iterator[None]:
+        """What is not supported inside ``method`` is told where it sets the attribute ``name``."""
+        kind = self.state.heap[owner]["__class__"] if isinstance(owner, Ref) else type(owner)
+        place, problems = self.place, self.world.problems
+        mark = len(problems)
+
+        def told(problem: Problem) -> Problem:
+            if place is None or problem.kind not in (UnsupportedSyntax, DTypeError):
+                return problem
+            where = f" ({problem.span.place})" if problem.span else ""
+            cause = (
+                f"setting '{name}' runs {kind.__name__}.{method.__name__}, where{where} "
+                f"{problem.cause}"
+            )
+            cure = f"set '{name}' after the call of the compiled function, to what that returns"
+            return replace(problem, cause=cause, cure=cure, span=place, callers=())
+
+        try:
+            yield
+        except CompileError as error:
+            raise error.holding([*map(told, error.problems)]) from None
+        finally:
+            problems[mark:] = map(told, problems[mark:])
 
     def store_outside(self, owner: Any, name: str, value: Any) -> None:
         """Writes an attribute of an outside object, as its own."""
@@ -273,6 +308,11 @@ class Attributes(Outlines):
         if isinstance(found, property) and found.fset is not None:
             self.call(types.MethodType(found.fset, ref), (value,), {})
             return
+        self.store_own(ref, cls, name, value)
+
+    def store_own(self, ref: Ref, cls: type, name: str, value: Any) -> None:
+        """Sets an attribute of an object that the text made, as its own."""
+        found = special(cls, name)
         slotted = not cls.__dictoffset__ and not isinstance(found, types.MemberDescriptorType)
         if slotted or isinstance(found, property):
             raise self._read_only(cls, name)

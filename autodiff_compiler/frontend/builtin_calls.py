@@ -203,6 +203,17 @@ def _hasattr(low: Access, owner: Any, name: str) -> bool:
     return True
 
 
+def _vars(low: Access, *things: Any) -> Any:
+    if len(things) != 1:
+        raise low.fail(
+            UnsupportedSyntax,
+            "'vars' needs all variables, and compiled code keeps only those that the function "
+            "names",
+            "use the variable by its name",
+        )
+    return low.attribute(things[0], "__dict__")
+
+
 def _dict(low: Access, *args: Any, **items: Any) -> Ref:
     made: dict[Any, Any] = {}
     if args:
@@ -300,6 +311,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     set: lambda low, items=(): set(low.set_of(items)),
     frozenset: lambda low, items=(): frozenset(low.set_of(items)),
     type: class_of,
+    vars: _vars,
     callable: lambda low, thing: (
         low.special(thing, "__call__") is not None
         or callable(thing)

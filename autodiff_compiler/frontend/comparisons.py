@@ -11,13 +11,14 @@ import gast
 import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend import nothing
+from autodiff_compiler.frontend import items, nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
 from autodiff_compiler.frontend.numpy_writes import beside_arrays
 from autodiff_compiler.frontend.recording import PLAIN, is_generated
 from autodiff_compiler.frontend.values import (
     NUMBERS,
     Iteration,
+    Own,
     Perhaps,
     Ref,
     RunTimeRange,
@@ -97,6 +98,9 @@ class Comparisons(Arithmetic):
         self.world.assume_held(left)
         if sign in ("In", "NotIn"):
             method = self.special(right, "__contains__")
+            there = items.has(self, right, left) if method is None else None
+            if there is not None:
+                return there if sign == "In" else not there
             found = (
                 self._among(left, self._members(right)) if method is None
                 else self.truth(self.call(method, (left,), {}))
@@ -201,6 +205,8 @@ class Comparisons(Arithmetic):
 
     def _members(self, items: Any) -> Any:
         """What ``in`` looks through."""
+        if isinstance(items, Own):
+            return tuple(name for name in self.state.heap[items.ref] if name != "__class__")
         if isinstance(items, dict):
             self.world.assume_keys(items)
             return items

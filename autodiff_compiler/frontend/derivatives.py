@@ -379,7 +379,7 @@ class Derivatives(Precision):
 
     def _returned(self, made: Outlined) -> list[Value]:
         """Values for what the function returns; what it writes comes last."""
-        written = [write.name or write.target.name for write in made.writes]
+        written = [str(write.name or write.target.name) for write in made.writes]
         returns = made.function.returns
         names = [""] * (len(returns) - len(written)) + written
         return [Value(type_of(value), name) for value, name in zip(returns, names)]

@@ -18,6 +18,7 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend import nothing
 from autodiff_compiler.frontend.complaints import translated
 from autodiff_compiler.frontend.heap import frozen
+from autodiff_compiler.frontend.items import without_dict
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.naming import NAMELESS, variables
@@ -31,6 +32,7 @@ from autodiff_compiler.frontend.values import (
     Frame,
     Maybe,
     NeedStatic,
+    Own,
     Perhaps,
     Poisoned,
     PoisonTouched,
@@ -138,9 +140,13 @@ class Expressions(Stepping):
             cell = self.world.cell_of(self.state.heap, thing)
             return self.lift(thing) if cell is None else self.state.heap[cell]
         if isinstance(thing, (tuple, list, dict)) and _holds_array(thing):
+            if self.world.holds_written(thing):
+                return thing
             self.world.assume_held(thing)
             if isinstance(thing, dict):
-                return {key: self.lifted(item) for key, item in thing.items()}
+                made = {key: self.lifted(item) for key, item in thing.items()}
+                self.world.sources[id(made)] = (made, thing)
+                return made
             return type(thing)(self.lifted(item) for item in thing)
         return thing
 
@@ -297,6 +303,8 @@ class Expressions(Stepping):
 
     def contents(self, value: Any) -> Any:
         """The items of a container known now: a tuple, or a dict."""
+        if isinstance(value, Own):
+            raise without_dict(self, self.state.heap[value.ref]["__class__"])
         self.world.assume_held(value)
         if isinstance(value, Ref):
             if value.kind == "object":

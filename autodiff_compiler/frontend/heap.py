@@ -23,6 +23,7 @@ from autodiff_compiler.frontend.values import (
     HeapMethod,
     Iteration,
     Maybe,
+    Own,
     Partial,
     Ref,
     State,
@@ -120,7 +121,7 @@ def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
         parts = value.values()
     elif isinstance(value, Maybe):
         parts = (value.value,)
-    elif isinstance(value, (HeapMethod, View)):
+    elif isinstance(value, (HeapMethod, Own, View)):
         parts = (value.ref,)
     elif isinstance(value, Along):
         parts = (value.source,)

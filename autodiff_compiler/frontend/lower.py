@@ -38,6 +38,7 @@ from autodiff_compiler.plan import (
     AttributeInput,
     Hoisted,
     Hooked,
+    Item,
     Laid,
     NeedValues,
     Request,
@@ -250,7 +251,8 @@ def _assume_apart(world: World, function: Function, hoisted: Sequence[Hoisted]) 
     for param, item in outside:
         source, path = item.source, item.path
         if isinstance(source, AttributeInput) and (owner := world.path(source.owner)):
-            path = f"{owner}.{source.name}"
+            name = source.name
+            path = f"{owner}[{name.key!r}]" if isinstance(name, Item) else f"{owner}.{name}"
         if path and isinstance(item.type, ArrayType):
             paths[param] = path
     written, read, first = set(), set(), None

@@ -19,6 +19,7 @@ from autodiff_compiler.frontend.values import (
     Either,
     HeapMethod,
     InPlace,
+    Own,
     Partial,
     Perhaps,
     Ref,
@@ -130,7 +131,7 @@ def hides_values(value: Any, heap: Mapping[Ref, Any], seen: frozenset[Ref] = fro
             return True
         return ref not in seen and hides_values(heap.get(ref), heap, seen | {ref})
     return isinstance(
-        value, (View, Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Partial)
+        value, (View, Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Own, Partial)
     )
 
 

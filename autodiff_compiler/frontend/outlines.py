@@ -263,7 +263,8 @@ class Outlines(Texts):
     def write_back(self, made: Outlined, news: Sequence[Value]) -> None:
         """Writes here what a called function wrote: its last results."""
         for write, value, like in zip(made.writes, news, made.contents):
-            value.name, value.given = write.name or write.target.name.rpartition(".")[2], True
+            value.name = str(write.name or write.target.name.rpartition(".")[2])
+            value.given = True
             cell = self.world.cells[id(write.target), write.name]
             if write.name is None:
                 put(self, cell, self.unpacked(value))

@@ -62,7 +62,7 @@ _NAMES = (
 )
 REFUSED: dict[Any, tuple[str, str]] = {
     **dict.fromkeys((eval, exec, compile), _TEXT),
-    **dict.fromkeys((globals, locals, vars), _NAMES),
+    **dict.fromkeys((globals, locals), _NAMES),
     **dict.fromkeys((open, input, breakpoint, builtins.__import__), _ONCE),
     Parameter: (
         "this makes a Parameter inside compiled code, which would be a new one in every call",

@@ -34,7 +34,7 @@ from autodiff_compiler.frontend.recording import (
 from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.text import print_function
-from autodiff_compiler.plan import AttributeInput, Write
+from autodiff_compiler.plan import AttributeInput, Item, Write
 from autodiff_compiler.span import NOWHERE, Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
 
@@ -95,6 +95,10 @@ class World(Recorder):
     #: Whether methods of an outside object can come to what is written, by both.
     leading: dict[Any, bool] = field(default_factory=dict)
     refs: Iterator[int] = field(default_factory=itertools.count)
+    #: Dicts from outside of which a copy was made, by the identity of the copy.
+    sources: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    #: The objects whose ``__dict__`` was read, by its identity.
+    owners: dict[int, Any] = field(default_factory=dict)
     _functions: dict[str, Function] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
 
@@ -215,11 +219,64 @@ class World(Recorder):
             span,
         )
 
-    def cell_of(self, heap: Mapping[Ref, Any], thing: Any, name: str | None = None) -> Ref | None:
+    def cell_of(self, heap: Mapping[Ref, Any], thing: Any, name: Any = None) -> Ref | None:
         """The cell that stands for a written Parameter or attribute, if it is in ``heap``: one that
         was found in a trial is not, once the trial has been given up."""
         cell = self.cells.get((id(thing), name))
         return cell if cell in heap else None
+
+    def source_of(self, thing: Any) -> Any:
+        """Return the dict from outside that ``thing`` is, or is a copy of."""
+        return self.sources[id(thing)][1] if id(thing) in self.sources else thing
+
+    def _written_dicts(self) -> dict[int, list[Any]]:
+        """The dicts from outside of which items are written, with the keys of these."""
+        found: dict[int, list[Any]] = {}
+        for write in (*self.written.values(), *self.discovered.values()):
+            if isinstance(write.name, Item):
+                found.setdefault(id(write.target), []).append(write.name.key)
+            elif write.name is not None:
+                held = getattr(write.target, "__dict__", None)
+                if id(held) in self.owners:
+                    found.setdefault(id(held), []).append(write.name)
+        return found
+
+    def holds_written(self, thing: Any) -> bool:
+        """Decide whether a container is a dict of which items are written, or holds one."""
+        written = self._written_dicts()
+
+        def holds(thing: Any) -> bool:
+            if isinstance(thing, (tuple, list)):
+                return any(map(holds, thing))
+            return isinstance(thing, dict) and (
+                id(thing) in written or any(map(holds, thing.values()))
+            )
+
+        return bool(written) and holds(thing)
+
+    def _refuse_whole(self, thing: Any, new_keys_only: bool = False) -> None:
+        """Refuses to read as a whole a dict of which the text writes items."""
+        keys = self._written_dicts().get(id(thing), ()) if isinstance(thing, dict) else ()
+        if new_keys_only and all(key in thing for key in keys):
+            return
+        if keys:
+            raise UnsupportedSyntax(
+                "this reads a dict that was made outside of the function as a whole, and the "
+                f"function writes its item {keys[0]!r}",
+                "read the items one by one: d[key]",
+            )
+
+    def assume_held(self, thing: Any) -> None:
+        self._refuse_whole(thing)
+        super().assume_held(thing)
+
+    def assume_keys(self, thing: Mapping[Any, Any]) -> None:
+        self._refuse_whole(thing, True)
+        super().assume_keys(thing)
+
+    def assume_length(self, thing: Any) -> None:
+        self._refuse_whole(thing, True)
+        super().assume_length(thing)
 
     def assume_written(self) -> None:
         """Record what the written attributes held before the call, but for those that are read at
@@ -228,9 +285,16 @@ class World(Recorder):
             if write.name is None or key in self.inputs:
                 continue
             if write.held(MISSING) is not MISSING:
-                self.assume_held(self.before(write, NOWHERE))
+                super().assume_held(self.before(write, NOWHERE))
             else:
-                self.assume_absent(write.target, write.name)
+                self.assume_new(write)
+
+    def assume_new(self, write: Write) -> None:
+        """Record that there was no attribute, or item, before it was written."""
+        if not isinstance(write.name, Item):
+            self.assume_absent(write.target, str(write.name))
+        elif (path := self.path(write.target)) is not None:
+            self.assume_without(path, write.name.key)
 
     def assume_parts(self, owner: Any) -> None:
         """Record which objects of the user's an outside object leads to: its methods, which Python
@@ -252,14 +316,17 @@ class World(Recorder):
 
     def before(self, write: Write, span: Span) -> Any:
         """What a written attribute was before the call."""
+        if isinstance(write.name, Item):
+            return super().item(write.target, write.name.key)
         read = self.attribute if write.get is getattr else self.attribute_below
         return read(write.target, str(write.name), span)
 
     def attribute_input(self, write: Write) -> AttributeInput:
         """The one input that stands for a written attribute."""
         key = (id(write.target), write.name)
+        assert write.name is not None
         if key not in self.inputs:
-            self.inputs[key] = AttributeInput(write.target, str(write.name), write.get)
+            self.inputs[key] = AttributeInput(write.target, write.name, write.get)
         return self.inputs[key]
 
     def report(self, problem: Problem) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend import lists, views
+from autodiff_compiler.frontend import items, lists, views
 from autodiff_compiler.frontend.memory import copied, written
 from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.values import Ref, leaves
@@ -38,6 +38,8 @@ class Storing(Raising):
         method = self.special(owner, "__setitem__")
         if method is not None:
             self.call(method, (key, value), {})
+            return
+        if items.store(self, owner, key, value):
             return
         if isinstance(owner, Ref) and self._store_in_long(owner, key, value):
             return

@@ -11,10 +11,11 @@ import numpy as np
 from autodiff_compiler import numpy
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError, UnknownName
-from autodiff_compiler.frontend import lists, sharing
+from autodiff_compiler.frontend import items, lists, sharing
 from autodiff_compiler.frontend.comparisons import Comparisons
 from autodiff_compiler.frontend.iterators import is_iterator
-from autodiff_compiler.frontend.values import Iteration, Ref, RunTimeRange, View
+from autodiff_compiler.frontend.recording import MISSING
+from autodiff_compiler.frontend.values import Iteration, Own, Ref, RunTimeRange, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import compare, containers, effects, indexing, numbers
@@ -46,6 +47,10 @@ class Subscripts(Comparisons):
         method = self.special(owner, "__getitem__")
         if method is not None:
             return self.call(method, (key,), {})
+        if isinstance(owner, (dict, Own)) and not isinstance(key, slice):
+            written = items.read(self, owner, self.static(key, "an index into a dict"))
+            if written is not MISSING:
+                return self.lifted(written)
         container = self.state.heap[owner] if isinstance(owner, Ref) else owner
         if isinstance(container, RunTimeRange):
             container = self.sequence(container)

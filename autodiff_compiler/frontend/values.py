@@ -79,8 +79,7 @@ class Maybe:
 
 @dataclass(frozen=True)
 class Perhaps:
-    """A variable that is None on some ways to this point and ``value`` on the others: in the run
-    its leaves are None there."""
+    """A variable that is None, with all its leaves, on some ways to this point, else ``value``."""
 
     value: Any
 
@@ -134,8 +133,7 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class BoundToValue:
-    """A method of a tensor: ``x.sum`` for a run-time ``x``; of an array of plain NumPy code with
-    its name."""
+    """A method of a tensor: ``x.sum``; of an array of plain NumPy code with its name."""
 
     value: Value
     function: Callable[..., Any]
@@ -178,8 +176,7 @@ class HeapMethod:
 
 @dataclass(frozen=True, eq=False)
 class RuleText:
-    """A rule on its way to a function of its own: the user's text, names for its parameters, and
-    what lowers it there."""
+    """A rule on its way to a function of its own: its text, names of parameters, what lowers it."""
 
     text: Any
     names: tuple[str, ...]
@@ -188,10 +185,16 @@ class RuleText:
 
 @dataclass(frozen=True)
 class View:
-    """What ``keys()``, ``values()`` or ``items()`` (``kind``) of a dict of the heap gives: it shows
-    what is in the dict at the moment."""
+    """What ``keys()``, ``values()`` or ``items()`` (``kind``) of a dict of the heap shows now."""
 
     kind: str
+    ref: Ref
+
+
+@dataclass(frozen=True)
+class Own:
+    """The ``__dict__`` of an object that the text made."""
+
     ref: Ref
 
 
@@ -238,8 +241,8 @@ class RunTimeRange:
 
 #: What else holds compile-time values, beside tuples and dicts.
 HOLDING = (
-    Along, BoundToValue, Checkpointed, Closure, Either, Fresh, InPlace, Iteration, Maybe, Partial,
-    Perhaps, RunTimeRange, View,
+    Along, BoundToValue, Checkpointed, Closure, Either, Fresh, InPlace, Iteration, Maybe, Own,
+    Partial, Perhaps, RunTimeRange, View,
 )  # fmt: skip
 
 
@@ -344,7 +347,7 @@ def same(left: Any, right: Any) -> bool:
         return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
     if isinstance(left, Fresh) and isinstance(right, Fresh):
         return left.kind == right.kind and same(left.contents, right.contents)
-    if isinstance(left, (*NUMBERS, str, Ref, View, Along)) and type(left) is type(right):
+    if isinstance(left, (*NUMBERS, str, Ref, Own, View, Along)) and type(left) is type(right):
         return bool(left == right)
     return False
 
@@ -376,8 +379,7 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
     if isinstance(value, Perhaps):
         return Perhaps(rebuild(value.value, new))
     if isinstance(value, tuple):
-        items = [rebuild(item, new) for item in value]
-        return as_tuple(value, items)
+        return as_tuple(value, [rebuild(item, new) for item in value])
     if isinstance(value, dict):
         return {key: rebuild(item, new) for key, item in value.items()}
     return value

@@ -30,7 +30,7 @@ from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators import structure
-from autodiff_compiler.plan import Write
+from autodiff_compiler.plan import Item, Write, get_item, put_item
 from autodiff_compiler.span import NOWHERE
 
 #: What a written attribute may hold to be read at every call; all else is a guard.
@@ -61,12 +61,12 @@ class Writes(Recursing):
             )
         self.set(owner, name, value)
 
-    def store_outside(self, owner: Any, name: str, value: Any) -> None:
+    def store_outside(self, owner: Any, name: str | Item, value: Any) -> None:
         """Writes an attribute of an outside object, as its own."""
-        held = Write(owner, name).held(None)
+        held = None if isinstance(name, Item) else Write(owner, name).held(None)
         if isinstance(held, Parameter):
             if isinstance(owner, Cell):
-                self._refuse_number(name, value)
+                self._refuse_number(str(name), value)
             self.store_parameter(held, value)
             return
         if isinstance(value, Value) and isinstance(self.original(value), Parameter):
@@ -88,12 +88,14 @@ class Writes(Recursing):
                 f"assign a Tensor of its shape: ops.full_like(self.{name}, 3.0)",
             )
 
-    def cell_to_write(self, thing: Any, name: str | None = None) -> Ref:
+    def cell_to_write(self, thing: Any, name: str | Item | None = None) -> Ref:
         """The cell that stands for a Parameter or an attribute. One that was not known of lives
         from here on, for the time being, so that one lowering finds all of them."""
         found = self.world.cell_of(self.state.heap, thing, name)
         if found is None:
-            ways = (below_theirs(thing, way) for way in ("__setattr__", "__getattribute__"))
+            ways = put_item, get_item
+            if not isinstance(name, Item):
+                ways = below_theirs(thing, "__setattr__"), below_theirs(thing, "__getattribute__")
             key, write = (id(thing), name), Write(thing, name, *ways)
             self.world.discovered[key] = write
             found = self.begin_cell(key, write)
@@ -119,17 +121,17 @@ class Writes(Recursing):
 
     def begin_cell(self, key: Any, write: Write) -> Ref:
         """Makes a cell that holds the value before the call."""
-        name = write.name or write.target.name.replace(".", "_")
+        name = str(write.name or write.target.name.replace(".", "_"))
         cell = self.world.cells[key] = Ref(name, next(self.world.refs))
         held = MISSING if write.name is None else write.held(MISSING)
         if write.name is None:
             self.state.heap[cell] = self.lift(write.target, name)
         elif held is MISSING:
-            self.world.assume_absent(write.target, write.name)
+            self.world.assume_new(write)
             self.state.heap[cell] = MISSING
         elif isinstance(held, READ_ANEW) and not isinstance(held, (bool, np.bool_)):
             source = self.world.attribute_input(write)
-            self.state.heap[cell] = self.lift(source, write.name)
+            self.state.heap[cell] = self.lift(source, name)
         else:
             self.state.heap[cell] = self.world.before(write, self.builder.span)
         return cell

@@ -349,14 +349,3 @@ def test_a_cell_with_a_method_of_its_own() -> None:
     x = ms.Tensor(X.astype(np.float32))
     np.testing.assert_allclose(ms.jit(net)(x).asnumpy(), 2 * ((2 + X) * X).sum())
     np.testing.assert_allclose(net.state.asnumpy(), 2 * (2 + X))
-
-
-def test_the_dict_of_an_object_that_is_written_is_refused() -> None:
-    thing = OfClass()
-
-    def program(x):
-        thing.v = x
-        return (thing.__dict__["v"] * x).sum()
-
-    with pytest.raises(CompileError, match="__dict__"):
-        ms.grad(program)(X)

@@ -1,5 +1,5 @@
-"""Methods of the user's classes that find or set attributes somewhere else: in other objects, in
-``__dict__``, in dicts. Value, gradient and what the objects hold after each call are Python's."""
+"""Methods of the user's classes that find attributes somewhere else, in other objects. Value,
+gradient and what the objects hold after each call are Python's."""
 
 from __future__ import annotations
 

@@ -37,11 +37,11 @@ FLOORS = (
         "frontend: source make recipes looking matching testing contexts enclosing trying exits "
         "subset desugar complaints numpy_signatures numpy_calls values layouts packing nothing "
         "meeting heap memory views sharing numpy_writes numpy_arguments naming quieting "
-        "recording reaching resolve lists iterators deciding copying asking stepping expressions "
-        "arithmetic comparisons subscripts access wording texts outlines attributes objects "
-        "fitting rules hooks precision batches derivatives keeping classes domains builtin_calls "
-        "heap_methods outside calls recursion writes branches carried sameness rolling loops "
-        "raising storing statements lowering lower",
+        "recording reaching resolve items lists iterators deciding copying asking stepping "
+        "expressions arithmetic comparisons subscripts access wording texts outlines attributes "
+        "objects fitting rules hooks precision batches derivatives keeping classes domains "
+        "builtin_calls heap_methods outside calls recursion writes branches carried sameness "
+        "rolling loops raising storing statements lowering lower",
         "analysis:",
     ),
     (
