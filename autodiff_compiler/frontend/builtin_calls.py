@@ -181,7 +181,27 @@ def _str(low: Access, value: Any = "") -> Any:
         low.shown(value))  # fmt: skip
 
 
+def found_or(owner: Any, name: str, default: Any) -> Any:
+    """Return ``getattr(owner, name, default)``: a text, for methods that are compiled."""
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        return default
+
+
+def is_found(owner: Any, name: str) -> bool:
+    """Return ``hasattr(owner, name)``: a text, for methods that are compiled."""
+    try:
+        getattr(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
 def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
+    made = isinstance(owner, Ref) and owner.kind != "object"
+    if default and not made and not isinstance(owner, Value) and low.finds_missing(owner, name):
+        return low.call(found_or, (owner, name, *default), {})
     if default and not _hasattr(low, owner, name):
         return default[0]
     return low.attribute(owner, name)
@@ -191,11 +211,7 @@ def _hasattr(low: Access, owner: Any, name: str) -> bool:
     if isinstance(owner, Value) or isinstance(owner, Ref) and owner.kind != "object":
         return hasattr(class_of(low, owner), name)
     if low.finds_missing(owner, name):
-        raise low.fail(
-            UnsupportedSyntax,
-            f"whether __getattr__ finds '{name}' is known only when the function runs",
-            f"read the attribute itself, or set '{name}' in __init__",
-        )
+        return low.call(is_found, (owner, name), {})
     try:
         low.attribute(owner, name)
     except AttributeError:

@@ -17,6 +17,7 @@ from tests.frontend.modelled import CHANGING, X
 
 #: Of an object ``o`` from outside, and of one that the text makes.
 OF_AN_OBJECT = """
+hasattr(o, "none") * x + x | getattr(o, "none", 3.0) * x
 len(o) * x | x * 2 if 2 in o else x | x * 2 if 3 in o else x | sum([a * x for a in o])
 [a * x for a in reversed(o)][0] | o[2] * x | x if o == 3 else x * 2 | x if o != 3 else x * 2
 x if 3 == o else x * 2 | x if o < 3 else x * 2 | x if 3 < o else x * 2 | o(x)
@@ -31,7 +32,7 @@ Full.__len__(o) * x | o or x | x * bool(o and 1) + x
 """
 #: What is refused for an object of either kind, or for one that the text makes.
 REFUSED_OF_AN_OBJECT = """
-[1.0, 2.0, 3.0][o] * x | hasattr(o, "none") * x + x | getattr(o, "none", 3.0) * x
+[1.0, 2.0, 3.0][o] * x
 math.floor(o) * x | complex(o).imag * x
 """
 OF_OTHERS = """

@@ -142,3 +142,42 @@ def test_a_new_attribute_where_looking_for_it_raises(kind: type[Exception]) -> N
         with pytest.raises(CompileError, match=f"raises {kind.__name__}: '?other") as told:
             ms.grad(lambda x: (thing.other * x).sum())(X)
         assert told.value.problems[0].span.file == __file__
+
+
+class Found:
+    """Finds one name always, one name where its own numbers are large, and no other."""
+
+    def __init__(self):
+        self.v = np.ones(3)
+
+    def __getattr__(self, name):
+        if name == "twice" or (name == "large" and self.v.sum() > 7):
+            return self.v * 2
+        raise AttributeError(name)
+
+
+ASKING = [
+    lambda o: getattr(o, "twice", 3.0), lambda o: getattr(o, "large", 3.0),
+    lambda o: getattr(o, "none", 3.0), lambda o: 2.0 if hasattr(o, "twice") else 3.0,
+    lambda o: 2.0 if hasattr(o, "large") else 3.0, lambda o: 2.0 if hasattr(o, "none") else 3.0,
+    lambda o: 2.0 if getattr(o, "none", None) is None else 3.0,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("ask", ASKING)
+def test_what_a_compiled_getattr_finds_is_asked(ask: Any, made: bool, factor: float) -> None:
+    thing = Found()
+
+    def program(x):
+        found = Found() if made else thing
+        found.v = x * 1
+        return (found.v * ask(found) * x).sum()
+
+    x = X * factor
+    value, found = ms.value_and_grad(program)(x)
+    np.testing.assert_allclose(value, program(x))
+    steps = np.eye(3) * 1e-6
+    slope = [(program(x + step) - program(x - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-6)
