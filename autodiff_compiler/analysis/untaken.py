@@ -233,8 +233,8 @@ class _Unbounded(_Spread):
         if op.name == "neg":
             return self.never_negative(op.operands[0], depth - 1)
         if op.name == "sub":
-            largest = self._largest(op.operands[1])
-            return largest is not None and largest is op.operands[0]
+            least, most = op.operands
+            return self._largest(most) is least is not None or self._is_among(least, most)
         if op.name in ("mul", "div"):
             a, b = op.operands
             if op.name == "mul" and (self._is_minus(a, b) or self._is_minus(b, a)):
@@ -253,6 +253,13 @@ class _Unbounded(_Spread):
     def _is_minus(self, a: AnyOperand, b: AnyOperand) -> bool:
         op = self.makers.get(a) if isinstance(a, Value) else None
         return op is not None and op.name == "neg" and op.operands[0] is b
+
+    def _is_among(self, least: AnyOperand, most: AnyOperand, depth: int = DEPTH) -> bool:
+        """Decide whether ``most`` is the maximum of ``least`` and other numbers."""
+        op = self.makers.get(most) if isinstance(most, Value) else None
+        if op is None or op.name != "maximum" or not depth:
+            return False
+        return any(o is least or self._is_among(least, o, depth - 1) for o in op.operands)
 
     def _largest(self, operand: AnyOperand) -> AnyOperand | None:
         """x where ``operand`` is its largest element, moved or not."""

@@ -14,6 +14,7 @@ from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.compare import equal, isfinite, logical_not
 from autodiff_compiler.operators.elementwise import XY, abs, where
 from autodiff_compiler.operators.families import elementwise, floating
+from autodiff_compiler.operators.single import single
 
 
 def _settled(mark: str) -> Callable[..., str]:
@@ -22,6 +23,8 @@ def _settled(mark: str) -> Callable[..., str]:
         one = "1.0"
         if isinstance(x, ArrayType) and x.dtype and not isinstance(y, ArrayType):
             one = f"np.{x.dtype}(1.0)"  # a choice between two numbers is a double
+        if dtype := single(types):
+            return f"{{x}} {mark} np.{dtype}(1.0 if {{x}} == 0 else {{y}})"
         return f"{{x}} {mark} np.where({{x}} == 0, {one}, {{y}})"
 
     return text
