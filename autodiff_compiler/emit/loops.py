@@ -184,16 +184,33 @@ class _Loop:
         items: ast.expr = range_of(bounds)
         targets: tuple[Value, ...] = (loop.index,)
         if self.needs_position and not loop.starts_at_zero:
-            if self.needs_index:
+            if self.counts_from_start():
+                # A list of pairs, for reversed to go through, would be long.
+                targets, items = (
+                    (loop.position,),
+                    call("range", _moved(bounds[1], ast.Sub, bounds[0])),
+                )
+            elif self.needs_index:
                 targets, items = (loop.position, loop.index), call("enumerate", items)
                 items = call("list", items) if loop.runs_reversed else items
             else:
                 targets, items = (loop.position,), call("range", length(bounds))
         return targets, call("reversed", items) if loop.runs_reversed else items
 
+    def counts_from_start(self) -> bool:
+        """True if the position is counted, and the index is so much more."""
+        if not self.loop.is_for or not self.loop.runs_reversed or self.loop.starts_at_zero:
+            return False
+        start, _, step = self.loop.bounds
+        return self.needs_position and self.needs_index and type(start) is int and step == 1
+
     def body(self) -> None:
         """The statements of an iteration."""
         composer, loop = self.composer, self.loop
+        if self.counts_from_start():
+            assert loop.index is not None
+            start = composer.operand(loop.bounds[0])
+            self.assign([loop.index], [_moved(name_of(loop.position), ast.Add, start)])
         if self.reads:
             trees: list[ast.expr] = [self.item(composer.operand(o), n) for _, o, n in self.reads]
             self.assign([param for param, _, _ in self.reads], trees)
@@ -272,6 +289,15 @@ def range_of(bounds: list[ast.expr]) -> ast.expr:
     if _is(step, 1):
         return call("range", stop) if _is(start, 0) else call("range", start, stop)
     return call("range", start, stop, step)
+
+
+def _moved(tree: ast.expr, sign: type[ast.operator], by: ast.expr) -> ast.expr:
+    """``tree`` plus or minus a number; a number where both are."""
+    try:
+        one, other = ast.literal_eval(tree), ast.literal_eval(by)
+        return literal(one + other if sign is ast.Add else one - other)
+    except (ValueError, TypeError):
+        return ast.BinOp(tree, sign(), by)
 
 
 def length(bounds: list[ast.expr]) -> ast.expr:
