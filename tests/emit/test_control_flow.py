@@ -210,6 +210,31 @@ def test_names_of_the_user_win_and_what_python_uses_is_left_alone():
     assert "def f(f_1, np_1, lambda_):" in emit_module([function]).source
 
 
+def test_a_loop_backward_that_starts_at_a_number_counts_its_positions():
+    x, n = integer("x"), integer("n")
+    k, i = integer("k", False), integer("i")
+    with Builder() as b:
+        with b.block() as ops:
+            made = mix(i, x)
+        region = Region((k, i), tuple(ops), (made,))
+        tape, _ = b.loop((3, n, 1), [], [], region, reverse=True).results
+    tape.name = "tape"
+    text = body_of([x, n], b, [tape])
+    assert text == (
+        """\
+    tape = [None] * len(range(3, n))
+    for k in reversed(range(n - 3)):
+        i = k + 3
+        tape[k] = (i * 31 + x * 7 + 1) % 1009
+    return tape
+"""
+    )
+    for n in (2, 3, 6):
+        names: dict = {}
+        exec(f"def made(x, n):\n{text}", names)
+        assert names["made"](5, n) == [(i * 31 + 36) % 1009 for i in range(3, n)]
+
+
 def test_a_loop_backward_fills_its_list_by_position():
     x, n = integer("x"), integer("n")
     k, i = integer("k", False), integer("i")
