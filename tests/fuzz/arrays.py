@@ -30,6 +30,8 @@ LAYOUTS = ("plain", "plain", "strided", "reversed", "fortran", "read-only", "bro
 SIZES = (2, 3, 3, 4, 4, 5)
 SMALL_SIZES = (0, 1)
 LARGE_SIZES = (8192, 20000, 65536)
+#: What makes of a large array one with as many rows.
+SQUARES = ("outer", ".T @", "None")
 
 # In the templates below {a} and {b} are any arrays, {v} and {w} vectors, {m} a matrix, {s} a
 # number, {i} an index, {n} a size, {c} a counter, and {t} and {u} names to store to.
@@ -263,6 +265,8 @@ class ArrayWriter:
 
     def _runs(self, lines: list[str]) -> bool:
         """Run these lines after those before them; whether NumPy takes them."""
+        if self.form.size > 1000 and any(word in line for word in SQUARES for line in lines):
+            return False
         try:
             exec("\n".join(lines), self.env)
         except Exception:
@@ -294,5 +298,6 @@ class ArrayWriter:
 
 def _small(array: np.ndarray) -> bool:
     """Whether an array is of moderate size and holds moderate numbers."""
-    moderate = array.dtype.kind != "f" or not array.size or np.abs(array).max() < 1e3
-    return bool(array.size <= 600_000 and moderate)
+    if array.size > 600_000:
+        return False
+    return array.dtype.kind != "f" or not array.size or bool(np.abs(array).max() < 1e3)
