@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-all check lint types golden bench bench-envs bench-peers house dump fuzz
+.PHONY: demo test test-all check lint types golden bench bench-envs bench-peers house dump fuzz same
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## the gradient of the first Cell, as source and as numbers
@@ -39,6 +39,9 @@ bench-peers: $(VENV)/installed-bench bench-envs  ## all of them, in turn: writes
 
 house: $(VENV)/installed-test  ## floors, sizes, documentation
 	$(RUN) -m pytest -q tests/house
+
+same: $(VENV)/installed-test  ## make same [FILE=digests.txt]: a digest of every generated text
+	$(RUN) -W ignore -m tests.same $(FILE)
 
 fuzz: $(VENV)/installed-test  ## make fuzz N=1000 [SEED=0] [KIND=arrays]: random programs against plain Python
 	$(RUN) -m tests.fuzz $(or $(N),200) $(or $(SEED),0) $(KIND)

@@ -1,0 +1,129 @@
+"""``python -m tests.same [FILE]``: a digest of every generated text, to see that none changed.
+
+The texts are those of the corpus, the golden Cells, the nets of ``tests/models`` and the examples,
+each at levels 0, 1 and 3. With FILE, the digest of each text is written there, one a line, so that
+two files can be compared with ``diff``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import re
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from autodiff_compiler import compile_info, get_context, ops, pipeline, set_context
+from tests.corpus import test_corpus as corpus
+from tests.golden.cells import FILES, GOLDEN
+from tests.models.measured import NETS, answers
+
+LEVELS = (0, 1, 3)
+EXAMPLES = Path(__file__).parents[1] / "examples"
+#: A number of an object, which differs from run to run.
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+class Texts:
+    """The digests of all texts that are compiled while it watches, by group and title."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.group = ""
+
+    def add(self, title: str, text: str) -> None:
+        digest = hashlib.sha256(ADDRESS.sub("0x", text).encode()).hexdigest()[:16]
+        self.lines.append(f"{digest} {self.group} {title}")
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Every compilation in here is made at every level."""
+        compile_unit = pipeline.compile_unit
+
+        def recording(fn: Any, request: Any, *rest: Any) -> Any:
+            for level in LEVELS:
+                made = compile_unit(fn, replace(request, opt_level=level), *rest)
+                self.add(f"{made.title} -O{level}", made.source)
+            return compile_unit(fn, request, *rest)
+
+        with mock.patch.object(pipeline, "compile_unit", recording):
+            yield
+
+    def group_of(self, name: str, run: Callable[[], Any]) -> None:
+        """Record what ``run`` compiles, under a name."""
+        self.group = name
+        compile_info().clear()
+        with contextlib.redirect_stdout(io.StringIO()), self.watching():
+            run()
+
+
+def _gradients(case: corpus.Case) -> None:
+    fn = case.make()
+    asked = ops.GradOperation(get_all=True, get_by_list=True)(fn, corpus.weights_of(fn))
+    asked(*case.inputs)
+
+
+def collected() -> Texts:
+    """Compile everything."""
+    texts = Texts()
+    for case in corpus.CASES:
+        texts.group_of(f"corpus/{case.name}", lambda case=case: _gradients(case))  # type: ignore[misc]
+    for golden in GOLDEN:
+        texts.group = f"golden/{golden.folder.name}"
+        for file in FILES:
+            texts.add(file, golden.fresh(file))
+    with tempfile.TemporaryDirectory() as folder:
+        for file, names in NETS.items():
+            for name in names:
+                texts.group_of(
+                    f"models/{name}",
+                    lambda file=file, name=name: answers(  # type: ignore[misc]
+                        "autodiff_compiler", file, name, Path(folder)
+                    ),
+                )
+    for path in sorted(EXAMPLES.glob("*.py")):
+        name = f"examples/{path.stem}"
+        if "start(" not in path.read_text(encoding="utf-8"):
+            texts.group_of(name, lambda path=path: _run(path))  # type: ignore[misc]
+            continue
+        texts.group = name
+        for level in LEVELS:  # it trains: its gradient alone
+            texts.add(f"-O{level}", _dumped(path, level))
+    return texts
+
+
+def _run(path: Path, *options: str) -> None:
+    paths = mock.patch.object(sys, "path", [str(EXAMPLES), *sys.path])
+    with paths, mock.patch.object(sys, "argv", [str(path), *options]):
+        runpy.run_path(str(path), run_name="__main__")
+
+
+def _dumped(path: Path, level: int) -> str:
+    before, said = get_context("opt_level"), io.StringIO()
+    set_context(opt_level=level)
+    try:
+        with contextlib.redirect_stdout(said):
+            _run(path, "--dump")
+    finally:
+        set_context(opt_level=before)
+    return said.getvalue()
+
+
+def main(file: str | None = None) -> None:
+    """Print how many texts there are and the digest of all of them."""
+    lines = collected().lines
+    if file:
+        Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    total = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    print(f"{len(lines)} texts, digest {total}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
