@@ -91,7 +91,9 @@ def _without_leading_ones(view: View) -> Any:
     for place, operand in enumerate(view.operands):
         maker, other = view.made_by(operand, "reshape"), view.operands[1 - place]
         shape, rank = getattr(type_of(operand), "shape", None), getattr(type_of(other), "ndim", 0)
-        if maker is None or not shape or None in shape or shape[0] != 1 or (rank or 0) < len(shape):
+        if maker is None or not shape or None in shape or shape[0] != 1:
+            continue
+        if rank is None or rank < len(shape):
             continue
         if shape == type_of(other).shape:  # type: ignore[attr-defined]
             continue
