@@ -300,7 +300,7 @@ def _written_out(function: Function) -> Function:
 
 
 def _may_go(call: Op) -> bool:
-    """Whether a call may be written out: backward need not compute it again, and it is not deep."""
+    """Return True if a call may be inlined: it is not rematerialised, and not deep."""
     return "recompute" not in call.attrs and may_stand_in_caller(call.attrs["callee"])
 
 

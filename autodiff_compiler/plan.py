@@ -232,9 +232,8 @@ def get_item(owner: Any, item: Item) -> Any:
 
 @dataclass(frozen=True)
 class Write:
-    """Where a new value goes after forward has run: a Parameter, or an attribute of an object or
-    an item of a dict, which ``put`` sets and ``get`` reads: below the methods of the class's own
-    that the text runs.
+    """A write to an outside object, carried out after forward: to a Parameter, an attribute or an
+    item of a dict. ``put`` and ``get`` bypass the methods of the class that were inlined.
     """
 
     target: Any

@@ -65,7 +65,7 @@ class Span:
 
 
 def _cells(char: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """Return the width of a character in terminal columns."""
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

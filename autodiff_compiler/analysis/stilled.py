@@ -1,4 +1,4 @@
-"""Where a tangent may be 0 because a choice took something else: ``sqrt(maximum(x, 0))`` is level
+"""Forward analysis of tangents that a choice may have set to 0: ``sqrt(maximum(x, 0))`` is level
 below 0, and its tangent there is 0, though the slope of the root at 0 is infinite.
 
 >>> import autodiff_compiler.operators

@@ -379,5 +379,5 @@ def _slots(op: Op, position: int) -> set[str]:
 
 @cache
 def _fields(template: str) -> Counter[str]:
-    """How often each slot of a template is in it."""
+    """Count the uses of each slot of a template."""
     return Counter(name for _, name, _, _ in Formatter().parse(template) if name is not None)

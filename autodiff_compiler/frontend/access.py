@@ -230,7 +230,7 @@ class Access(Subscripts):
     # ---- attributes
 
     def finds_missing(self, owner: Any, name: str) -> bool:
-        """Whether a method of the user's looks for an attribute that is not there."""
+        """Return True if a compiled ``__getattr__`` looks up an attribute that is missing."""
         raise NotImplementedError
 
     def read(self, owner: Any, name: str) -> Any:

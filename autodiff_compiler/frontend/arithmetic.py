@@ -161,8 +161,8 @@ class Arithmetic(Expressions):
         return NotImplemented
 
     def _numpy_goes_on(self, left: Any, right: Any) -> bool:
-        """Whether an array on the left takes the object on the right for a number or a sequence,
-        whatever methods that has. An object that is neither it asks element by element: refused.
+        """Return True if NumPy converts the right operand to an array and ignores its reflected
+        method. Refuse an object whose method NumPy would call for each element.
         """
         if not (self.world.numpy and isinstance(left, Value) and isinstance(left.type, ArrayType)):
             return False

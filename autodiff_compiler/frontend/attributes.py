@@ -45,7 +45,7 @@ class Attributes(Outlines):
     """Adds attributes to ``Outlines``."""
 
     def _from_class(self, cls: type, name: str) -> Any:
-        """What ``cls`` defines under a name; from now on it is assumed to."""
+        """Return what ``cls`` defines under a name, guarded from now on."""
         found = self.world.attribute(cls, name, self.builder.span)
         return getattr(found, "__func__", found)
 
@@ -60,8 +60,8 @@ class Attributes(Outlines):
         return self.read_plainly(owner, name)
 
     def _runs(self, owner: Any, *names: str) -> bool:
-        """Whether methods with these names run compiled, if the class of an object has them. For
-        what leads to nothing that is written, Python runs them now, and a guard looks again."""
+        """Return True if the special methods of these names are inlined, if the class has them.
+        Methods that reach no written object are run by Python while compiling, under a guard."""
         if isinstance(owner, Ref):
             return True
         if not self._writes_attributes:
@@ -72,7 +72,7 @@ class Attributes(Outlines):
         return any(is_written(special(kind, name)) for name in names) and self._leads(owner)
 
     def _leads(self, owner: Any) -> bool:
-        """Whether methods of an outside object can come to an object that the text writes."""
+        """Return True if methods of an outside object can reach an object that is written."""
         targets = frozenset(id(write.target) for write in self._writes() if write.name is not None)
         key = (id(owner), targets)
         if key not in self.world.leading:
@@ -82,8 +82,8 @@ class Attributes(Outlines):
         return self.world.leading[key]
 
     def finds_missing(self, owner: Any, name: str) -> bool:
-        """Whether ``__getattr__`` or ``__getattribute__``, compiled, looks for what an object does
-        not have."""
+        """Return True if an inlined ``__getattr__`` or ``__getattribute__`` looks up an attribute
+        that is missing."""
         if not self._runs(owner, "__getattribute__", "__getattr__"):
             return False
         if self.special(owner, "__getattribute__") is not None:
@@ -128,7 +128,7 @@ class Attributes(Outlines):
         return self.lifted(found)
 
     def _writes(self) -> list[Write]:
-        """What the text writes outside itself, as far as that is known."""
+        """Return the writes to outside objects that are known so far."""
         return [*self.world.written.values(), *self.world.discovered.values()]
 
     @property
@@ -136,8 +136,8 @@ class Attributes(Outlines):
         return any(write.name is not None for write in self._writes())
 
     def _is_ones_own(self, owner: Any) -> bool:
-        """Whether the ``__dict__`` of an outside object holds its attributes, which may be written
-        there."""
+        """Return True if the ``__dict__`` of an outside object holds attributes that may be
+        written through it."""
         fixed = isinstance(owner, (Cell, type, types.ModuleType))
         if fixed and any(write.target is owner and write.name for write in self._writes()):
             raise items.without_dict(self, type(owner))
@@ -157,8 +157,8 @@ class Attributes(Outlines):
         return None
 
     def _descriptor(self, owner: Any, cls: type, name: str) -> Any:
-        """What the class has under a name, if it is an object of the user's own class of
-        descriptors; from now on the class is assumed to."""
+        """Return the user-defined descriptor that the class has under a name, guarded from now
+        on; None if it has none."""
         found = special(cls, name)
         kinds = (special(type(found), way) for way in ("__get__", "__set__"))
         if not any(map(is_written, kinds)):
@@ -249,7 +249,7 @@ class Attributes(Outlines):
 
     @contextmanager
     def _setting(self, owner: Any, method: Any, name: str) -> Iterator[None]:
-        """What is not supported inside ``method`` is told where it sets the attribute ``name``."""
+        """Report refusals inside ``method`` at the line that sets the attribute ``name``."""
         kind = self.state.heap[owner]["__class__"] if isinstance(owner, Ref) else type(owner)
         place, problems = self.place, self.world.problems
         mark = len(problems)
@@ -383,6 +383,6 @@ def _is_frozen(cls: type) -> bool:
 
 
 def is_written(function: Any) -> bool:
-    """Whether this is a function with a text of the user's."""
+    """Return True if this is a function of the user's with source code."""
     written = isinstance(function, types.FunctionType) and not is_generated(function)
     return written and is_theirs(function)

@@ -322,8 +322,8 @@ class Calls(Outside):
             self.unpacked(result, made.outcome, made.heap, known=True), made)  # fmt: skip
 
     def _shows(self, args: Sequence[Any], made: Any) -> bool:
-        """Whether a called text may return an array that it was given, or a view of one: written
-        out where it is called, it is known which."""
+        """Return True if a called function may return an argument or a view of one. Inlining it
+        then tells which."""
         given = leaves(frozen(tuple(args), self.state))
         return bool(made.memory & self.world.memory.of_all(given))
 

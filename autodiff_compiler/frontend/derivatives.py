@@ -82,7 +82,7 @@ class Derivatives(Precision):
         return self.plain(self.call(fn, given, {k: self.adopted(v) for k, v in kwargs.items()}))
 
     def _is_active(self, slot: Any) -> bool:
-        """Whether a gradient is due for this argument: a tensor; in plain NumPy code a number."""
+        """Return True if this argument is differentiated: a tensor; in plain functions a number."""
         floats = (FLOAT, COMPLEX) if self.world.numpy else ()
         return isinstance(slot, Value) and (isinstance(slot.type, ArrayType) or slot.type in floats)
 

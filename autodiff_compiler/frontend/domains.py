@@ -1,5 +1,5 @@
-"""Where the functions of ``math`` raise: what NumPy, which computes them here, answers with NaN or
-infinity. Inside a ``try`` that catches it, that is tested before the call."""
+"""Domain tests of ``math``: NumPy, which computes these functions here, returns NaN or infinity
+where ``math`` raises. Inside a ``try`` that catches the exception, the test precedes the call."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Holders:
 
     @cached_property
     def count(self) -> Counter[Ref]:
-        """How many hold each list and dict; most branches never ask."""
+        """Count the references to each list and dict, on first use."""
         found: Counter[Ref] = Counter()
 
         def visit(value: Any) -> None:

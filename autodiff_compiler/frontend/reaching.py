@@ -1,4 +1,4 @@
-"""What code of the user's classes can come to: the objects that an object leads to.
+"""Reachability: the outside objects that methods of an object can access.
 
 A method such as ``__getattr__`` that Python runs while compiling sees objects as they were before
 the call. That is right as long as it can come to no object that the text writes.

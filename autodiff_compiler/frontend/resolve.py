@@ -315,7 +315,7 @@ class World(Recorder):
                     self.assume_held(held)
 
     def before(self, write: Write, span: Span) -> Any:
-        """What a written attribute was before the call."""
+        """Return the value of a written attribute or item before the call."""
         if isinstance(write.name, Item):
             return super().item(write.target, write.name.key)
         read = self.attribute if write.get is getattr else self.attribute_below

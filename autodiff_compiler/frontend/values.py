@@ -185,7 +185,7 @@ class RuleText:
 
 @dataclass(frozen=True)
 class View:
-    """What ``keys()``, ``values()`` or ``items()`` (``kind``) of a dict of the heap shows now."""
+    """A dict view: ``keys()``, ``values()`` or ``items()`` (``kind``) of a dict of the heap."""
 
     kind: str
     ref: Ref

@@ -183,8 +183,8 @@ class _Facts:
 
 
 def _is_such(init: AnyOperand, written: Value) -> bool:
-    """Whether a loop may begin with a copy of ``init`` and write to that: an array of the dtype and
-    rank of what is written. Sizes may be known of the one and not of the other."""
+    """Return True if a copy of ``init`` may replace it as the initial value of a written carry:
+    both have one dtype and rank. Sizes may be known of the one and not of the other."""
     have, want = init.type if isinstance(init, Value) else None, written.type
     if not isinstance(have, ArrayType) or not isinstance(want, ArrayType):
         return False

@@ -1,4 +1,4 @@
-"""Whether arrays of a call share memory: asked where the text writes to an argument in place."""
+"""Tests of memory overlap between the arrays of a call, for functions that write to arguments."""
 
 from __future__ import annotations
 

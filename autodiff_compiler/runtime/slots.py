@@ -92,7 +92,7 @@ def known_by_identity(value: Any) -> Iterator[Any]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a gradient is due for this argument."""
+    """Return True if this argument is differentiated by default."""
     return isinstance(value, (Tensor, Mutable))
 
 
