@@ -10,6 +10,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
+from tests.frontend.test_attribute_protocol import Looked
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -105,14 +106,6 @@ def test_what_a_method_reaches_through_functions_is_seen_as_written() -> None:
 
 
 def test_object_s_own_reading_goes_below_the_class_s() -> None:
-    class Looked:
-        def __init__(self):
-            self.v = np.ones(3)
-
-        def __getattribute__(self, name):
-            found = object.__getattribute__(self, name)
-            return found * 5 if name == "v" else found
-
     thing = Looked()
 
     def program(x):

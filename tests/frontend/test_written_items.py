@@ -12,6 +12,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
+from tests.frontend.test_attribute_protocol import in_a_function
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -120,14 +121,6 @@ def in_a_branch(thing, x):
         thing.v = x * 3
     else:
         thing.v = x
-    return (thing.v * x).sum()
-
-
-def in_a_function(thing, x):
-    def change(value):
-        thing.v = value * value
-
-    change(x)
     return (thing.v * x).sum()
 
 
