@@ -9,13 +9,14 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Shape, Type
-from autodiff_compiler.operators.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.declare import broadcast_shapes, linear, shape_of_type
 from autodiff_compiler.operators.families import bilinear
 from autodiff_compiler.operators.structure import (
     cast_like,
     expand_dims,
     reshape,
     reshape_like,
+    shape_of,
     swap_last_axes,
     transpose,
     unbroadcast,
@@ -23,6 +24,29 @@ from autodiff_compiler.operators.structure import (
 
 #: The dtypes whose products are BLAS's, and ``np.dot`` takes for products of matrices.
 BLAS = {"float32", "float64", "complex64", "complex128"}
+
+
+expand_vector = linear(
+    "expand_vector",
+    "x with one more axis, of length one, where the shape that it is told has one axis: that "
+    "of a factor of a product, whose rank only the run knows.",
+    operands=("x", "shape"), numpy="np.expand_dims({x}, ({axis},) * (len({shape}) == 1))",
+    result=lambda types, *, axis: ArrayType(types[0].dtype, None),
+    adjoint={"x": lambda ct, x: reshape_like(ct, x)}, label="{x}_matrix", views=("x",),
+)  # fmt: skip
+
+
+def _as_matrix(x: Value, factor: Value, axis: int) -> Any:
+    """``x`` with an axis of length one in the place that ``factor`` lacks if it is a vector."""
+    if factor.ndim is None:
+        return expand_vector(x, shape_of(factor), axis=axis)
+    return expand_dims(x, axes=(axis,)) if factor.ndim == 1 else x
+
+
+def _as_matrices(ct: Value, a: Value, b: Value) -> tuple[Any, Any, Any]:
+    """The product's cotangent, the left factor and the right one, all of them as matrices."""
+    matrix = _as_matrix(_as_matrix(ct, b, -1), a, -2)
+    return matrix, _as_matrix(a, a, -2), _as_matrix(b, b, -1)
 
 
 def _factors(types: Sequence[Type], what: str) -> tuple[Shape, Shape, str | None]:
@@ -92,6 +116,9 @@ def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
 
 def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
     """``ct @ b.T``; a vector counts as a matrix of one row (left) or one column (right)."""
+    if a.ndim is None or b.ndim is None:
+        matrix, rows, columns = _as_matrices(ct, a, b)
+        return reshape_like(unbroadcast(matmul(matrix, swap_last_axes(columns)), rows), a)
     if a.ndim == 2 and b.ndim == 2:
         return matmul(ct, swap_last_axes(b))
     if _is_one_matrix(ct, a, b):
@@ -114,6 +141,9 @@ def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
 
 def _matmul_right(ct: Value, a: Value, b: Value) -> Any:
     """``a.T @ ct``; the mirror of the left factor's rule."""
+    if a.ndim is None or b.ndim is None:
+        matrix, rows, columns = _as_matrices(ct, a, b)
+        return reshape_like(unbroadcast(matmul(swap_last_axes(rows), matrix), columns), b)
     if a.ndim == 2 and b.ndim == 2:
         return matmul(swap_last_axes(a), ct)
     if _is_one_matrix(ct, a, b):
@@ -171,7 +201,7 @@ matmul = bilinear(
     "The matrix product a @ b over the last two axes: (..., m, k) @ (..., k, n) is (..., m, n). "
     "A vector is a row on the left and a column on the right. Batch axes broadcast. One dtype: "
     "nothing is promoted (DTypeError); inner dimensions that differ are a ShapeError. "
-    "d_a = ct @ b.T, d_b = a.T @ ct. A factor of unknown rank is taken as having a matrix's axes.",
+    "d_a = ct @ b.T, d_b = a.T @ ct.",
     numpy=_matmul_numpy,
     result=_matmul_type,
     adjoint={"a": _matmul_left, "b": _matmul_right},

@@ -8,11 +8,14 @@ from autodiff_compiler.testing.sampling import Sample, case, real
 
 _ONE = 2.0 * np.eye(3) + 0.5 * real(3, 3)
 _MANY = 3.0 * np.eye(2) + real(2, 2, 2, seed=1)
+_ROW = real(3, seed=3)
 _POSITIVE = _ONE @ _ONE.T
 _REGULAR = (case(_ONE), case(_MANY), case(_ONE[::-1].copy()))
 
 MATRIX_SAMPLES: dict[str, tuple[Sample, ...]] = {
     **dict.fromkeys(("inverse", "det", "det_sign", "logabsdet", "cofactors"), _REGULAR),
+    "expand_vector": (case(_ROW, (3,), axis=-2), case(_ONE, (3, 3), axis=-2),
+                      case(real(), (3,), axis=-1)),
     "cofactors_slope": (case(_ONE, real(3, 3, seed=2)), case(_MANY, real(2, 2, 2))),
     "solve": (case(_ONE, real(3, 2)), case(_MANY, real(2, 2, 1)), case(_ONE, real(2, 3, 1)),
               case(_MANY, real(2, 3))),
