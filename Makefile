@@ -1,54 +1,58 @@
 # Needs Python (3.10 or newer) and make; everything else is installed into .venv.
 PYTHON ?= python3
 VENV ?= .venv
-RUN := $(VENV)/bin/python
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+RUN := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-all check lint types golden bench bench-envs bench-peers house dump fuzz same
+.PHONY: demo help test test-all check lint types golden bench bench-envs bench-peers house dump fuzz same
 .SECONDARY:
 
-demo: $(VENV)/installed-plain  ## the gradient of the first Cell, as source and as numbers
+demo: $(VENV)/installed-plain  ## print the gradient of the first Cell, as source and as numbers (the default)
 	$(RUN) examples/seed_net.py
 
-test: $(VENV)/installed-test  ## tests and doctests
+help:  ## print this list
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+test: $(VENV)/installed-test  ## run the tests and doctests
 	$(RUN) -m pytest -q
 
-test-all: $(VENV)/installed-test  ## and every program of the corpus at every level
+test-all: $(VENV)/installed-test  ## run them, and every program of the corpus at every level
 	TEST_ALL=1 $(RUN) -m pytest -q
 
-check: lint types test
+check: lint types test  ## lint, types and tests: what must pass before a change is taken
 
-lint: $(VENV)/installed-dev
+lint: $(VENV)/installed-dev  ## check style and layout (ruff)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 
-types: $(VENV)/installed-dev
+types: $(VENV)/installed-dev  ## check the type hints (mypy)
 	$(RUN) -m mypy
 
-golden: $(VENV)/installed-test  ## writes the expected texts anew; read the diff
+golden: $(VENV)/installed-test  ## rewrite the expected texts; read the diff before you commit it
 	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors tests/test_shown_examples.py
 
-bench: $(VENV)/installed-plain  ## ours beside gradients written by hand
+bench: $(VENV)/installed-plain  ## time gradients beside those written by hand
 	$(RUN) -m benchmarks
 
-bench-envs: $(RUN)  ## an environment for each system that is measured beside ours
+bench-envs: $(RUN)  ## make an environment for each system that bench-peers measures
 	$(RUN) -m benchmarks.peers.environments
 
-bench-peers: $(VENV)/installed-bench bench-envs  ## all of them, in turn: writes benchmarks/results
+bench-peers: $(VENV)/installed-bench bench-envs  ## time every system in turn; writes benchmarks/results
 	$(RUN) -m benchmarks.peers --write
 
-house: $(VENV)/installed-test  ## floors, sizes, documentation
+house: $(VENV)/installed-test  ## check the layers, sizes and documents of the source
 	$(RUN) -m pytest -q tests/house
 
-same: $(VENV)/installed-test  ## make same [FILE=digests.txt]: a digest of every generated text
+same: $(VENV)/installed-test  ## print one digest of every generated text; FILE=digests.txt lists them
 	$(RUN) -W ignore -m tests.same $(FILE)
 
-fuzz: $(VENV)/installed-test  ## make fuzz N=1000 [SEED=0] [KIND=arrays]: random programs against plain Python
+fuzz: $(VENV)/installed-test  ## compare random programs with plain Python: N=1000 SEED=0 KIND=arrays
 	$(RUN) -m tests.fuzz $(or $(N),200) $(or $(SEED),0) $(KIND)
 
-dump: $(VENV)/installed-plain  ## make dump CELL=model.py:Net
+dump: $(VENV)/installed-plain  ## print a gradient: CELL=model.py:Net
 	@test -n "$(CELL)" || { echo "say which: make dump CELL=model.py:Net" >&2; exit 2; }
-	$(VENV)/bin/autodiff-compiler dump $(CELL)
+	$(BIN)/autodiff-compiler dump $(CELL)
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
