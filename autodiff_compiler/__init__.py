@@ -83,6 +83,7 @@ from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_
 from autodiff_compiler.ops.hooks import insert_grad_of
 from autodiff_compiler.ops.primitive import constexpr
 from autodiff_compiler.ops.recompute import checkpointed, recompute
+from autodiff_compiler.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from autodiff_compiler.api import (
@@ -94,8 +95,6 @@ if TYPE_CHECKING:
     from autodiff_compiler.testing.numeric import check_grads
 
 from_numpy = Tensor.from_numpy
-
-__version__ = "0.1.0"
 
 #: The names that need the compiler. It is half of the package, and is imported when one of them is
 #: first used, or when something is first compiled.

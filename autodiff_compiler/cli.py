@@ -4,6 +4,7 @@ autodiff-compiler dump  net.py:Net --input "x=f32[2,3]" --input "y=f32[3,3]" --g
 autodiff-compiler explain-memory net.py:Net --input "x=f32[b,3]" --input "y=f32[3,3]"
 autodiff-compiler check net.py:Net --input "f32[2,3]" --input "f32[3,3]"
 autodiff-compiler ops --missing
+autodiff-compiler --version
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from autodiff_compiler.targets import UsageError, drawn, load_target
 from autodiff_compiler.targets import arguments as told
 from autodiff_compiler.testing.numeric import check_grads
 from autodiff_compiler.testing.vocabulary import missing_text, table_text
+from autodiff_compiler.version import __version__
 
 #: What ``dump --transform`` knows: each of a function and the positions of what is differentiated.
 TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
@@ -100,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     dump = commands.add_parser("dump", help="print the source of the gradient")
     memory = commands.add_parser("explain-memory", help="list what is kept for backward")

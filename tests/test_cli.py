@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from autodiff_compiler import __version__
 from autodiff_compiler.cli import ExitCode, main
 
 NET = """\
@@ -188,6 +189,13 @@ def test_unknown_command():
     with pytest.raises(SystemExit) as caught:
         main(["paint"])
     assert caught.value.code == ExitCode.USAGE
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == ExitCode.OK
+    assert capsys.readouterr().out == f"autodiff-compiler {__version__}\n"
 
 
 def test_help_tells_the_exit_codes(capsys):

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "autodiff_compiler"
 # with a colon is a package and its files in order. Files that are not named stand where the star
 # is (else on the right), and may import each other as long as there is no cycle.
 FLOORS = (
-    ("span", "errors", "faults", "trees"),
+    ("version", "span", "errors", "faults", "trees"),
     (
         "vocabulary: tiers others missing",
         "ir: types opdef nodes effects digest build read text rewrite memory lanes conflicts "
