@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RUN := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo help test test-all check lint types golden bench bench-envs bench-peers house dump fuzz same
+.PHONY: demo help test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## print the gradient of the first Cell, as source and as numbers (the default)
@@ -41,9 +41,8 @@ bench-envs: $(RUN)  ## make an environment for each system that bench-peers meas
 bench-peers: $(VENV)/installed-bench bench-envs  ## time every system in turn; writes benchmarks/results
 	$(RUN) -m benchmarks.peers --write
 
-house: $(VENV)/installed-test  ## check the layers, sizes and documents of the source
-	$(RUN) -m pytest -q tests/house
-
+architecture: $(VENV)/installed-test  ## check the layers, limits and documents of the source
+	$(RUN) -m pytest -q tests/architecture
 same: $(VENV)/installed-test  ## print one digest of every generated text; FILE=digests.txt lists them
 	$(RUN) -W ignore -m tests.same $(FILE)
 

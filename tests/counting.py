@@ -47,7 +47,7 @@ def _plain(thing: Any) -> Any:
 class Counted:
     """The two subclasses and the module ``np`` that add to one ``count``."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: C901
         count = self.count = Count()
 
         class Array(np.ndarray):

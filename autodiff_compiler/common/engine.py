@@ -1,8 +1,8 @@
-"""The socket through which low floors start the compiler.
+"""The hook through which low layers start the compiler.
 
 A ``Cell`` called in graph mode, or a ``GradOperation`` called at all, needs the whole compiler,
-which lives many floors above. It asks here; ``api`` plugs the compiler in, and is imported when it
-is first needed.
+which is in higher layers. It asks here; ``api`` installs the compiler, and is imported when it is
+first needed.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ class Branches(Writes):
         roots = (given, *names, *(frame.names for frame in self.waiting), *outside)
         return Holders(state, roots, frames)
 
-    def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:  # noqa: C901
         """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""
         base = self.state
         sides: list[tuple[State, list[Op], Any]] = []

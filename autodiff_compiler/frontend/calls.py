@@ -132,7 +132,7 @@ class Calls(Outside):
         first = next(iter(self.state.names.values()))
         return functools.partial(super, owner, first)
 
-    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:  # noqa: C901
         """The outcome of ``callee(*args, **kwargs)`` for compile-time values."""
         callee = self._below_jit(callee)
         self.world.know_parts(callee)

@@ -78,7 +78,7 @@ class Comparisons(Arithmetic):
             return rest() if truth else found
         return self.choose(truth, rest, lambda: found)
 
-    def compare(self, sign: str, left: Any, right: Any) -> Any:
+    def compare(self, sign: str, left: Any, right: Any) -> Any:  # noqa: C901
         """One comparison; identity, membership and equality of known things are known."""
         dynamic = isinstance(left, Value) or isinstance(right, Value)
         if sign in ("Is", "IsNot") and isinstance(left, Perhaps):

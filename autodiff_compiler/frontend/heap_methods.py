@@ -29,7 +29,7 @@ def heap_method(
         ).meaning(error) from None
 
 
-def _heap_method(
+def _heap_method(  # noqa: C901
     low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     if method.ref.kind == "list" and method.name == "sort":

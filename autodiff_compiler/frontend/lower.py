@@ -140,7 +140,7 @@ def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
     return found
 
 
-def _lower(
+def _lower(  # noqa: C901
     world: World,
     fn: Callable[..., Any],
     request: Request,

@@ -76,7 +76,7 @@ class Outlines(Texts):
         """A lowering like this one, for a function of its own."""
         raise NotImplementedError
 
-    def outline(
+    def outline(  # noqa: C901
         self,
         callee: Any,
         args: Sequence[Any],

@@ -147,7 +147,7 @@ class _Writer:
                 self.known[text] = name
         return parts.shortened(parts.tree, self.known)
 
-    def assume(self, assumption: Assumption) -> None:
+    def assume(self, assumption: Assumption) -> None:  # noqa: C901
         test, value = assumption.test, assumption.value
         if test == "absent":
             # Not shortened: a shared part may be what is absent.
