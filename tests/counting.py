@@ -127,7 +127,7 @@ class Counted:
 
         self.list, self.wrap = List, wrap
         self.module = ModuleType("numpy")
-        self.module.__getattr__ = lambda name: counted(getattr(np, name))  # type: ignore
+        self.module.__getattr__ = lambda name: counted(getattr(np, name))
 
     def text(self, source: str) -> dict[str, Any]:
         """The functions of a text, which count."""

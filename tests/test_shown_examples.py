@@ -36,7 +36,7 @@ def load(name: str) -> Any:
 
 def batches() -> tuple[Tensor, Tensor]:
     rng = np.random.default_rng(1)
-    return tuple(Tensor(rng.normal(size=(5, n)).astype(np.float32)) for n in (3, 2))  # type: ignore
+    return tuple(Tensor(rng.normal(size=(5, n)).astype(np.float32)) for n in (3, 2))
 
 
 def per_example_gradients(module: Any) -> str:

@@ -204,7 +204,7 @@ def test_python_floats() -> None:
     text = """
     func @f(%x: f64[3], %s: float, %c: bool) -> (f64[3]) {
       %t: float = mul %s, %s
-      %u: float = if %c { %v: float = mul %t, 3.0 
+      %u: float = if %c { %v: float = mul %t, 3.0
         yield %v
       } else {
         yield %s

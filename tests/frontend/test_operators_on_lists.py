@@ -29,7 +29,7 @@ def _texts() -> dict[str, Any]:
         for left, right in (("x", one), (one, "x"))
     ]
     texts += [f"np.sum(np.abs(x) ** {one})" for one in _LISTS]
-    texts += ["x @ [1, 2, 3, 4]", "(1.0, 2.0, 3.0, 4.0) @ x", 
+    texts += ["x @ [1, 2, 3, 4]", "(1.0, 2.0, 3.0, 4.0) @ x",
               "np.sum(x == [0.5, 9, 2.1, 9]) * x[1]",
               "np.sum(x[0] + [1.0, x[1]])", "np.sum(x[0] == [0.5, 2.0]) * x[1]",
               "np.sum(np.array(x[0]) * [1.0, 2.0])", "np.sum([1, 2] * np.array(x[0]))",

@@ -100,13 +100,13 @@ class Expressions:
             lambda: f"({v()} * {self.one('math.pi / 4', 'abs(-0.7)', 'round(0.7)', 'len(m)')})",
         ]
         for name in self.names("L"):
-            options += [lambda name=name: f"{name}[{self.one('-1', '0')}]"] * 2  # type: ignore
+            options += [lambda name=name: f"{name}[{self.one('-1', '0')}]"] * 2
         for name in self.names("d"):
-            options += [lambda name=name: f"{name}['{self.one('p', 'q')}']"] * 2  # type: ignore
+            options += [lambda name=name: f"{name}['{self.one('p', 'q')}']"] * 2
         for name in self.names("t"):
-            options += [lambda name=name: f"{name}[{self.one('0', '1', '-1')}]"] * 2  # type: ignore
+            options += [lambda name=name: f"{name}[{self.one('0', '1', '-1')}]"] * 2
         for name in self.names("f"):
-            options += [lambda name=name: f"{name}({v()})"] * 2  # type: ignore
+            options += [lambda name=name: f"{name}({v()})"] * 2
         return self.random.choice(options)()
 
     def stored(self) -> str:
@@ -151,7 +151,7 @@ class Expressions:
             lambda: f"self.calls {self.one('>', '==')} {self.random.randint(0, 2)}",
             lambda: f"0.1 < {self.scalar()} < 0.9",
             *(lambda name=name: name for name in self.names("b")),  # type: ignore[misc]
-            *(lambda name=name: f"len({name}) > 2" for name in self.names("L")),  # type: ignore
+            *(lambda name=name: f"len({name}) > 2" for name in self.names("L")),
         ]
         if depth > 0:
             options += [

@@ -88,7 +88,7 @@ def test_broken_laws(old: str, new: str, message: str) -> None:
 
 
 def unary(name: str, operand: object, result: Value, line: int = 4) -> Op:
-    return Op(OPERATORS[name], (operand,), {}, (result,), Span("n.py", line, 1, 2, ""))  # type: ignore
+    return Op(OPERATORS[name], (operand,), {}, (result,), Span("n.py", line, 1, 2, ""))
 
 
 def function(*ops: Op, params: tuple[Value, ...] = ()) -> Function:

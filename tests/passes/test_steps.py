@@ -66,7 +66,7 @@ carry (%c: f32[8,8] = %z, %b: f32[8] = %y, %o: f32[] = %q) read (%i: f32[{rows},
 
 def random(function: Function) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    return [rng.standard_normal(p.type.shape, np.float32) for p in function.params]  # type: ignore
+    return [rng.standard_normal(p.type.shape, np.float32) for p in function.params]
 
 
 def products_in_loops(function: Function) -> int:
