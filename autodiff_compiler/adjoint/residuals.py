@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.adjoint.picked import picked_forward
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
@@ -25,12 +26,6 @@ from autodiff_compiler.operators.structure import reshape
 Operands = AbstractSet[AnyOperand]
 #: What takes no longer than to read and write memory.
 CHEAP = ("add", "sub", "mul", "div", "neg", "pow")
-#: From how many bytes on that is worth a line.
-LARGE = 2**11
-#: How many cheap operations on arguments are made again before one.
-STEPS = 2
-#: How many times smaller than an array a sum of it is that is kept, and not added up again.
-SMALL = 4
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,8 @@ def _compared_forward(
     wanted: dict[Value, list[Op]] = {}
     for op in backward.ops:
         for value in uses_of(op) if op in moves else ():
-            if value in made and value not in read and size_of(value.type) >= LARGE:
+            large = size_of(value.type) >= costs().recomputed_bytes
+            if value in made and value not in read and large:
                 wanted.setdefault(value, []).append(op)
     gone = {
         op for value, ops in wanted.items() for op in ops
@@ -248,7 +244,7 @@ def _is_reduced(op: Op) -> bool:
         and result.is_static
         and {"axes", "keepdims"} <= op.attrs.keys()
     )
-    return known and SMALL * max(size_of(result), 1) <= size_of(op.types[0])
+    return known and costs().small_sum_ratio * max(size_of(result), 1) <= size_of(op.types[0])
 
 
 def _rows(
@@ -270,7 +266,8 @@ def _rows(
     for op in forward:
         takes = op.name == "index" and op.operands[0] not in elsewhere
         if takes and turns is not None:
-            takes = size_of(op.types[0]) <= SMALL * turns * size_of(op.result.type)
+            rows = turns * size_of(op.result.type)
+            takes = size_of(op.types[0]) <= costs().kept_for_rows_ratio * rows
         sums = op.name in ("add", "sub", "mul") and op.result.type == INT
         if (takes or sums) and all(map(is_place, op.operands[takes:])):
             found.add(op)
@@ -349,10 +346,10 @@ def _computed_late(
         if not _is_cheap(op) or op.result not in needed or op.result in backward.yields:
             continue
         size = size_of(op.result.type)
-        large = size >= LARGE if taped is None else op.result not in taped
+        large = size >= costs().recomputed_bytes if taped is None else op.result not in taped
         smaller = bisect_left(sizes, size)
         several = taped is None and len(sizes) - smaller > 1
-        found = steps(op, STEPS if several else 0) if large else None
+        found = steps(op, costs().recomputed_steps if several else 0) if large else None
         if found:
             copied = clone_ops([replace(each, about="adjoint") for each in found], {})
             mapping[op.result] = copied[-1].result

@@ -3,12 +3,9 @@ they keep."""
 
 from __future__ import annotations
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Loop, Value
 from autodiff_compiler.ir.types import Type, size_of
-
-#: From how many bytes of one iteration on what a loop keeps is one array, and no list. How many
-#: iterations there are decides nothing: the text is the same for ten and for ten thousand.
-LARGE_ROW = 2**10
 
 
 def trips(loop: Loop) -> int | None:
@@ -39,4 +36,4 @@ def is_worth_stacking(rows: int, inner: int, columns: int) -> bool:
 def rows_of_tape(loop: Loop, item: Type) -> int | None:
     """How many rows the array has that stands for a tape of such items; None where a list does."""
     steps = trips(loop)
-    return steps if steps and size_of(item) >= LARGE_ROW else None
+    return steps if steps and size_of(item) >= costs().tape_row_bytes else None

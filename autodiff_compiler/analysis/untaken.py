@@ -28,12 +28,11 @@ from math import isfinite
 from autodiff_compiler.analysis.activity import Activity, _Spread
 from autodiff_compiler.analysis.masks import has_mask, is_mask
 from autodiff_compiler.analysis.moderate import LEAST, moderate_values
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.operators.zeros import CHOICES, SINGULAR, TESTS
 
-#: Through how many operations a sign is looked for.
-DEPTH = 6
 #: The largest number that is added to a variance, or the like, to keep its root away from 0. Of
 #: larger ones nothing is assumed: ``sqrt(1 + x)`` is singular at -1.
 GUARD = 1e-2
@@ -186,52 +185,52 @@ class _Unbounded(_Spread):
             self.is_positive(x)
         )
 
-    def is_positive(self, operand: AnyOperand, depth: int = DEPTH) -> bool:
+    def is_positive(self, operand: AnyOperand, depth: int = 0) -> bool:
         """Decide whether it is well above 0."""
         if not isinstance(operand, Value):
             return isinstance(operand, (int, float)) and operand >= LEAST
         op = self.makers.get(operand)
         if operand in self.moderate:
             return op is None or op.name != "neg"
-        if op is None or not depth:
+        if op is None or depth >= costs().sign_search_levels:
             return False
         if op.name == "add":
             pairs = (op.operands, op.operands[::-1])
             return any(
-                self.is_positive(a, depth - 1) and self.never_negative(b, depth - 1)
+                self.is_positive(a, depth + 1) and self.never_negative(b, depth + 1)
                 for a, b in pairs
             )
         if op.name == "full":
             value = op.attrs["value"]
             return isinstance(value, (int, float)) and value >= LEAST
         if op.name == "maximum":
-            return any(self.is_positive(each, depth - 1) for each in op.operands)
+            return any(self.is_positive(each, depth + 1) for each in op.operands)
         moves = op.name in ("sqrt", "reshape", "expand_dims", "squeeze", "broadcast_to", "copy")
-        return moves and self.is_positive(op.operands[0], depth - 1)
+        return moves and self.is_positive(op.operands[0], depth + 1)
 
-    def never_negative(self, operand: AnyOperand, depth: int = DEPTH) -> bool:
+    def never_negative(self, operand: AnyOperand, depth: int = 0) -> bool:
         if not isinstance(operand, Value):
             return isinstance(operand, (int, float)) and operand >= 0
         op = self.makers.get(operand)
-        if op is None or not depth:
+        if op is None or depth >= costs().sign_search_levels:
             return False
         if op.name in NEVER_NEGATIVE or op.name == "mul" and op.operands[0] is op.operands[1]:
             return True
         if op.name == "pow":
             return op.operands[1] in (2, 4)
         if op.name in ("neg", "sub"):
-            return op.name == "neg" and self.never_positive(op.operands[0], depth - 1)
+            return op.name == "neg" and self.never_positive(op.operands[0], depth + 1)
         held = [o for o in op.operands if type_of(o) and o is not None]
-        return op.name in KEEP_SIGN and all(self.never_negative(o, depth - 1) for o in held[:2])
+        return op.name in KEEP_SIGN and all(self.never_negative(o, depth + 1) for o in held[:2])
 
-    def never_positive(self, operand: AnyOperand, depth: int = DEPTH) -> bool:
+    def never_positive(self, operand: AnyOperand, depth: int = 0) -> bool:
         if not isinstance(operand, Value):
             return isinstance(operand, (int, float)) and operand <= 0
         op = self.makers.get(operand)
-        if op is None or not depth:
+        if op is None or depth >= costs().sign_search_levels:
             return False
         if op.name == "neg":
-            return self.never_negative(op.operands[0], depth - 1)
+            return self.never_negative(op.operands[0], depth + 1)
         if op.name == "sub":
             least, most = op.operands
             return self._largest(most) is least is not None or self._is_among(least, most)
@@ -241,29 +240,29 @@ class _Unbounded(_Spread):
                 return True
             signs = ((a, b), (b, a)) if op.name == "mul" else ((a, b),)
             return any(
-                self.never_positive(u, depth - 1) and self.never_negative(v, depth - 1)
+                self.never_positive(u, depth + 1) and self.never_negative(v, depth + 1)
                 for u, v in signs
             ) or op.name == "div" and (
-                self.never_negative(a, depth - 1) and self.never_positive(b, depth - 1)
+                self.never_negative(a, depth + 1) and self.never_positive(b, depth + 1)
             )  # fmt: skip
         return op.name in ("minimum", "reshape", "expand_dims", "sum", "mean") and any(
-            self.never_positive(o, depth - 1) for o in op.operands if o is not None
+            self.never_positive(o, depth + 1) for o in op.operands if o is not None
         )
 
     def _is_minus(self, a: AnyOperand, b: AnyOperand) -> bool:
         op = self.makers.get(a) if isinstance(a, Value) else None
         return op is not None and op.name == "neg" and op.operands[0] is b
 
-    def _is_among(self, least: AnyOperand, most: AnyOperand, depth: int = DEPTH) -> bool:
+    def _is_among(self, least: AnyOperand, most: AnyOperand, depth: int = 0) -> bool:
         """Decide whether ``most`` is the maximum of ``least`` and other numbers."""
         op = self.makers.get(most) if isinstance(most, Value) else None
-        if op is None or op.name != "maximum" or not depth:
+        if op is None or op.name != "maximum" or depth >= costs().sign_search_levels:
             return False
-        return any(o is least or self._is_among(least, o, depth - 1) for o in op.operands)
+        return any(o is least or self._is_among(least, o, depth + 1) for o in op.operands)
 
     def _largest(self, operand: AnyOperand) -> AnyOperand | None:
         """x where ``operand`` is its largest element, moved or not."""
-        for _ in range(DEPTH):
+        for _ in range(costs().sign_search_levels):
             op = self.makers.get(operand) if isinstance(operand, Value) else None
             if op is None:
                 return None

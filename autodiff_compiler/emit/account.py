@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.kept import Kept, held, kept_values
 from autodiff_compiler.emit.origins import ONE
 from autodiff_compiler.emit.sizes import Size
@@ -18,8 +19,6 @@ from autodiff_compiler.span import NOWHERE, Span
 HEAD = ("name", "type", "bytes", "made by", "needed by the gradient of")
 #: The longest text of a user's line that is shown.
 LINE = 48
-#: From so many bytes on, arguments not counted, a docstring tells of them, and of so many values.
-WORTH_TELLING, TOLD = 2**16, 8
 
 
 def account(halves: Sequence[Function], names: Names) -> str:
@@ -43,16 +42,17 @@ def in_short(halves: Sequence[Function], names: Names) -> list[str]:
     kept = kept_values(forward, backward, names)
     whole, arguments = held(kept)
     own = (whole - arguments).number
-    if own is None or own < WORTH_TELLING:
+    if own is None or own < costs().told_bytes:
         return []
     made = [value for value in kept if not all(memory.is_argument for memory in value.memory)]
-    largest = sorted(made, key=lambda value: -(value.size.number or 0))[:TOLD]
+    most = costs().told_values
+    largest = sorted(made, key=lambda value: -(value.size.number or 0))[:most]
     rows = [
         (value.name, _type(value), f"{value.size}",
          f"made by {_numbers([value.made])}, needed by {_numbers(value.needed)}")
         for value in made if value in largest
     ]  # fmt: skip
-    more = [f"    and {len(made) - TOLD} smaller ones"] * (len(made) > TOLD)
+    more = [f"    and {len(made) - most} smaller ones"] * (len(made) > most)
     return [f"Kept for backward, in bytes ({own:,} in all, arguments not counted):",
             *(f"    {line}" for line in columns(rows)), *more]  # fmt: skip
 

@@ -15,6 +15,7 @@ from functools import cache, cached_property, partial
 from string import Formatter
 from typing import cast
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.literals import literal
 from autodiff_compiler.emit.loops import compose_loop
 from autodiff_compiler.emit.statements import (
@@ -43,8 +44,6 @@ from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
 from autodiff_compiler.trees import nodes_in
 
-DEEPEST = 3
-WIDEST = 72
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
 #: Parameters that are opened at once, and the operation that takes an item of each.
 OPENERS = {"residuals": "item", "work": "lent"}
@@ -226,18 +225,18 @@ class Composer:
             if "for " in template or sum(written[slot] for slot in _slots(op, first[value])) != 1
         }
         width = len(template) + sum(w.width for w in inner.values())
-        deep = sum(w.depth >= DEEPEST for w in inner.values())
+        deep = sum(w.depth >= costs().expression_levels for w in inner.values())
         left = len(repeated)
 
         def badness(value: Value) -> tuple[bool, int, int]:
             return value in repeated, inner[value].width, inner[value].depth
 
         for worst in sorted(inner, key=badness, reverse=True):
-            if not (left or width > WIDEST or deep):
+            if not (left or width > costs().expression_characters or deep):
                 return
             left -= worst in repeated
             width -= inner[worst].width
-            deep -= inner[worst].depth >= DEEPEST
+            deep -= inner[worst].depth >= costs().expression_levels
             self.emit_waiting(worst)
 
     # Operands and statements

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import lists
 from autodiff_compiler.frontend.expressions import Expressions
@@ -223,7 +224,8 @@ class Arithmetic(Expressions):
         if sign == "Mult" and isinstance(one, int):
             one, two = two, one
         if sign == "Mult" and isinstance(one, tuple) and isinstance(two, int):
-            long = lists.repeated(self, one, two) if len(one) * two > lists.LONGEST else None
+            most = costs().written_list_items
+            long = lists.repeated(self, one, two) if len(one) * two > most else None
             return self.allocate("list", one * two if long is None else long)
         if sign == "Mult" and (is_long(one) or isinstance(one, tuple)) and self._counts(two):
             long = lists.repeated(self, one, two)

@@ -32,8 +32,6 @@ from autodiff_compiler.operators.structure import full
 
 #: The methods that change the length of a list.
 GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
-#: Longer lists than this are not written out where the text repeats one.
-LONGEST = 64
 
 
 def is_long(contents: Any) -> bool:

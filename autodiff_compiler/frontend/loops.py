@@ -16,6 +16,7 @@ from typing import Any
 import gast
 
 from autodiff_compiler.common.containers import CellList, SequentialCell
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.branches import Raised
@@ -40,11 +41,6 @@ from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import containers, indexing, numbers, tapes
 from autodiff_compiler.plan import count_of
 from autodiff_compiler.trees import nodes_in
-
-TRIALS = 24
-#: A comprehension of no more items is written out.
-WRITTEN_OUT = 8
-UNROLL_LIMIT = 20_000
 
 
 class Loops(Rollable):
@@ -219,7 +215,8 @@ class Loops(Rollable):
             return False
         with self.builder.block():  # what it computes is thrown away
             walk = self.walk(iterable)
-        return isinstance(walk, Walk) and (walk.size is None or walk.size > WRITTEN_OUT)
+        most = costs().written_comprehension_items
+        return isinstance(walk, Walk) and (walk.size is None or walk.size > most)
 
     def _is_long(self, value: Any) -> bool:
         return isinstance(value, Ref) and is_long(self.state.heap[value])
@@ -335,7 +332,7 @@ class Loops(Rollable):
                 return
 
     def _unroll_while(self, node: Any, reason: Exception) -> None:
-        for count in range(UNROLL_LIMIT + 1):
+        for count in range(costs().unrolled_iterations + 1):
             self._limit(count, node)
             test = self.truth(self.evaluate(node.test))
             if not isinstance(test, bool):
@@ -354,9 +351,10 @@ class Loops(Rollable):
             raise Unreached
 
     def _limit(self, count: int, node: Any) -> None:
-        if count >= UNROLL_LIMIT:
+        most = costs().unrolled_iterations
+        if count >= most:
             raise UnsupportedSyntax(
-                f"this loop has to be unrolled, and has more than {UNROLL_LIMIT} iterations",
+                f"this loop has to be unrolled, and has more than {most} iterations",
                 CannotRoll.cure,
                 self.source.span(node),
             )
@@ -371,7 +369,7 @@ class Loops(Rollable):
             if isinstance(value, Value):
                 carried[target] = Carried(value, [value.type], False)
         together: set[frozenset[Any]] = set()
-        for _ in range(TRIALS):
+        for _ in range(costs().loop_trials):
             told = len(self.world.problems)
             trial = Trial(self, node, walk, base, carried, together)
             if trial.run():

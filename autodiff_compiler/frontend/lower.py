@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lowering import Lowering
@@ -47,9 +48,6 @@ from autodiff_compiler.plan import (
     Write,
 )
 from autodiff_compiler.span import Span
-
-#: From how many nested calls on they are what a full stack is full of.
-MANY = 50
 
 
 @dataclass(frozen=True)
@@ -191,7 +189,7 @@ def _lower(  # noqa: C901
         except PoisonTouched:
             pass
         except RecursionError:
-            if world.deepest < MANY:
+            if world.deepest < costs().deep_recursion_calls:
                 raise  # not calls, but the text itself is nested deeply
             raise UnsupportedSyntax(
                 "this function calls itself too deeply: the condition that ends the "

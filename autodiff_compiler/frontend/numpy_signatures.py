@@ -18,6 +18,7 @@ import numpy as np
 
 from autodiff_compiler import numpy as ours_of_numpy
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError
 from autodiff_compiler.frontend.complaints import translated
 from autodiff_compiler.ir.nodes import Value
@@ -47,8 +48,6 @@ PROMOTING = frozenset(
      np.greater_equal, np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.isnan,
      np.isinf, np.isfinite)
 )  # fmt: skip
-#: Of more elements than these no stand-in is made to ask NumPy.
-MOST = 1_000_000
 #: The signatures that not every NumPy from 2.0 on tells, and those of methods that hide keywords.
 SIGNATURES: dict[str, str] = {
     "arange": "start=None, stop=None, step=1, dtype=None, *, device=None, like=None",
@@ -257,7 +256,7 @@ class Numpys:
         """Raises what NumPy raises for arguments of such shapes and dtypes, as far as these are
         known: it is given stand-ins."""
         try:
-            budget = [MOST]
+            budget = [costs().checked_array_elements]
             square = getattr(self.theirs, "__module__", "") == "numpy.linalg"
             given = [stand_in(arg, square, budget) for arg in args]
             named = {key: stand_in(arg, square, budget) for key, arg in kwargs.items()}

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.frontend.recording import PLAIN, is_theirs
 
-#: How many objects are looked at; who leads to more is taken to lead to all.
-MOST = 20_000
 #: What a function may name that leads to everything.
 _EVERYTHING = {"eval", "exec", "globals", "locals", "import_module", "__import__", "gc", "sys"}
 _NOTHING = (*PLAIN, Tensor, types.BuiltinFunctionType, types.MappingProxyType, np.generic)
@@ -31,7 +30,7 @@ def reaches(thing: Any, wanted: Collection[int]) -> bool:
     seen: set[int] = set()
     kept = [thing]  # holds each object, so that no id is given again meanwhile
     for each in kept:
-        if id(each) in wanted or len(seen) > MOST:
+        if id(each) in wanted or len(seen) > costs().reached_objects:
             return True
         if id(each) in seen or isinstance(each, _NOTHING):
             continue

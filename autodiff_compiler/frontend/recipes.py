@@ -14,10 +14,7 @@ from typing import Any
 
 import numpy as np
 
-#: As many items are written out.
-SMALL = 64
-#: An array with more is not made again to see whether its text is right.
-LARGE = 1_000_000
+from autodiff_compiler.cost_model import costs
 
 #: Where NumPy has functions whose outcome depends on their arguments alone.
 _SPACES: dict[str, ModuleType] = {
@@ -100,7 +97,7 @@ def literal(array: Any) -> str | None:
     ('np.array([1, 2], np.int32)', None)
     """
     dtype = array.dtype
-    if array.size > SMALL or dtype.kind not in "biufc" or not _is_plain_dtype(dtype):
+    if array.size > costs().literal_elements or not _is_plain_dtype(dtype):
         return None
     if type(array) is not np.ndarray and not isinstance(array, np.generic):
         return None
@@ -136,7 +133,7 @@ def _is_plain_dtype(dtype: Any) -> bool:
 
 def _gives(text: str, array: Any) -> bool:
     """Decide whether a text gives this very array."""
-    if array.size > LARGE:
+    if array.size > costs().checked_array_elements:
         return False
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

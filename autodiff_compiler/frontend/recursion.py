@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.calls import Calls
 from autodiff_compiler.frontend.desugar import desugared
@@ -34,10 +35,6 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value, type_of
-
-#: So many calls of a text inside each other may differ in numbers alone, before these are taken to
-#: be known at run time only.
-DEEPEST = 24
 
 
 def in_loops(go_down: Callable[..., Any], come_up: Callable[..., Any], given: Any) -> Any:
@@ -157,7 +154,7 @@ class Recursing(Calls):
             return self._meet(met, given)
         around = [call for call in self.world.calls if call.key == key]
         for call in around:
-            if self._repeats(call, given, len(around) >= DEEPEST):
+            if self._repeats(call, given, len(around) >= costs().recursive_calls):
                 raise Recursive(call, given)
         call = Call(key, given, self._branches())
         base, told, writes = (

@@ -12,6 +12,7 @@ from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.hooks import Hook
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import (
     CompileError,
     Problem,
@@ -37,9 +38,6 @@ from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.plan import AttributeInput, Item, Write
 from autodiff_compiler.span import NOWHERE, Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
-
-#: How many calls of texts may nest: about as many as the stack of a thread has room for.
-DEEPEST = 400
 
 
 @dataclass
@@ -117,7 +115,7 @@ class World(Recorder):
         self.depth += 1
         self.deepest = max(self.depth, self.deepest)
         try:
-            if self.depth > DEEPEST:
+            if self.depth > costs().nested_calls:
                 raise RecursionError
             with calling(caller, self.problems) if caller else nullcontext():
                 yield

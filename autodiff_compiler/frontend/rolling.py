@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.carried import (
     Carried,
@@ -40,9 +41,6 @@ from autodiff_compiler.operators import compare
 from autodiff_compiler.operators.control import undefined
 from autodiff_compiler.operators.declare import promote_scalar
 from autodiff_compiler.operators.structure import full
-
-#: A loop of no more iterations is written out where a position in known items depends on it.
-SHORT = 32
 
 
 class Trial:
@@ -124,7 +122,7 @@ class Trial:
             counted = not self.walk.reads and not self.walk.by_position
             self.index = Value(INT, target if counted else "i", True)
             lead.append(self.index)
-            if self.walk.size is not None and self.walk.size <= SHORT:
+            if self.walk.size is not None and self.walk.size <= costs().written_loop_iterations:
                 low.countable |= {self.index}
             reads = [Value(read_type(read.type), "item") for read in self.walk.reads]
         self.reads = reads

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.types import Shape, Type
 from autodiff_compiler.operators.declare import broadcast_shapes, shape_of_type
 from autodiff_compiler.operators.subscripts import FULL, Index, adds_up, index_text
@@ -29,11 +30,7 @@ def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bo
     numbers, zeros = shape_of_type(v) or (None,), shape or (None,)
     if not adds_up(index, rest) or _numbers_added(v, rest, index, shape, 1) is None:
         return False
-    return math.prod(zeros) <= 4 * math.prod(numbers)  # type: ignore[arg-type]
-
-
-#: From how many numbers on they are added one by one, and how many at a time.
-FEW, MANY = 2**10, 2**15
+    return math.prod(zeros) <= costs().scattered_zeros_ratio * math.prod(numbers)  # type: ignore[arg-type]
 
 
 def _numbers_added(
@@ -46,7 +43,7 @@ def _numbers_added(
         return None
     arrays = rest[: count if FULL not in index else 1]
     dtypes = [getattr(array, "dtype", None) for array in arrays]
-    if math.prod(values) < FEW or not {"int32", "int64"}.issuperset(dtypes):
+    if math.prod(values) < costs().scattered_elements or not {"int32", "int64"}.issuperset(dtypes):
         return None
     named = [shape_of_type(array) for array in arrays]
     places = broadcast_shapes(named) if None not in named else None
@@ -77,11 +74,16 @@ def _every(size: int, step: int) -> str:
     return f"0, {size * step}, {step}" if step > 1 else f"{size}"
 
 
+def _rows_at_once(shape: Sequence[int]) -> int:
+    """Returns how many rows of an array of this shape are added at a time."""
+    return max(1, shape[0] * costs().scatter_step_elements // math.prod(shape))
+
+
 def _rows_added(terms: Sequence[str], narrow: bool, values: Sequence[int], row: int) -> str | None:
     """The lines that add rows of ``row`` numbers where the sum of ``terms`` tells."""
     if row < 2 and len(terms) < 2:
         return None
-    step = max(1, values[0] * MANY // math.prod(values))
+    step = _rows_at_once(values)
     rows, head, part = terms[0], "", ""
     if len(terms) > 1:
         rows, head = "places", f"places = {' + '.join(terms)}\n"
@@ -99,7 +101,7 @@ def _rows_added(terms: Sequence[str], narrow: bool, values: Sequence[int], row: 
 def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> str:
     """The lines that add to columns, some rows at a time."""
     row = math.prod(sizes[2:])
-    step = min(max(1, values[0] * MANY // math.prod(values)), sizes[0])
+    step = min(_rows_at_once(values), sizes[0])
     flat = f"np.arange({step})[:, None] * {sizes[1]} + {picked(places, sizes, 1, 2)}.ravel()"
     if row > 1:
         flat = f"({flat})[..., None] * {row} + np.arange({row})"
@@ -119,13 +121,13 @@ def added_along(i: Type, shape: Shape, axis: int) -> str | None:
     sizes, whole, dtype = _sizes(shape_of_type(i)), _sizes(shape), getattr(i, "dtype", None)
     if not sizes or not whole or len(sizes) < 2 or dtype not in ("int32", "int64"):
         return None
-    if math.prod(sizes) < FEW:
+    if math.prod(sizes) < costs().scattered_elements:
         return None
     axis, part, rows = axis % len(sizes), "", sizes[0]
     if axis:
-        few = max(1, sizes[0] * MANY // math.prod(sizes))
+        few, ratio = _rows_at_once(sizes), costs().divisor_search_ratio
         rows = next(k for k in range(min(few, sizes[0]), 0, -1) if sizes[0] % k == 0)
-        rows = rows if 4 * rows > few else sizes[0]  # of a prime number all at once
+        rows = rows if ratio * rows > few else sizes[0]  # of a prime number all at once
         part = f"[i : i + {rows}]" if rows < sizes[0] else ""
     terms = [_counted(size, whole, place) for place, size in enumerate((rows, *sizes[1:]))]
     wide = f"np.int64({math.prod(whole[1:])})" if dtype == "int32" else math.prod(whole[1:])

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import COMPLEX, ArrayType, Type
@@ -201,14 +202,10 @@ filled = OpDef(
 )
 
 
-#: Rows of fewer elements einsum multiplies quicker than vecdot, which calls BLAS for each.
-SHORT = 64
-
-
 def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) -> str:
     shape = types[0].shape  # type: ignore[attr-defined]
     rank, over = len(shape), tuple(axes)
-    short = shape[-1] < SHORT and types[0] == types[1]
+    short = shape[-1] < costs().vecdot_elements and types[0] == types[1]
     if over == (rank - 1,) and rank > 1 and not short:
         return f"np.vecdot({{a}}, {{b}}{', keepdims=True' if keepdims else ''})"
     if len(over) == rank and not keepdims:

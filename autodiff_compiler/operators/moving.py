@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
@@ -18,7 +19,7 @@ from autodiff_compiler.operators.declare import linear, normal_axes, same_type, 
 from autodiff_compiler.operators.indexing import add_at, index, scatter, zeros_text
 from autodiff_compiler.operators.joining import flip, size_along
 from autodiff_compiler.operators.lowered import empty, filled, into
-from autodiff_compiler.operators.pooling import WRITTEN, window_sum
+from autodiff_compiler.operators.pooling import window_sum
 from autodiff_compiler.operators.structure import expand_dims, reshape, shape_argument, sum_
 from autodiff_compiler.operators.subscripts import FULL, subscript
 
@@ -103,7 +104,7 @@ def _gathered_back(ct: Value, x: Value, rest: Sequence[Any], counts: Any, axis: 
         sizes = shape_of_type(x.type) or ()
         rank = len(sizes)
         # Slices, added up, are quicker than so short a sum; nothing has none.
-        if 1 < counts <= WRITTEN and rank and sizes[axis] != 0:
+        if 1 < counts <= costs().written_window_elements and rank and sizes[axis] != 0:
             return window_sum(ct, axis=axis - rank, size=counts, stride=counts, dilation=1)
         return _folded(ct, x, [(1, counts if other == axis else 1) for other in range(rank)])
     size = size_along(x, (axis,))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
@@ -21,9 +22,6 @@ from autodiff_compiler.operators.elementwise import add, invert, maximum
 from autodiff_compiler.operators.indexing import index, zeros_text
 from autodiff_compiler.operators.lowered import BITS, empty, filled, into, masked, masked_text
 from autodiff_compiler.operators.structure import full, shape_argument
-
-#: Windows of so many elements are written out, longer ones are a loop.
-WRITTEN = 4
 
 
 def _pooled_type(
@@ -100,7 +98,7 @@ def _taps(type_: Type, axis: int, **window: int) -> _Taps:
 
 def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
     """What joins the elements of each window: ``pair`` of two texts, ``more`` in a loop."""
-    if 1 < taps.size <= WRITTEN:
+    if 1 < taps.size <= costs().written_window_elements:
         text = f"{name}{taps[0]}"
         for number in range(1, taps.size):
             text = pair.format(text, f"{name}{taps[number]}")
@@ -187,7 +185,7 @@ def _first_parts(
             made = into(ct, mask, taps.of(out, number), text=_put_text(x.type, "{2}", "{0}", "{1}"))
             out = filled(made, out)
         return out
-    if not 1 < size <= WRITTEN or x.type.dtype not in BITS:
+    if not 1 < size <= costs().written_window_elements or x.type.dtype not in BITS:
         return None
     out, left = full(shape=x.type.shape, dtype=x.type.dtype, value=0), None
     for number in range(size):
@@ -269,7 +267,7 @@ window_sum: OpDef = linear(
 def _spread_numpy(types: Sequence[Type], *, shape: Shape, axis: int, **window: int) -> str:
     taps = _taps(ArrayType(None, shape), axis, **window)
     zeros = zeros_text(types, shape, 1)
-    if taps.apart and taps.size <= WRITTEN:
+    if taps.apart and taps.size <= costs().written_window_elements:
         zeros = zeros.replace("np.zeros", "np.empty") if taps.covers else zeros
         return "\n".join([zeros, *(f"{{out}}{taps[k]} = {{v}}" for k in range(taps.size))])
     here = taps.any(f"{{out}}.shape[{axis}]")
@@ -282,7 +280,7 @@ def _spread_parts(
     """A copy in each slice of an array to fill."""
     assert isinstance(v.type, ArrayType)
     taps = _taps(ArrayType(None, shape), axis, size=size, stride=stride, dilation=dilation)
-    known = isinstance(taps.count, int) and 1 < size <= WRITTEN
+    known = isinstance(taps.count, int) and 1 < size <= costs().written_window_elements
     if rest or not (taps.apart and taps.covers or known):
         return None
     if not (taps.apart and taps.covers):

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from autodiff_compiler.common.engine import engine
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
@@ -24,8 +25,6 @@ from autodiff_compiler.ir.types import ArrayType, ScalarType, is_floating
 Maker = TypeVar("Maker")
 #: What a transformed function has found out by being called: no copy of it has that.
 FOUND = frozenset(("quick", "hurried", "ran", "of_leaves", "_key", "_weights_are_plain"))
-#: How many kinds of containers a function remembers how to take apart.
-KINDS_KEPT = 64
 
 
 class Transformed:
@@ -84,7 +83,7 @@ class Transformed:
         """Keep what was asked of the leaves of containers of this kind; the oldest go where there
         are too many."""
         self.of_leaves[kind] = found
-        for old in [*self.of_leaves][:-KINDS_KEPT]:
+        for old in [*self.of_leaves][: -costs().container_kinds]:
             self.of_leaves.pop(old, None)
 
     def kept(self) -> Sequence[Any]:

@@ -30,6 +30,7 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import changes_array, is_row
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
@@ -40,7 +41,6 @@ from autodiff_compiler.operators.indexing import index, set_item
 from autodiff_compiler.operators.lowered import empty, filled
 from autodiff_compiler.operators.structure import full
 from autodiff_compiler.operators.subscripts import FULL, Index, index_shape
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.placed import apart, boxed
 from autodiff_compiler.passes.stacks import make_in, may_be_told
 from autodiff_compiler.passes.sweep import with_body
@@ -50,7 +50,7 @@ STARTS = ("scatter", "pad", "concat")
 
 
 def assembled(function: Function, kept: Sequence[Place] = ()) -> Function:
-    """``function`` with parts of arrays of ``reuse.MEDIUM`` bytes or more made in their place;
+    """``function`` with parts of arrays of ``medium_bytes`` or more made in their place;
     ``kept`` are those of the residuals of a backward half."""
     if function.op_names.isdisjoint(STARTS):
         return function
@@ -113,10 +113,10 @@ def _rewritten(region: Region, uses: Mapping[Value, int], spared: Set[Value]) ->
     order = {op: place for place, op in enumerate(region.ops)}
     for op in region.ops:
         whole = _whole(op, takers) if op.name in STARTS and op not in instead else None
-        if whole is None or size_of(whole.type) < reuse.MEDIUM:
+        if whole is None or size_of(whole.type) < costs().medium_bytes:
             continue
         told = [_told(part, makers, uses) for part in whole.parts]
-        large = op.name != "concat" and size_of(whole.type) >= reuse.LARGE
+        large = op.name != "concat" and size_of(whole.type) >= costs().large_bytes
         if any(told) or large or op.name == "scatter" and whole.is_full:
             row = _row_for(whole, told, region, uses)
             row = None if row is not None and row.operands[0] in spared else row

@@ -47,21 +47,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.analysis.moderate import moderate_values
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
-from autodiff_compiler.passes.factors import SMALL, is_known
+from autodiff_compiler.passes.factors import is_known
 from autodiff_compiler.passes.fold import fold
 from autodiff_compiler.passes.products import products
 from autodiff_compiler.passes.rows import Row, Table, View
 
 #: What a factor may stand behind without changing place: the order of elements stays.
 VIEWS = ("reshape", "expand_dims")
-#: How many products deep a factor is looked for.
-DEPTH = 12
 
 
 def at_hand(function: Function) -> Function:
@@ -92,7 +91,8 @@ def _unmasked(view: View) -> Any:
         if test is None or test.operands[1:] != (0,) or view.op.about == "primal":
             continue
         y = test.operands[0]
-        if view.made_by(y, "relu") is not None and _is_factor(view, y, ct, DEPTH):
+        levels = costs().factor_search_levels
+        if view.made_by(y, "relu") is not None and _is_factor(view, y, ct, levels):
             return ct
     return None
 
@@ -112,7 +112,8 @@ def _untied(view: View, larger: Sequence[Op]) -> Any:
         return None
     name, zero = ("maximum", 1) if less.operands[1] == 0 else ("minimum", 0)
     of_pair = {op.result for op in larger if op.name == name and {*op.operands} == pair}
-    multiple = less.operands[zero] == 0 and _is_multiple(view, of_pair, ct, DEPTH)
+    levels = costs().factor_search_levels
+    multiple = less.operands[zero] == 0 and _is_multiple(view, of_pair, ct, levels)
     return ct if multiple else None
 
 
@@ -180,7 +181,8 @@ def _is_scale(operand: AnyOperand, whole: Any) -> bool:
     type_ = type_of(operand)
     if not isinstance(operand, Value) or not is_known(type_) or not is_known(whole):
         return False
-    return type_.dtype == whole.dtype and _size(type_) * SMALL <= _size(whole)  # type: ignore[attr-defined]
+    small = _size(type_) * costs().small_factor_ratio <= _size(whole)
+    return small and type_.dtype == whole.dtype  # type: ignore[attr-defined]
 
 
 def _with_scaled(view: View, by: Mapping[Value, _Scaled]) -> Any:
@@ -229,7 +231,7 @@ class _Chain:
                     return other
             return None
 
-        return self.rebuilt(small, ends, DEPTH)
+        return self.rebuilt(small, ends, costs().factor_search_levels)
 
     def undivided(self, total: Op) -> Any:
         """A sum of quotients by the scale as one of what was divided."""
@@ -255,7 +257,7 @@ class _Chain:
                 return None
             return op.opdef(other * self.scaled.z, **op.attrs)
 
-        return self.rebuilt(small, ends, DEPTH)
+        return self.rebuilt(small, ends, costs().factor_search_levels)
 
     def rebuilt(self, small: AnyOperand, ends: Callable[[Op], Any], depth: int) -> Any:
         """``small`` with one of its factors replaced as ``ends`` says."""

@@ -37,6 +37,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import cells, is_row
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
@@ -48,13 +49,10 @@ from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.tiles import arrays_taken
 from autodiff_compiler.passes.ufuncs import calls_of
 
-#: Rows of fewer bytes are left alone: NumPy has memory for what is small at hand.
-LEAST = 2**14
-
 
 def begun(function: Function) -> Function:
-    """``function`` with what its loops write to rows of ``LEAST`` bytes or more made there from
-    the start."""
+    """``function`` with what its loops write to rows of ``computed_in_row_bytes`` or more made
+    there from the start."""
     if "into" not in function.op_names:
         return function
     for row in list(_rows(function.body)):
@@ -89,7 +87,7 @@ def _rows(region: Region) -> Iterator[Value]:
         for each in loop.body.ops:
             alone = each.name == "index" and is_row(each) and each.result in written
             given = all(operand in loop.body.params for operand in each.operands)
-            if alone and given and size_of(each.result.type) >= LEAST:
+            if alone and given and size_of(each.result.type) >= costs().computed_in_row_bytes:
                 yield each.result
 
 

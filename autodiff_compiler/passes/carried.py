@@ -38,6 +38,7 @@ from typing import TypeAlias
 
 from autodiff_compiler.analysis.trips import computes_with, trips
 from autodiff_compiler.analysis.ways import Ways
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import Cells, cells
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
@@ -45,7 +46,6 @@ from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.writes import is_sound
 from autodiff_compiler.operators.structure import copy
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.stacks import make_in, may_be_told
 from autodiff_compiler.passes.sweep import half_by_half, sweep, with_body
 from autodiff_compiler.passes.ufuncs import calls_of
@@ -56,7 +56,7 @@ Site: TypeAlias = tuple[Value, Value]
 
 
 def carried(function: Function) -> Function:
-    """``function`` with what loops carry, of ``reuse.MEDIUM`` bytes or more, in one place."""
+    """``function`` with what loops carry, of ``medium_bytes`` or more, in one place."""
     if function.op_names.isdisjoint(LOOPS):
         return function
     sites = list(dict(_sites(function.body, cells(function.body))).items())
@@ -97,7 +97,7 @@ def _sites(region: Region, lies: Mapping[Value, Cells]) -> Iterator[Site]:
             made = makers.get(after) if isinstance(after, Value) else None
             if made is None or len(made.results) != 1 or made.result.type != param.type:
                 continue
-            if size_of(param.type) >= reuse.MEDIUM and _may_go(made, param, lies):
+            if size_of(param.type) >= costs().medium_bytes and _may_go(made, param, lies):
                 yield made.result, param
 
 

@@ -33,13 +33,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType, is_floating
 from autodiff_compiler.passes.rows import Row, View
-
-#: Through how many signs and products with numbers a choice is looked for.
-DEPTH = 4
 
 
 def _is_single(operand: AnyOperand) -> bool:
@@ -65,18 +63,20 @@ def _choice(view: View, operand: AnyOperand) -> Op | None:
     return op if alone and getattr(type_of(op.operands[0]), "dtype", "") == "bool" else None  # type: ignore[union-attr]
 
 
-def _parts(view: View, operand: AnyOperand, depth: int = DEPTH) -> tuple[Any, Any, Any] | None:
+def _parts(view: View, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any, Any] | None:
     """``c``, and what ``operand`` is where it is true and where not: in one of them it is 0."""
-    if not isinstance(operand, Value) or view.uses.get(operand) != 1 or not depth:
+    if not isinstance(operand, Value) or view.uses.get(operand) != 1:
+        return None
+    if depth >= costs().choice_search_levels:
         return None
     if (op := _choice(view, operand)) is not None:
         return op.operands if sum(map(_is_zero, op.operands[1:])) == 1 else None  # type: ignore[return-value]
     if (op := view.made_by(operand, "neg")) is not None:
-        found = _parts(view, op.operands[0], depth - 1)
+        found = _parts(view, op.operands[0], depth + 1)
         return found and _negative(found)
     if (op := view.made_by(operand, "mul")) is not None:
         for inner, factor in (op.operands, op.operands[::-1]):
-            found = _parts(view, inner, depth - 1) if _is_number(factor) else None
+            found = _parts(view, inner, depth + 1) if _is_number(factor) else None
             if found is not None:
                 c, *branches = found
                 return (c, *[x * factor if isinstance(x, Value) else x for x in branches])

@@ -3,14 +3,15 @@
 A chain of early returns, ``elif``s or conditional expressions is one branch in the other. Each
 level costs every line inside it a step of indentation, of which Python reads no more than 100, and
 every value that is kept inside a line on the other side: text would grow with the cube of the
-chain. A way that stands ``DEEP`` levels deep and branches further is called instead: no function is
-deeper than that, and text grows with the chain.
+chain. A way that stands ``nested_levels`` deep and branches further is called instead: no function
+is deeper than that, and text grows with the chain.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.effects import end_of
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import (
@@ -22,9 +23,6 @@ from autodiff_compiler.ir.rewrite import (
 )
 from autodiff_compiler.operators.control import call
 from autodiff_compiler.passes.sweep import everywhere, with_body
-
-#: How many branches may stand in each other in one function.
-DEEP = 24
 
 
 def divided(function: Function) -> Function:
@@ -42,11 +40,11 @@ def depth_of(region: Region) -> int:
 
 def may_stand_in_caller(function: Function) -> bool:
     """Decide whether a call of ``function`` may be written out without making its caller deep."""
-    return depth_of(function.body) < DEEP // 2
+    return depth_of(function.body) < costs().nested_levels // 2
 
 
 def _divided(function: Function) -> Function:
-    if depth_of(function.body) <= DEEP:
+    if depth_of(function.body) <= costs().nested_levels:
         return function
     return with_body(function, _Divider(function).region(function.body, 0))
 
@@ -59,10 +57,10 @@ class _Divider:
 
     def region(self, region: Region, depth: int) -> Region:
         """Return ``region``, which stands so many levels deep, with its deep ways called."""
-        ops = []
+        ops, most = [], costs().nested_levels
         for op in region.ops:
-            inner = [self.region(each, depth % DEEP + 1) for each in op.regions]
-            if op.name == "if" and depth % DEEP == DEEP - 1:
+            inner = [self.region(each, depth % most + 1) for each in op.regions]
+            if op.name == "if" and depth % most == most - 1:
                 inner = [self.called(each, op) for each in inner]
             ops.append(replace(op, regions=tuple(inner)) if op.regions else op)
         return Region(region.params, tuple(ops), region.yields)

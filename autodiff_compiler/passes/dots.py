@@ -35,20 +35,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.operators.lowered import dot
 from autodiff_compiler.operators.structure import sum_
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.rows import Row, Table, View
-
-#: So many terms, one beside the other in memory, einsum adds up in a row without losing digits, and
-#: BLAS so many: of a thousand times as many singles, one percent may be wrong.
-RUN, LONG = 2**13, 2**18
-#: From how many terms on a row is added up by itself in less time than it takes in memory.
-ROW = 2**3
 
 
 def dots(function: Function) -> Function:
@@ -76,7 +70,7 @@ def _sum(view: View) -> Any:
         return None
     rank, axes, keepdims = len(type_.shape), view.op.attrs["axes"], view.op.attrs["keepdims"]
     over = tuple(range(rank)) if axes is None else axes
-    if size_of(type_) < reuse.MEDIUM:
+    if size_of(type_) < costs().medium_bytes:
         named = isinstance(x, Value) and x.given
         if named or axes is not None or keepdims or math.prod(type_.shape) < 2:  # type: ignore[arg-type]
             return None  # a single product of -0.0 stays what it is
@@ -84,16 +78,16 @@ def _sum(view: View) -> Any:
     if type_.dtype not in ("float32", "float64") or type_of(a) != type_ or not over:
         return None
     alike, last = type_of(b) == type_, type_.shape[-1]
-    if type_.dtype == "float32" and rank - 1 in over and last > LONG:  # type: ignore[operator]
+    if type_.dtype == "float32" and rank - 1 in over and last > costs().blas_terms:  # type: ignore[operator]
         return None
     if over != (rank - 1,) or rank == 1:
         first = next(axis for axis in reversed(range(-1, rank)) if axis not in over) + 1
         run = math.prod(type_.shape[first:])  # type: ignore[arg-type]
         whole = len(over) == rank and not keepdims
-        if not alike or not whole and rank - 1 in over and run > RUN:
+        if not alike or not whole and rank - 1 in over and run > costs().einsum_terms:
             return None
-        if whole and type_.dtype == "float32" and run > LONG:
-            if last < ROW:  # type: ignore[operator]
+        if whole and type_.dtype == "float32" and run > costs().blas_terms:
+            if last < costs().row_sum_terms:  # type: ignore[operator]
                 return None
             return sum_(dot(a, b, axes=(rank - 1,), keepdims=False), axes=None, keepdims=False)
     elif not alike and not _goes_along(b, type_):
@@ -114,7 +108,8 @@ def _mean(view: View) -> Any:
     total, axes = _sum(view), view.op.attrs["axes"]
     type_ = type_of(view.operands[0])
     precise = getattr(type_, "dtype", None) in ("float32", "float64")  # a sum of halves overflows
-    if total is None and precise and (axes is None or 0 in axes) and size_of(type_) >= reuse.LARGE:
+    over_rows = precise and (axes is None or 0 in axes)
+    if total is None and over_rows and size_of(type_) >= costs().large_bytes:
         total = sum_(*view.operands, **view.op.attrs)  # which tiles may add up
     if total is None or total.type != view.op.result.type:
         return None

@@ -28,6 +28,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.declare import broadcast_shapes
@@ -37,8 +38,6 @@ from autodiff_compiler.passes.rows import View
 SIGNS = ("mul", "div", "neg")
 #: Halves overflow too soon to be added up before they are scaled.
 DTYPES = ("float32", "float64")
-#: How many times smaller than the product a factor is that is multiplied first.
-SMALL = 4
 
 
 @dataclass
@@ -55,7 +54,8 @@ class Group:
     def takes(self, operand: AnyOperand, below: bool, whole: int, sure: bool) -> bool:
         """Takes a factor in, if the product stays small, and in the range of numbers."""
         shape = broadcast_shapes([self.shape, shape_of(operand)])
-        if math.prod(shape or ()) * SMALL > whole or self.unsure and not sure:  # type: ignore[arg-type]
+        size = math.prod(shape or ())  # type: ignore[arg-type]
+        if size * costs().small_factor_ratio > whole or self.unsure and not sure:
             return False
         self.shape = shape or ()
         (self.below if below else self.above).append(operand)
@@ -77,11 +77,6 @@ class Group:
         for factor in below:
             made = made / factor
         return made
-
-
-#: How many operations of a product are looked through for its factors. (A product that is longer
-#: is looked at from each of its operations.)
-MOST = 64
 
 
 class Factors:
@@ -116,7 +111,7 @@ class Factors:
         maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
         alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)
         large, sure = shape_of(operand) == self.whole.shape, self.view.is_moderate(operand)
-        far = self.taken >= MOST
+        far = self.taken >= costs().factor_search_operations
         if large and alone and not far and maker is not None and is_product(maker):
             self.of(maker, below, uses)
         elif large or not _is_small(operand, self.whole):
@@ -251,4 +246,5 @@ def _is_small(operand: AnyOperand, whole: ArrayType) -> bool:
     product of two halves may be none of these."""
     type_ = type_of(operand)
     known = not isinstance(type_, ArrayType) or type_.is_static and type_.dtype == whole.dtype
-    return known and math.prod(shape_of(operand)) * SMALL <= math.prod(whole.shape or ())  # type: ignore[arg-type]
+    ratio = costs().small_factor_ratio
+    return known and math.prod(shape_of(operand)) * ratio <= math.prod(whole.shape or ())  # type: ignore[arg-type]

@@ -37,12 +37,12 @@ from operator import mul
 
 import numpy as np
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.operators.lowered import empty, filled, into
 from autodiff_compiler.operators.structure import reshape
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.sweep import sweep_named
 
 TURNS = ("transpose", "swap_last_axes")
@@ -67,7 +67,7 @@ def laid_out(function: Function) -> Function:
 def _converts(op: Op) -> bool:
     """Whether ``op`` makes a large array of another dtype of the same kind, or a wider one."""
     source, made = op.types[:1], op.result.type
-    if op.name != "cast" or len(op.operands) != 1 or size_of(made) < reuse.LARGE:
+    if op.name != "cast" or len(op.operands) != 1 or size_of(made) < costs().large_bytes:
         return False
     (x,) = source
     if not isinstance(x, ArrayType) or not isinstance(made, ArrayType) or x.shape != made.shape:
@@ -83,7 +83,7 @@ def _copies(op: Op, makers: dict[Value, Op]) -> bool:
     """Whether ``op`` is a large array of windows that overlap, or of other axes that do not follow
     one another in memory."""
     turned = makers.get(op.operands[0]) if len(op.operands) == 1 else None  # type: ignore[arg-type]
-    if turned is None or turned.name not in TURNS or size_of(op.result.type) < reuse.LARGE:
+    if turned is None or turned.name not in TURNS or size_of(op.result.type) < costs().large_bytes:
         return False
     made = makers.get(turned.operands[0])  # type: ignore[arg-type]
     if made is not None and made.name == "windows":

@@ -40,6 +40,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.lanes import Lane
 from autodiff_compiler.ir.memory import Cells, cells, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
@@ -47,7 +48,6 @@ from autodiff_compiler.ir.rewrite import producers, users, uses_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.ir.writes import is_sound
 from autodiff_compiler.operators.lowered import lane
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.stacks import in_any_order
 from autodiff_compiler.passes.sweep import sweep, with_body
 from autodiff_compiler.span import NOWHERE
@@ -66,7 +66,7 @@ class _Filled:
 
 
 def lanes(function: Function, backward: Function | None = None) -> Function:
-    """``function`` with tapes of its loops in arrays of ``reuse.LARGE`` bytes or more: in those
+    """``function`` with tapes of its loops in arrays of ``large_bytes`` or more: in those
     that the loops have read, and side by side for what its ``backward`` half fills. The same one
     where there are none."""
     if "empty" in function.op_names:
@@ -141,7 +141,7 @@ def _wanted(function: Function, loop: Loop, filled: list[_Filled]) -> Iterator[S
         and (place := _written_at(loop.body, param, lies)) is not None
     }  # fmt: skip
     for array, row in zip(loop.reads, loop.read_params):
-        if array not in made or size_of(array.type) < reuse.LARGE:
+        if array not in made or size_of(array.type) < costs().large_bytes:
             continue
         assert isinstance(array, Value)
         read = [place for place, op in enumerate(loop.body.ops)
@@ -161,7 +161,7 @@ def _wanted(function: Function, loop: Loop, filled: list[_Filled]) -> Iterator[S
     for after in list(filled):
         free = [tape for tape in tapes if given[tape] in after.tapes]
         array = Value(after.type, "tapes")
-        found = _widest(array, free) if size_of(after.type) >= reuse.LARGE else {}
+        found = _widest(array, free) if size_of(after.type) >= costs().large_bytes else {}
         if len(found) > 1:
             filled.remove(after)
             whole = replace(made[free[0]], results=(array,), attrs=_shape(after.type))

@@ -32,14 +32,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.sweep import with_body
-
-#: How many times smaller than what it reads a result is that comes before others.
-SMALL = 16
 
 
 def late(function: Function) -> Function:
@@ -87,7 +84,7 @@ def _sooner(ops: list[Op], yields: tuple[AnyOperand, ...]) -> list[Op]:
     done: list[Op] = []
     made: dict[Value, int] = {}
     for place, op in enumerate(ops):
-        read = [value for value in uses_of(op) if size_of(value.type) >= reuse.LARGE]
+        read = [value for value in uses_of(op) if size_of(value.type) >= costs().large_bytes]
         at = len(done)
         ours = read and all(value in made and last[value] <= place for value in read)
         if ours and _reduces(op, read):
@@ -103,8 +100,10 @@ def _sooner(ops: list[Op], yields: tuple[AnyOperand, ...]) -> list[Op]:
 def _reduces(op: Op, arrays: Sequence[Value]) -> bool:
     """Whether ``op`` adds up large ``arrays``, or the like, to what is small beside them."""
     plain = len(op.results) == 1 and not (op.regions or op.opdef.effect)
-    small = plain and SMALL * size_of(op.result.type) <= max(size_of(v.type) for v in arrays)
-    return small and "axes" in op.attrs
+    if not plain or "axes" not in op.attrs:
+        return False
+    largest = max(size_of(value.type) for value in arrays)
+    return costs().reduced_first_ratio * size_of(op.result.type) <= largest
 
 
 def _takes(op: Op, arrays: Sequence[Value]) -> bool:
@@ -115,13 +114,13 @@ def _takes(op: Op, arrays: Sequence[Value]) -> bool:
 def _may_wait(op: Op) -> bool:
     # Nothing that may fail: what a text prints before that would be printed first no more.
     plain = op.opdef.kind == "elementwise" and not op.opdef.effect or op.name == "matmul"
-    return plain and len(op.results) == 1 and size_of(op.result.type) >= reuse.LARGE
+    return plain and len(op.results) == 1 and size_of(op.result.type) >= costs().large_bytes
 
 
 def _longer(op: Op, last: Mapping[Value, int], place: int) -> int:
     """The bytes of the large operands that nothing reads after ``place``."""
     sizes = [size_of(value.type) for value in uses_of(op) if last[value] <= place]
-    return sum(size for size in sizes if size >= reuse.LARGE)
+    return sum(size for size in sizes if size >= costs().large_bytes)
 
 
 def _last_readings(ops: list[Op], yields: tuple[AnyOperand, ...]) -> dict[Value, int]:

@@ -47,18 +47,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.trips import LARGE_ROW, trips
+from autodiff_compiler.analysis.trips import trips
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import substitute_operands
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.sweep import everywhere
-
-#: The part of a call that its caller must compute anyway, if it is to be written out.
-LEAST = 0.5
 
 
 def once(function: Function, may: Callable[[Op], bool] = lambda call: True) -> Function:
@@ -89,8 +86,8 @@ def _shared(caller: Function, may: Callable[[Op], bool]) -> Function:
     greater part anyway."""
     if "call" not in caller.op_names or all(op.about == "primal" for op in caller.body.ops):
         return caller
-    known = _Known(caller)
-    written_out = inline(caller, lambda call: may(call) and known.share_of(call) > LEAST)
+    known, share = _Known(caller), costs().computed_anyway_share
+    written_out = inline(caller, lambda call: may(call) and known.share_of(call) > share)
     # What that brings in calls functions in its turn, of what is known once it is merged.
     return caller if written_out is caller else _shared(cse(written_out), may)
 
@@ -149,10 +146,10 @@ def _ops(region: Region, times: int) -> Iterator[tuple[Op, int]]:
 def _is_large(function: Function, times: int) -> bool:
     """Whether ``function``, which runs so many times, makes large arrays, or rows of large ones."""
     return any(
-        size * turns >= reuse.LARGE
+        size * turns >= costs().large_bytes
         for op, turns in _ops(function.body, times)
         for size in (size_of(value.type) for value in op.results)
-        if size >= min(reuse.LARGE, LARGE_ROW)
+        if size >= min(costs().large_bytes, costs().tape_row_bytes)
     )
 
 

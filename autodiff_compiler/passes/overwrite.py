@@ -35,27 +35,25 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import replace
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.conflicts import Conflict
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.writes import conflicts
 from autodiff_compiler.passes.spared import Mender
 from autodiff_compiler.passes.sweep import sweep, with_body
 
-#: How often what hinders is mended; after that it only hinders.
-ROUNDS = 12
-
 
 def overwrite(function: Function) -> Function:
     """Marks the writes to parts of arrays that may happen in place."""
     sites = {op.result for op in function.body.walk() if _may_change(op)}
-    mender = Mender()
-    for turn in range(len(sites) + ROUNDS):
+    mender, rounds = Mender(), costs().overwrite_rounds
+    for turn in range(len(sites) + rounds):
         marked = _marked(function, sites)
         against = conflicts(marked) if sites else []
         if not against:
             return marked
         left = against
-        if turn < ROUNDS:
+        if turn < rounds:
             function, left = mender.mended(function, marked, against)
         sites -= _writers(left) or (sites if left else set())
     return function

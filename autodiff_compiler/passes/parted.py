@@ -35,13 +35,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autodiff_compiler.analysis.versions import versions
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.sweep import everywhere
-
-#: Of how many operations a function is that is called all the same.
-LARGE = 500
 
 
 def parted(function: Function) -> Function:
@@ -79,7 +77,7 @@ def parted(function: Function) -> Function:
         def should(op: Op) -> bool:
             if op.results in outside or "recompute" in op.attrs or not taken(op.attrs["callee"]):
                 return False
-            return sum(1 for _ in op.attrs["callee"].body.walk()) <= LARGE
+            return sum(1 for _ in op.attrs["callee"].body.walk()) <= costs().written_out_operations
 
         return inline(each, should) if "call" in each.op_names else each
 

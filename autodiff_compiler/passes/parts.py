@@ -29,12 +29,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.opdef import call_rule, facts_of
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.passes import reuse
+from autodiff_compiler.passes.reuse import BEGUN
 from autodiff_compiler.passes.sweep import sweep, with_body
 
 
@@ -42,7 +43,7 @@ def parts(function: Function) -> Function:
     """``function`` with large operations in their parts."""
 
     def visit(op: Op) -> Sequence[Op]:
-        if op.opdef.parts is None or size_of(op.result.type) < reuse.LARGE:
+        if op.opdef.parts is None or size_of(op.result.type) < costs().large_bytes:
             return (op,)
         found = _apart(op)
         return found if op in found else [part for each in found for part in visit(each)]
@@ -59,7 +60,7 @@ def parts_of(when: str) -> Callable[[Function], Function]:
         def visit(op: Op) -> Sequence[Op]:
             if op.opdef.apart != when:
                 return (op,)
-            large, found = max(map(size_of, op.types)) >= reuse.LARGE, _apart(op)
+            large, found = max(map(size_of, op.types)) >= costs().large_bytes, _apart(op)
             return found if large or _is_begun(found, makers) else (op,)
 
         return with_body(function, sweep(function.body, {}, visit))
@@ -100,6 +101,6 @@ def _apart(op: Op) -> Sequence[Op]:
     if found is None or found.type != op.result.type:
         return (op,)
     for each in builder.ops:
-        if each.name in reuse.BEGUN:
+        if each.name in BEGUN:
             each.result.name, each.result.given = op.result.name, op.result.given
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]

@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType
@@ -37,10 +38,6 @@ from autodiff_compiler.operators.along import points_once
 from autodiff_compiler.operators.joining import inner
 from autodiff_compiler.operators.subscripts import Index, adds_up, is_op, operands_of, shifted
 from autodiff_compiler.passes.rows import Row, View, signs_move
-
-#: How many times more elements an array has than are read of it, for these to be computed apart
-#: from the others: then it need not be kept for them.
-SMALL = 4
 
 
 def _added_at(name: str, view: View) -> Any:
@@ -112,7 +109,7 @@ def _taken_first(view: View) -> Any:
     if not points_once(x.type, i.type, axis):
         return None
     assert isinstance(i.type, ArrayType) and i.type.shape is not None
-    few = math.prod(i.type.shape) * SMALL <= math.prod(x.type.shape)  # type: ignore[arg-type]
+    few = math.prod(i.type.shape) * costs().gathered_ratio <= math.prod(x.type.shape)  # type: ignore[arg-type]
     if view.uses.get(x) != 1 and not few:
         return None
     one = tuple(1 if place == axis % x.ndim else dim for place, dim in enumerate(x.type.shape))

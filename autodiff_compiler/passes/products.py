@@ -46,6 +46,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.analysis.moderate import moderate_values
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.structure import reshape, sum_
@@ -60,9 +61,6 @@ from autodiff_compiler.passes.factors import (
 )
 from autodiff_compiler.passes.rows import Row, Table, View
 from autodiff_compiler.passes.subtotals import SUBTOTALS, sums
-
-#: How many times a product may be there that stands for a sum of products.
-MANY = 16
 
 
 def products(function: Function) -> Function:
@@ -140,7 +138,7 @@ def _together(view: View, sides: Sequence[Factors], numbers: Sequence[float], be
     right = -right if view.op.name == "sub" else right
     for side, number in sorted(zip(sides, (left, right)), key=lambda each: each[0].after):
         times = (left + right) / number if number else 0.0
-        if times.is_integer() and 1 < times <= MANY and side.after < before:
+        if times.is_integer() and 1 < times <= costs().like_products and side.after < before:
             side.factor(times, False)
             side.negative ^= view.op.name == "sub" and side is sides[1]
             return side.product()

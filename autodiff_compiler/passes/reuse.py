@@ -9,8 +9,8 @@ has run; it works where those were that it reads no more. A loop over tiles puts
 it takes tiles for the last time. The law is ``ir/writes.py``'s.
 
 This is the last pass: nothing is differentiated after it. It looks at results of known size, from
-``LARGE`` bytes on, and from ``MEDIUM`` where an operand has a variable of its own: those are kept
-as long as a text runs. What an iteration or a branch hands on is left in memory of its own.
+``large_bytes`` on, and from ``medium_bytes`` where an operand has a variable of its own: those are
+kept as long as a text runs. What an iteration or a branch hands on is left in memory of its own.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.text import parse_function, print_function
@@ -42,6 +42,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.memory import cells
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
@@ -54,12 +55,6 @@ from autodiff_compiler.passes.stacks import in_any_order
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.tiles import arrays_taken
 from autodiff_compiler.span import NOWHERE
-
-#: From how many bytes on a result is large: below, the allocator has memory at hand.
-LARGE = 2**16
-#: From how many bytes on a result is put into an operand that would otherwise stay, dead, under a
-#: name of its own.
-MEDIUM = 2**11
 
 #: What begins an array that is filled later.
 BEGUN = ("empty", "full")
@@ -84,7 +79,7 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
     """``function`` with large results in memory that is there; a called one is lent nothing, a
     backward half the blocks of its ``forward``."""
     body, before = function.body, forward or Reused(function)
-    least = min(LARGE, MEDIUM)
+    least = min(costs().large_bytes, costs().medium_bytes)
     if not any(size_of(value.type) >= least for op in body.walk() for value in op.results):
         return Reused(function, blocks=before.blocks)
     held = {block: Value(NONE, "kept") for place in before.kept for block in place.blocks}
@@ -193,7 +188,7 @@ class _Plan:
             return (replace(op, attrs={"text": in_any_order(op.attrs["text"])}),)
         pieces, lends = _pieces(op), self.memory.lends
         escapes = not pieces or op.result in self.escaping
-        large = bool(pieces) and size_of(op.result.type) >= LARGE
+        large = bool(pieces) and size_of(op.result.type) >= costs().large_bytes
         lends = lends and large
         gives = lends and escapes and self.gives
         if not pieces or len(pieces) > 1 and not gives and (escapes or not lends):
@@ -329,13 +324,13 @@ def _pieces(op: Op) -> list[Piece]:
     """The calls that ``op`` is made of, if its result is large and each can be told where to put
     what it makes."""
     begun = op.name in BEGUN and type(op.attrs.get("value", 0)) in (int, float)
-    if begun and not op.operands and size_of(op.result.type) >= LARGE:
+    if begun and not op.operands and size_of(op.result.type) >= costs().large_bytes:
         return [Piece(surely(op.result.type), (), op.result, False)]
     if op.regions or len(op.results) != 1 or op.opdef in (into, lent):
         return []
     if op.opdef.kind in ("control", "container"):
         return []
-    if size_of(op.result.type) < min(LARGE, MEDIUM) or op.opdef.views:
+    if size_of(op.result.type) < min(costs().large_bytes, costs().medium_bytes) or op.opdef.views:
         return []
     if any(getattr(type_, "dtype", None) == "bfloat16" for type_ in (*op.types, op.result.type)):
         return []  # computed with in float32, and rounded: more than NumPy's own call

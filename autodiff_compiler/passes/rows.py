@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
@@ -118,16 +119,16 @@ class Row:
 class Table:
     """Rows, by the operation that they are for.
 
-    A row knows what its view tells it, and no more. So where none applies it is noted what they
-    asked, and as long as the answers are the same, they are not tried again: round after round,
-    most operations come back as they were.
+    A row knows what its view tells it and the thresholds, and no more. So where none applies it is
+    noted what they asked, and as long as the answers are the same, they are not tried again: round
+    after round, most operations come back as they were.
     """
 
     def __init__(self, rows: Iterable[Row]):
         self.rows: dict[str, list[Row]] = {}
         for row in rows:
             self.rows.setdefault(row.op, []).append(row)
-        self.in_vain: WeakKeyDictionary[Op, list[_Question]] = WeakKeyDictionary()
+        self.in_vain: WeakKeyDictionary[Op, tuple[Costs, list[_Question]]] = WeakKeyDictionary()
 
     def applied(
         self,
@@ -149,7 +150,7 @@ class _Rewriter:
     def __init__(
         self, table: Table, hit: Callable[[Row, Op], None], known: Mapping[str, Mapping[Any, Any]]
     ):
-        self.table, self.hit = table, hit
+        self.table, self.hit, self.costs = table, hit, costs()
         self.mapping: dict[Value, AnyOperand] = {}
         self.makers: dict[Value, Op] = {}
         self.known = {"makers": self.makers, **known}
@@ -168,8 +169,10 @@ class _Rewriter:
     def rewritten(self, op: Op) -> Sequence[Op] | None:
         """What the first row that applies makes of ``op``."""
         before = self.table.in_vain.get(op)
-        if before is not None and all(
-            [self.known[name].get(key) == answer for name, key, answer in before]
+        if (
+            before is not None
+            and before[0] is self.costs
+            and all([self.known[name].get(key) == answer for name, key, answer in before[1]])
         ):
             return None
         self.noted.clear()
@@ -180,7 +183,7 @@ class _Rewriter:
                 if new is not None:
                     self.hit(row, op)
                     return new
-        self.table.in_vain[op] = list(self.noted)
+        self.table.in_vain[op] = self.costs, list(self.noted)
         return None
 
     def apply(self, row: Row, view: View, builder: Builder) -> Sequence[Op] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from weakref import WeakKeyDictionary
 
+from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.passes.ahead import ahead
 from autodiff_compiler.passes.algebra import algebra
@@ -48,32 +49,33 @@ PASSES: Mapping[str, Pass] = {
 
 #: The passes that found nothing to do in a function. It never changes, so they need not look again:
 #: most functions come back several times, called by one that did change.
-_IDLE: WeakKeyDictionary[Function, set[str]] = WeakKeyDictionary()
+_IDLE: WeakKeyDictionary[Function, set[tuple[str, Costs]]] = WeakKeyDictionary()
 
 
 def run(
     function: Function,
     names: Sequence[str] = tuple(PASSES),
-    limit: int = 8,
+    limit: int | None = None,
     stats: MutableMapping[str, int] | None = None,
 ) -> Function:
     """``function`` and all that it calls, after at most ``limit`` rounds of the passes ``names``.
 
     ``stats`` gains, for each pass, the number of operations that it took away.
     """
-    return everywhere(function, lambda each: _settle(each, names, limit, stats))
+    rounds = costs().simplify_rounds if limit is None else limit
+    return everywhere(function, lambda each: _settle(each, names, rounds, stats))
 
 
 def _settle(
     function: Function, names: Sequence[str], limit: int, stats: MutableMapping[str, int] | None
 ) -> Function:
-    idle = _IDLE.setdefault(function, set())
+    idle, current = _IDLE.setdefault(function, set()), costs()
     for name in [*names] * limit:
-        if name in idle:
+        if (name, current) in idle:
             continue
         before, function = function, PASSES[name](function)
         if function is before:
-            idle.add(name)
+            idle.add((name, current))
             continue
         idle = _IDLE.setdefault(function, set())
         if stats is not None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from autodiff_compiler.analysis.trips import computes_with
 from autodiff_compiler.analysis.ways import Ways
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.conflicts import Conflict
 from autodiff_compiler.ir.effects import Effects
@@ -34,8 +35,6 @@ from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.operators.subscripts import FULL
 from autodiff_compiler.passes.sweep import sweep, with_body
 
-#: How many times smaller a part is than the whole that is copied for its sake, or not.
-SMALL = 2
 LOOPS = ("for", "while")
 
 
@@ -198,7 +197,7 @@ def is_small(view: Op, writer: Op) -> bool:
     if isinstance(part, ArrayType) and part.shape == ():
         return True
     if size_of(part) and size_of(whole):
-        return SMALL * size_of(part) <= size_of(whole)
+        return costs().copied_part_ratio * size_of(part) <= size_of(whole)
     return view.name == "index" and any(item not in (FULL, "...") for item in view.attrs["index"])
 
 

@@ -30,13 +30,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.structure import sum_
 from autodiff_compiler.passes.rows import Row, View
-
-#: How many times smaller than an array a sum of it is that is summed up once more.
-SMALL = 4
 
 
 def sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
@@ -73,7 +71,8 @@ def _is_floats(type_: Any) -> bool:
 
 
 def _is_smaller(total: Any, whole: Any) -> bool:
-    return _is_floats(total) and math.prod(total.shape) * SMALL <= math.prod(whole.shape)
+    known, ratio = _is_floats(total), costs().small_sum_ratio
+    return known and math.prod(total.shape) * ratio <= math.prod(whole.shape)
 
 
 SUBTOTALS = (Row("sum of a sum", "sum", _of_narrower),)

@@ -42,6 +42,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.build import Builder
 from autodiff_compiler.ir.memory import NONE, Cells, is_row, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
@@ -53,20 +54,9 @@ from autodiff_compiler.operators.structure import full
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import Operand, calls_of
 
-#: The bytes of a tile, at most. Arrays of few have tiles of half. So many bytes fit the cache of a
-#: core: where a row works with many arrays, their tiles are smaller, down to so small ones.
-TILE, CACHE, LEAST = 2**18, 2**20, 2**17
 #: What adds up tile by tile, and what may be done with the last axes of a tile alone.
 TOTALS = ("sum", "dot")
 REDUCTIONS = (*TOTALS, "max", "min", "mean")
-#: How many tiles are worth a loop, and by how many the operations of a row must be more than the
-#: arrays that it makes whole. Arrays of fewer tiles stay in the cache by themselves. From three
-#: halves of a tile on a loop makes fewer of them whole, and a longer row takes no more time for it;
-#: one whose tiles are too many for the cache, or reduced to more than a number each, must be very
-#: long.
-TILES, ROW, LONGER, LONGEST = 4, 3, 5, 10
-#: How many times smaller than the arrays of a row is what may wait for it.
-SMALL = 8
 
 
 def tiles(function: Function) -> Function:
@@ -176,9 +166,11 @@ class _Loop:
         arrays = self.arrays()
         self.rows = _rows(self.shape, row[0].result.type, arrays) or 0
         reduces = any(op.name in REDUCTIONS and _shape(op.result) for op in row)
-        calls = reduces or arrays * TILE // 2 > CACHE
+        calls = reduces or arrays * costs().tile_bytes // 2 > costs().cache_bytes
         #: By how many its operations must be more than the arrays that it makes whole.
-        self.least = ROW if _is_large(self.shape) else LONGEST if calls else LONGER
+        now, large = costs(), _is_large(self.shape)
+        small = now.tiled_operations_of_many if calls else now.tiled_operations_of_half
+        self.least = now.tiled_operations if large else small
         whole = math.prod(self.shape)
         self.length = sum(_size(op) == whole for op in row)
         self.wholes = sum(math.prod(_shape(op.result) or ()) == whole for op in self.wanted)
@@ -314,8 +306,8 @@ def _is_fixed(op: Op) -> bool:
 def _is_small(op: Op, whole: int) -> bool:
     """Whether ``op`` makes arrays that are small beside one of so many elements."""
     sizes = [_shape(result) for result in op.results]
-    known = not op.regions and None not in sizes
-    return known and sum(math.prod(size or ()) for size in sizes) * SMALL <= whole
+    known, ratio = not op.regions and None not in sizes, costs().waits_for_tiles_ratio
+    return known and sum(math.prod(size or ()) for size in sizes) * ratio <= whole
 
 
 def _is_total(op: Op) -> bool:
@@ -323,7 +315,7 @@ def _is_total(op: Op) -> bool:
     if op.name not in TOTALS or not (op.attrs["axes"] is None or 0 in op.attrs["axes"]):
         return False
     shape = _shape(op.result)
-    return shape is not None and math.prod(shape) * 4 <= TILE
+    return shape is not None and math.prod(shape) * 4 <= costs().tile_bytes
 
 
 def _worked_on(op: Op) -> tuple[int, ...] | None:
@@ -369,7 +361,7 @@ def _is_broadcast(operand: AnyOperand, shape: Sequence[int]) -> bool:
 
 def _is_large(shape: Sequence[int]) -> bool:
     """Whether an array of singles of this shape has many tiles."""
-    return math.prod(shape) * 4 >= TILES * TILE
+    return math.prod(shape) * 4 >= costs().full_tiles * costs().tile_bytes
 
 
 def _rows(shape: Sequence[int], type_: Type, arrays: int = 1) -> int | None:
@@ -378,14 +370,15 @@ def _rows(shape: Sequence[int], type_: Type, arrays: int = 1) -> int | None:
     if not isinstance(type_, ArrayType) or type_.dtype is None:
         return None
     row = math.prod(shape[1:]) * 4
-    largest = tile = TILE if _is_large(shape) else TILE // 2
-    if shape[0] * row < 3 * largest or item_size(type_.dtype) > 8:
+    whole = costs().tile_bytes
+    largest = tile = whole if _is_large(shape) else whole // 2
+    if shape[0] * row < costs().least_tiles * largest or item_size(type_.dtype) > 8:
         return None
-    while tile * arrays > CACHE and tile > LEAST:
+    while tile * arrays > costs().cache_bytes and tile > costs().smallest_tile_bytes:
         tile //= 2
     while tile <= largest:
         most = tile // row
-        for rows in range(most, most // 4, -1):
+        for rows in range(most, most // costs().divisor_search_ratio, -1):
             if shape[0] % rows == 0:
                 return rows
         tile *= 2

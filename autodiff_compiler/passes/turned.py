@@ -30,12 +30,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.memory import step_of
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.operators.lowered import filled, into
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.ufuncs import calls_of
 
@@ -81,7 +81,7 @@ def _chain(back: Op, makers: Mapping[Value, Op]) -> Sequence[Op] | None:
     run, there, made = found
     fits = back.name == there.name == "flip" and back.attrs == there.attrs
     fits = fits and made.result.type == back.result.type
-    fits = fits and size_of(back.result.type) >= reuse.LARGE
+    fits = fits and size_of(back.result.type) >= costs().large_bytes
     calls = calls_of(run) if fits and len(run.operands) == 1 else ()
     owned = not made.regions and step_of(made).owns and not step_of(made).shares
     return (made, there, run) if owned and len(calls) == 1 and calls[0].runs else None

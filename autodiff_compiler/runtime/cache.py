@@ -16,11 +16,9 @@ import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Protocol
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.runtime.guards import Guard
-
-PER_FUNCTION = 64
-OVERALL = 1024
 
 
 class Entry(Protocol):
@@ -65,8 +63,9 @@ class Cache:
     """Finds units without a lock; ``lock`` is held while compiling, so that nothing is compiled
     twice. (Compiling is pure Python: two threads would not be faster than one.)"""
 
-    def __init__(self, per_function: int = PER_FUNCTION, overall: int = OVERALL):
-        self.per_function, self.overall = per_function, overall
+    def __init__(self, per_function: int | None = None, overall: int | None = None):
+        self.per_function = costs().units_of_function if per_function is None else per_function
+        self.overall = costs().units if overall is None else overall
         self.lock = threading.RLock()
         self.tables: dict[Hashable, Table] = {}
         self.clock = itertools.count(1)

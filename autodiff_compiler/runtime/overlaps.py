@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-#: How many pairs are looked at one by one.
-FEW_PAIRS = 16
-#: How long NumPy may think about two arrays with gaps; after that they count as overlapping.
-MAX_WORK = 10_000
+from autodiff_compiler.cost_model import costs
 
 
 def are_apart(things: Sequence[Any], first: int, last: int) -> bool:
@@ -22,7 +19,7 @@ def are_apart(things: Sequence[Any], first: int, last: int) -> bool:
     (True, False)
     """
     arrays = [getattr(thing, "_data", thing) for thing in things]
-    if last * (len(arrays) - first) <= FEW_PAIRS:
+    if last * (len(arrays) - first) <= costs().compared_pairs:
         pairs = ((n, m) for n in range(last) for m in range(first, len(arrays)) if n != m)
     else:
         pairs = ((n, m) for n, m in _neighbours(arrays) if min(n, m) < last and max(n, m) >= first)
@@ -44,7 +41,7 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     if not np.may_share_memory(one, other):
         return False
     try:
-        return np.shares_memory(one, other, MAX_WORK)  # type: ignore[arg-type]
+        return np.shares_memory(one, other, costs().overlap_steps)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

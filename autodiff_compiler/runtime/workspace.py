@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.plan import ArrayType
-
-#: All units together keep no more than this many bytes; where one set takes more, none is lent.
-MOST = 2**30
 
 #: Every workspace that lends anything, and what tells when it was used last.
 ALL: weakref.WeakSet[Workspace] = weakref.WeakSet()
@@ -63,7 +61,7 @@ class Workspace:
             return self.completed(self.idle.pop())
         except IndexError:
             pass
-        if self.bytes > MOST:
+        if self.bytes > costs().lent_bytes:
             return self.nothing()
         make_room(self.bytes)
         made = [np.empty(size, np.uint8) for size in self.blocks]
@@ -83,7 +81,7 @@ class Workspace:
 
     def give_back(self, lent: Lent) -> None:
         """Nobody reads or writes ``lent`` any more, but for what is given."""
-        if self.bytes * (len(self.idle) + 1) > MOST:
+        if self.bytes * (len(self.idle) + 1) > costs().lent_bytes:
             return
         for _, arrays in self.given:
             for half, key, _ in arrays:
@@ -99,7 +97,7 @@ def make_room(wanted: int) -> None:
     idle = sorted((w for w in known if w.idle), key=lambda workspace: workspace.used)
     kept = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
     for workspace in idle:
-        if kept + wanted <= MOST:
+        if kept + wanted <= costs().lent_bytes:
             return
         kept -= len(workspace.idle) * workspace.bytes
         workspace.idle.clear()

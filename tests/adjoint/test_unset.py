@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from tests.adjoint.numeric import check, read
 
 X = np.array([[0.3, -0.5, 0.7], [0.2, 0.9, -0.4]])
@@ -79,8 +78,8 @@ def test_third_order_of_calls_on_one_way_through_a_loop() -> None:
     check(read(text), [B[:2], B[:2] + 1, 2], (0, 1), order=3)
 
 
-def test_a_long_tape_of_what_one_way_sets_is_no_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+@changed_costs(tape_row_bytes=1)
+def test_a_long_tape_of_what_one_way_sets_is_no_array() -> None:
     text = """
     func @f(%x: f64[2]) -> (f64[2]) {
       %a: f64[2], %c: int = for %k, %i in (0, 3, 1) carry (%p: f64[2] = %x) {

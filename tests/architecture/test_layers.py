@@ -18,7 +18,7 @@ PACKAGE = ROOT / "autodiff_compiler"
 
 #: The layers from the lowest to the highest: packages and single modules of the top level.
 LAYERS = (
-    ("version", "span", "errors", "faults", "trees"),
+    ("version", "span", "errors", "faults", "trees", "cost_model"),
     ("vocabulary", "ir", "plan"),
     ("operators",),
     ("common",),

@@ -15,9 +15,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import api, nn, ops, pipeline
-from autodiff_compiler.adjoint import residuals
-from autodiff_compiler.analysis import trips
-from autodiff_compiler.passes import reuse, tiles
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.runtime.invoke import Runtime
 from autodiff_compiler.testing import check_grads
 from tests.corpus.cases import CASES, Case
@@ -105,29 +103,24 @@ def test_forward_mode_and_both_modes_over_each_other(case: Case) -> None:
 
 @every_case
 @pytest.mark.parametrize("level", LEVELS)
-def test_optimising_changes_no_gradient(
-    case: Case, level: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@changed_costs(medium_bytes=1)
+def test_optimising_changes_no_gradient(case: Case, level: int) -> None:
     """Whatever size an array has, dead operands are written over."""
-    monkeypatch.setattr(reuse, "MEDIUM", 1)
     assert_alike(all_gradients(case, 0), all_gradients(case, level), 1e-5)
 
 
 @every_case
-def test_reusing_memory_and_tiles_change_no_gradient(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reusing_memory_and_tiles_change_no_gradient(case: Case) -> None:
     """Every array counts as large, between two calls the lent ones are filled with rubbish, and
     what can run in tiles does."""
     plain = all_gradients(case, 1)
-    monkeypatch.setattr(reuse, "LARGE", 1)
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
-    monkeypatch.setattr(residuals, "LARGE", 1)
-    for name, value in ("TILE", 16), ("TILES", 1), ("ROW", 0):
-        monkeypatch.setattr(tiles, name, value)
     runtime, fn = Runtime(api._compile), case.make()
     gradient = ops.GradOperation(get_all=True, get_by_list=True)(fn, weights_of(fn))
-    first = runtime.run_gradient(gradient, case.inputs, {})
+    with changed_costs(
+        large_bytes=1, tape_row_bytes=1, recomputed_bytes=1, tile_bytes=16, full_tiles=1,
+        tiled_operations=0,
+    ):  # fmt: skip
+        first = runtime.run_gradient(gradient, case.inputs, {})
     for unit in runtime.cache.all():
         for lent in unit.workspace.idle:
             for array in (array for half in lent for array in half if array is not None):

@@ -12,9 +12,8 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.testing import check_grads
 
 Pair = namedtuple("Pair", "left right")
@@ -234,13 +233,12 @@ def of_trips(trips):
 
 
 @pytest.mark.parametrize("arrays", [False, True])
-def test_source_does_not_grow_with_trip_counts(arrays, monkeypatch):
-    if arrays:  # in the place of lists, as for large items
-        monkeypatch.setattr(trips, "LARGE_ROW", 1)
-        monkeypatch.setattr(reuse, "LARGE", 1)
+def test_source_does_not_grow_with_trip_counts(arrays):
+    in_arrays = {"tape_row_bytes": 1, "large_bytes": 1}  # in the place of lists
     texts = []
     for count in (10, 10_000):
-        source = ms.gradient_source(of_trips(count), ms.Tensor([0.5, 0.25]))
+        with changed_costs(**in_arrays if arrays else {}):
+            source = ms.gradient_source(of_trips(count), ms.Tensor([0.5, 0.25]))
         assert f"range({count})" in source
         texts.append(re.sub(" +#", " #", re.sub(rf"\b{count}\b", "TRIPS", source)))
     assert texts[0] == texts[1]

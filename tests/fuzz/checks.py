@@ -21,12 +21,10 @@ import numpy as np
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, api, ops, pipeline
-from autodiff_compiler.adjoint import residuals
-from autodiff_compiler.analysis import trips
 from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_context
 from autodiff_compiler.common.parameter import stored_instead
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.passes import begun, reuse, tiles
 from autodiff_compiler.runtime.invoke import Runtime
 
 COUNTS = ((2, 3), (0, 1))
@@ -34,19 +32,11 @@ STEPS = (1e-3, 1e-4, 1e-5)
 FIRST = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)
 INPUTS_ONLY = ops.GradOperation(get_all=True, sens_param=True)
 SECOND = ops.GradOperation(get_all=True, get_by_list=True)
-SMALL = (
-    (pipeline, "VERIFY", True),
-    (reuse, "LARGE", 1),
-    (reuse, "MEDIUM", 1),
-    (trips, "LARGE_ROW", 1),
-    (residuals, "LARGE", 1),
-    (begun, "LEAST", 1),
-    (tiles, "TILE", 16),
-    (tiles, "LEAST", 4),
-    (tiles, "CACHE", 48),
-    (tiles, "TILES", 1),
-    (tiles, "ROW", 0),
-)
+SMALL = {
+    "large_bytes": 1, "medium_bytes": 1, "tape_row_bytes": 1, "recomputed_bytes": 1,
+    "computed_in_row_bytes": 1, "tile_bytes": 16, "smallest_tile_bytes": 4, "cache_bytes": 48,
+    "full_tiles": 1, "tiled_operations": 0,
+}  # fmt: skip
 
 
 class Wrong(AssertionError):
@@ -67,9 +57,10 @@ def loaded(name: str, text: str, folder: Path) -> Any:
 @contextlib.contextmanager
 def strict(small: bool) -> Iterator[None]:
     """Where ``small``, arrays count as large and run in tiles, and every stage is verified."""
-    with contextlib.ExitStack() as stack:
-        for module, name, value in SMALL if small else ():
-            stack.enter_context(mock.patch.object(module, name, value))
+    if not small:
+        yield
+        return
+    with mock.patch.object(pipeline, "VERIFY", True), changed_costs(**SMALL):
         yield
 
 

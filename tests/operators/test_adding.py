@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.adding import FEW, MANY
 from autodiff_compiler.operators.along import put_along
 from autodiff_compiler.operators.indexing import add_at, index, scatter
 from autodiff_compiler.operators.subscripts import FULL
@@ -52,8 +52,9 @@ def test_the_bits_of_add_at(name: str, dtype: str) -> None:
     np.add.at(zeros, key, v)
     np.testing.assert_array_equal(evaluate(scatter, v, i, index=at, shape=shape), zeros)
     np.testing.assert_array_equal(evaluate(add_at, whole, v, i, index=at), wanted)
-    assert ("reshape" in text(scatter, [v, i], index=at, shape=shape)) is (v.size >= FEW)
-    assert FEW < 900 * 40 > MANY  # or the parts are not tried
+    few, many = costs().scattered_elements, costs().scatter_step_elements
+    assert ("reshape" in text(scatter, [v, i], index=at, shape=shape)) is (v.size >= few)
+    assert few < 900 * 40 > many  # or the parts are not tried
 
 
 def test_what_is_written_in_place_may_lie_in_any_order() -> None:

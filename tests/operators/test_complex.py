@@ -14,10 +14,9 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, jit, ops
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ops.gradient import GradOperation
-from autodiff_compiler.passes import reuse
 
 Z = np.array([[1 + 2j, 0.5 - 1j], [-0.7 + 0.3j, 1.5 + 0.2j]])
 W = np.array([[2 - 1j, 1 + 1j], [0.4 + 0.9j, -1.1 - 0.6j]])
@@ -170,13 +169,9 @@ def test_no_part_of_a_complex_number_is_lost_in_an_array_of_real_ones() -> None:
             run(Tensor(X), Tensor(Z))
 
 
-def test_large_arrays_of_complex_numbers_are_put_together_of_parts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@changed_costs(large_bytes=1, medium_bytes=1, tape_row_bytes=1)
+def test_large_arrays_of_complex_numbers_are_put_together_of_parts() -> None:
     """Of parts that are there already, and of the cotangents of slices."""
-    monkeypatch.setattr(reuse, "MEDIUM", 1)
-    monkeypatch.setattr(reuse, "LARGE", 1)
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
 
     def asked(z: Any, w: Any) -> Any:
         h, rows = z[0], []

@@ -11,7 +11,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor
 from autodiff_compiler.common.structures import leaves_of
-from autodiff_compiler.ops import transform
+from autodiff_compiler.cost_model import changed_costs
 from tests.ops.nested_cases import (
     Model,
     Opaque,
@@ -254,8 +254,8 @@ class Held:
     array: np.ndarray
 
 
-def test_kinds_of_containers_are_kept_up_to_a_bound(monkeypatch):
-    monkeypatch.setattr(transform, "KINDS_KEPT", 3)
+@changed_costs(container_kinds=3)
+def test_kinds_of_containers_are_kept_up_to_a_bound():
     gradient = ms.grad(lambda rows: sum((row.array * row.array).sum() for row in rows))
     sizes = []
     for _ in range(2):

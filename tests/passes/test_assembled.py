@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,11 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, gradient_source, ops
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.emit.to_numpy import emit_module
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.testing import check_grads
@@ -24,9 +24,9 @@ LEFT, RIGHT = "(('slice', None, 2, None),)", "(('slice', 2, None, None),)"
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reuse, "MEDIUM", 1)
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+def everything_is_large() -> Iterator[None]:
+    with changed_costs(medium_bytes=1, tape_row_bytes=1):
+        yield
 
 
 def run(function: Function, arrays: list[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,10 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, gradient_source, jit, ops, value_and_grad
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.ir.nodes import Function, Loop
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.carried import carried
 from autodiff_compiler.testing import check_grads
 from tests import interpreter
@@ -22,9 +22,9 @@ RANDOM = np.random.default_rng(5)
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reuse, "MEDIUM", 1)
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+def everything_is_large() -> Iterator[None]:
+    with changed_costs(medium_bytes=1, tape_row_bytes=1):
+        yield
 
 
 def changed(*body: str, init: str = "%z", after: str = "%d", more: str = "") -> Function:

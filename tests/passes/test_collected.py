@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, gradient_source, ops, pipeline
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.collected import collected
 from autodiff_compiler.testing import check_grads
 
@@ -19,11 +19,10 @@ RANDOM = np.random.default_rng(6)
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(pipeline, "VERIFY", True)
-    monkeypatch.setattr(reuse, "LARGE", 1)
-    monkeypatch.setattr(reuse, "MEDIUM", 1)
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+    with changed_costs(large_bytes=1, medium_bytes=1, tape_row_bytes=1):
+        yield
 
 
 def outputs(x: Any, w: Any) -> Any:

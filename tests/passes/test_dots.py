@@ -8,10 +8,11 @@ import pytest
 import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
+from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.passes.dots import LONG, RUN, dots
+from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.tiles import tiles
 from tests.interpreter import run
 
@@ -72,10 +73,10 @@ def test_one_call_gives_the_sum(name: str) -> None:
         program("9,80", "sum", "axes=(1,), keepdims=False", "9", y="9,1"),
         program("9,800", "sum", "axes=None, keepdims=False", "", dtype="f16"),
         program("9,80", "sum", "axes=None, keepdims=False", "", dtype="c64"),
-        program(f"2,2,{RUN}", "sum", "axes=(1, 2), keepdims=False", "2"),
-        program(f"{LONG + 1}", "sum", "axes=None, keepdims=False", ""),
-        program(f"{LONG},3", "sum", "axes=None, keepdims=False", ""),
-        program(f"2,{LONG + 1}", "sum", "axes=(1,), keepdims=False", "2"),
+        program(f"2,2,{costs().einsum_terms}", "sum", "axes=(1, 2), keepdims=False", "2"),
+        program(f"{costs().blas_terms + 1}", "sum", "axes=None, keepdims=False", ""),
+        program(f"{costs().blas_terms},3", "sum", "axes=None, keepdims=False", ""),
+        program(f"2,{costs().blas_terms + 1}", "sum", "axes=(1,), keepdims=False", "2"),
         program("?,80", "sum", "axes=None, keepdims=False", ""),
     ],
 )

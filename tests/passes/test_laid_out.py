@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.laid_out import laid_out
 from autodiff_compiler.testing import check_grads
 
@@ -18,8 +19,9 @@ RANDOM = np.random.default_rng(6)
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def everything_is_large() -> Iterator[None]:
+    with changed_costs(large_bytes=1):
+        yield
 
 
 def twice(x: Any, w: Any) -> Any:

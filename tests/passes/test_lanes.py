@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,12 @@ import pytest
 import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, compile_info, gradient_source, ops, pipeline
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.emit.to_numpy import emit_module
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.lanes import lanes
 from autodiff_compiler.testing import check_grads
 
@@ -27,11 +27,10 @@ LEFT, RIGHT = "lane %r {axis=1, start=0, stop=2}", "lane %r {axis=1, start=2, st
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(pipeline, "VERIFY", True)
-    monkeypatch.setattr(reuse, "LARGE", 1)
-    monkeypatch.setattr(reuse, "MEDIUM", 1)
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+    with changed_costs(large_bytes=1, medium_bytes=1, tape_row_bytes=1):
+        yield
 
 
 def program(

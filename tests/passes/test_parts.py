@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
-from autodiff_compiler.passes import reuse
+from autodiff_compiler.cost_model import changed_costs
 
 ODD = [0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-40]
 
 
+@pytest.fixture(autouse=True)
+def everything_is_large() -> Iterator[None]:
+    with changed_costs(large_bytes=1):
+        yield
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("taken", [True, False])
-def test_a_choice_with_zero_is_one_to_the_bit(monkeypatch, dtype: str, taken: bool):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_a_choice_with_zero_is_one_to_the_bit(dtype: str, taken: bool):
     x = np.repeat(np.array(ODD, dtype), 2)
     mask = np.arange(len(x)) % 2 == taken
 
@@ -34,8 +41,7 @@ def test_a_choice_with_zero_is_one_to_the_bit(monkeypatch, dtype: str, taken: bo
     (lambda x: x, lambda x: -0.0), (lambda x: x, lambda x: -float("inf")),
     (lambda x: x[:, None], lambda x: x), (lambda x: x, lambda x: x[:, None] * 2),
 ])  # fmt: skip
-def test_a_choice_is_one_to_the_bit(monkeypatch, dtype: str, one, other):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_a_choice_is_one_to_the_bit(dtype: str, one, other):
     x = np.array(ODD, dtype)
     mask = np.arange(len(x)) % 3 > 0
 
@@ -49,8 +55,7 @@ def test_a_choice_is_one_to_the_bit(monkeypatch, dtype: str, one, other):
     assert "np.where" not in ms.compile_info().units[-1].source
 
 
-def test_a_choice_of_others_stays_one(monkeypatch):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_a_choice_of_others_stays_one():
     whole = np.arange(4, dtype=np.int32)
 
     def chosen(x, z, mask):
@@ -61,9 +66,8 @@ def test_a_choice_of_others_stays_one(monkeypatch):
     np.testing.assert_array_equal(found[1].asnumpy(), [1j, 1j, 2j, 3j])
 
 
-def test_a_choice_goes_into_memory_that_may_be_lent(monkeypatch):
+def test_a_choice_goes_into_memory_that_may_be_lent():
     """Bits are written to memory that is surely there: a copied text runs without lent arrays."""
-    monkeypatch.setattr(reuse, "LARGE", 1)
     x = np.linspace(-2, 2, 600, dtype=np.float32)
 
     def loss(x):
@@ -80,8 +84,7 @@ def test_a_choice_goes_into_memory_that_may_be_lent(monkeypatch):
     assert "is None else" in unit.source and ".view(np.int32), out=" in unit.source
 
 
-def test_only_an_array_of_bools_masks_bits(monkeypatch):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_only_an_array_of_bools_masks_bits():
     x = np.array([1.5, -2.5, 4.0], np.float32)
 
     def chosen(x, counts, number):
@@ -91,16 +94,14 @@ def test_only_an_array_of_bools_masks_bits(monkeypatch):
     np.testing.assert_array_equal(found.asnumpy(), [1.5, 0.0, 4.0])
 
 
-def test_a_number_is_chosen_too(monkeypatch):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_a_number_is_chosen_too():
     x = np.array([[-1.0, 2.5], [0.5, -3.0]], np.float32)
     found = ms.grad(lambda x: ops.relu6(x * 3.0).sum() / 7)(Tensor(x))
     np.testing.assert_allclose(found.asnumpy(), [[0, 0], [3 / 7, 0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("exponent", [3, 4, -1, -2, 3.0])
-def test_small_powers_are_products(monkeypatch, exponent: float):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_small_powers_are_products(exponent: float):
     x = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-20, -1e30])
 
     def raised(x):
@@ -116,9 +117,8 @@ def test_small_powers_are_products(monkeypatch, exponent: float):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("bound", [0, -0.0, 2, -2.5])
-def test_a_bound_is_one_to_the_bit(monkeypatch, dtype: str, bound: float):
+def test_a_bound_is_one_to_the_bit(dtype: str, bound: float):
     """What is no number wins, and of two zeros the sign is that which NumPy gives."""
-    monkeypatch.setattr(reuse, "LARGE", 1)
     if dtype == "int32":
         bound = int(bound)
     x = np.arange(-4, 4).astype(dtype) if dtype == "int32" else np.array(ODD * 3, dtype)
@@ -134,8 +134,7 @@ def test_a_bound_is_one_to_the_bit(monkeypatch, dtype: str, bound: float):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_is_bounded_by_zero_within_a_sum_is_the_same(monkeypatch, dtype: str):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_what_is_bounded_by_zero_within_a_sum_is_the_same(dtype: str):
     x = np.array(ODD, dtype)
     with np.errstate(all="ignore"):
         found = ms.jit(ops.softplus)(Tensor(x)).asnumpy()
@@ -144,8 +143,7 @@ def test_what_is_bounded_by_zero_within_a_sum_is_the_same(monkeypatch, dtype: st
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), None])
-def test_a_norm_makes_no_array_of_squares(monkeypatch, axes):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_a_norm_makes_no_array_of_squares(axes):
     x = np.random.default_rng(1).standard_normal((40, 30))
     x[:, 3] = 0
     if axes == (1,):
@@ -163,8 +161,7 @@ def test_a_norm_makes_no_array_of_squares(monkeypatch, axes):
     np.testing.assert_allclose(slope, x / np.where(size == 0, 1, size), rtol=1e-14)
 
 
-def test_a_softmax_beside_its_logarithm_takes_one_exponential(monkeypatch):
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def test_a_softmax_beside_its_logarithm_takes_one_exponential():
     x = np.array([[1.0, 2.0, -np.inf], [900.0, -3.0, 0.5]])
 
     def entropy(x):
@@ -180,9 +177,8 @@ def test_a_softmax_beside_its_logarithm_takes_one_exponential(monkeypatch):
 
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("ddof", [0, 1])
-def test_a_variance_shares_the_deviations(monkeypatch, kept: bool, ddof: int):
+def test_a_variance_shares_the_deviations(kept: bool, ddof: int):
     """Against central differences in float64; the mean is taken once in all."""
-    monkeypatch.setattr(reuse, "LARGE", 1)
     x, w = np.random.default_rng(0).standard_normal((2, 3, 4, 5))
     shape = (4, 1)
 
@@ -206,9 +202,8 @@ def test_a_variance_shares_the_deviations(monkeypatch, kept: bool, ddof: int):
     assert ms.compile_info().units[-1].source.count("x.sum(") == 1
 
 
-def test_a_large_log_softmax_is_differentiated_in_parts(monkeypatch):
+def test_a_large_log_softmax_is_differentiated_in_parts():
     """Two exponentials would be one too many; an infinite shift must not become a NaN."""
-    monkeypatch.setattr(reuse, "LARGE", 1)
     x = np.array([[1.0, 2.0, -np.inf], [900.0, -3.0, 0.5]])
     labels = np.array([1, 2], np.int32)
     found = ms.grad(lambda x, at: ops.cross_entropy(x, at))(Tensor(x), Tensor(labels)).asnumpy()

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import Tensor, compile_info, ops, value_and_grad
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.ir.text import parse_function, print_function
 from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.passes import reuse
+from autodiff_compiler.passes.reuse import reuse
 from autodiff_compiler.testing import check_grads
 
 RANDOM = np.random.default_rng(12)
@@ -61,14 +62,13 @@ WORKS = [
 
 
 @pytest.mark.parametrize("function", WORKS)
-def test_memory_changes_no_number(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_changes_no_number(function: Any) -> None:
     xs = [Tensor(x.astype(np.float32)) for x in (X, -X, np.where(X < 0, np.inf, 0.0), X * np.nan)]
     found = []
     for least in (2**16, 1):
-        monkeypatch.setattr(reuse, "LARGE", least)
         compile_info().clear()
         call = value_and_grad(function)
-        with np.errstate(all="ignore"):
+        with changed_costs(large_bytes=least), np.errstate(all="ignore"):
             found.append([[part.asnumpy().copy() for part in call(x)] for x in (*xs, *xs)])
     assert compile_info().units[-1].work_bytes
     for plain, lent in zip(*found):
@@ -77,18 +77,18 @@ def test_memory_changes_no_number(function: Any, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("function", WORKS)
-def test_gradients_of_two_orders(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reuse, "LARGE", 1)
+@changed_costs(large_bytes=1)
+def test_gradients_of_two_orders(function: Any) -> None:
     check_grads(function, (X[:1, :, :5, :6],))
 
 
 def test_a_block_grows_for_the_result_that_takes_it_along() -> None:
-    found = reuse.reuse(parse_function(text_of(
+    found = reuse(parse_function(text_of(
         f"%x: {BIG}, %w: f32[3,20000]", "f32[3,20000]", f"%u: {BIG} = sin %x",
         "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[3,20000] = mul %w, %s",
         "return %v")))  # fmt: skip
     assert (found.blocks, found.given) == ((240000,), {0})
-    smaller = reuse.reuse(parse_function(text_of(
+    smaller = reuse(parse_function(text_of(
         f"%x: {BIG}, %w: f32[17000]", "f32[17000]", f"%u: {BIG} = sin %x",
         "%s: f32[] = sum %u {axes=(0,), keepdims=False}", "%v: f32[17000] = mul %w, %s",
         "return %v")))  # fmt: skip
@@ -96,7 +96,7 @@ def test_a_block_grows_for_the_result_that_takes_it_along() -> None:
 
 
 def test_zeros_in_lent_memory_are_zeros_again() -> None:
-    found = reuse.reuse(parse_function(text_of(
+    found = reuse(parse_function(text_of(
         f"%x: {BIG}", "f32[]", f"%u: {BIG} = sin %x",
         "%s: f32[] = sum %u {axes=(0,), keepdims=False}",
         f"%z: {BIG} = full {{dtype='float32', shape=(20000,), value=0}}",

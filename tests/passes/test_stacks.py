@@ -9,9 +9,8 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, compile_info, gradient_source, ops, vmap
-from autodiff_compiler.analysis import trips
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.ir.text import parse_function, print_function
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.testing import check_grads
 
@@ -39,13 +38,13 @@ X, W = (RANDOM.normal(size=shape) * 0.5 for shape in ((3, 2, 4), (4, 4)))
 
 
 @pytest.mark.parametrize("function", [steps, nested])
-def test_gradients_of_two_orders(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+@changed_costs(tape_row_bytes=1)
+def test_gradients_of_two_orders(function: Any) -> None:
     check_grads(function, (X, W))
 
 
-def test_a_batch_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
+@changed_costs(tape_row_bytes=1)
+def test_a_batch_of_them() -> None:
     many = np.stack([X, X[::-1], -X])
     check_grads(lambda x, w: ops.sum(vmap(steps, (0, None))(x, w)), (many, W), order=1)
 
@@ -125,10 +124,9 @@ def test_the_tangent_of_a_recurrence_fills_its_arrays_too() -> None:
     np.testing.assert_allclose(found.asnumpy(), (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-6)
 
 
-def test_rows_that_lie_as_a_transpose_does_take_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
+@changed_costs(large_bytes=1, tape_row_bytes=1)
+def test_rows_that_lie_as_a_transpose_does_take_a_product() -> None:
     """A pullback is lent nothing: the tape lies in an array that NumPy made in another order."""
-    monkeypatch.setattr(reuse, "LARGE", 1)
-    monkeypatch.setattr(trips, "LARGE_ROW", 1)
 
     def cubes(x: Any, w: Any) -> Any:
         turned, total = ops.sin(ops.transpose(x, (1, 0, 2))), 0.0

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
+from autodiff_compiler.cost_model import changed_costs, costs
 from autodiff_compiler.ir.nodes import Function, Loop
 from autodiff_compiler.ir.text import parse_function
 from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.passes import tiles
 from autodiff_compiler.passes.reuse import reuse
+from autodiff_compiler.passes.tiles import tiles
 from tests import interpreter
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small() -> Iterator[None]:
     """Tiles of 64 bytes: sixteen numbers."""
-    monkeypatch.setattr(tiles, "TILE", 64)
-    monkeypatch.setattr(tiles, "ROW", 2)
+    with changed_costs(tile_bytes=64, tiled_operations=2):
+        yield
 
 
 def program(*lines: str, size: str = "96", returns: str = "%c") -> Function:
@@ -52,7 +55,7 @@ def same(function: Function, tiled: Function) -> None:
 )
 def test_a_row_of_operations_is_one_loop(size, rows):
     function = program(size=size)
-    tiled = tiles.tiles(function)
+    tiled = tiles(function)
     (loop,) = loops(tiled)
     assert loop.bounds[2] == rows
     same(function, tiled)
@@ -60,7 +63,7 @@ def test_a_row_of_operations_is_one_loop(size, rows):
 
 def test_a_sum_of_all_is_a_sum_of_sums():
     function = program("  %s: f32[] = sum %c {{axes=None, keepdims=False}}", returns="%s")
-    tiled = tiles.tiles(function)
+    tiled = tiles(function)
     (loop,) = loops(tiled)
     assert [str(value.type) for value in loop.carried] == ["f32[]"]  # nothing is made whole
     same(function, tiled)
@@ -69,7 +72,7 @@ def test_a_sum_of_all_is_a_sum_of_sums():
 def test_what_needs_a_sum_comes_after_it():
     function = program("  %s: f32[] = sum %c {{axes=None, keepdims=False}}",
                        "  %d: f32[{size}] = mul %c, %s", returns="%c, %s")  # fmt: skip
-    same(function, tiles.tiles(function))
+    same(function, tiles(function))
 
 
 def test_what_stands_between_goes_first():
@@ -77,15 +80,15 @@ def test_what_stands_between_goes_first():
     body = function.body
     other = program("  %d: f32[2,48] = reshape %x {{shape=(2, 48)}}",
                     "  %e: f32[{size}] = exp %c", returns="%c")  # fmt: skip
-    assert len(loops(tiles.tiles(other))) == 1
-    same(other, tiles.tiles(other))
+    assert len(loops(tiles(other))) == 1
+    same(other, tiles(other))
     assert body is function.body
 
 
 @pytest.mark.parametrize("size", ["97", "40", "b"], ids=["no divisor", "too small", "unknown"])
 def test_what_does_not_fit_is_left_alone(size):
     function = program(size=size)
-    assert tiles.tiles(function) is function
+    assert tiles(function) is function
 
 
 SUM = "%s: f32[] = sum %d {axes=None, keepdims=False}"
@@ -103,9 +106,7 @@ ROWS = "%s: f32[10] = sum %d {axes=(1,), keepdims=False}"
     ],
     ids=["short", "longer", "small tiles", "reduced", "reduced, very long"],
 )
-def test_arrays_of_few_tiles_take_longer_rows(size, steps, last, cache, tiled, monkeypatch):
-    monkeypatch.setattr(tiles, "CACHE", cache)
-    monkeypatch.setattr(tiles, "LEAST", 16)
+def test_arrays_of_few_tiles_take_longer_rows(size, steps, last, cache, tiled):
     names = ["%x", *(f"%v{step}" for step in range(steps - 1)), "%d"]
     made = [f"{name}: f32[{size}] = sin {read}" for read, name in zip(names, names[1:])]
     type_ = last.partition(" = ")[0].partition(": ")[2]
@@ -113,7 +114,8 @@ def test_arrays_of_few_tiles_take_longer_rows(size, steps, last, cache, tiled, m
         [f"func @f(%x: f32[{size}]) -> ({type_}) {{", *made, last, "return %s", "}", ""]
     )
     function = parse_function(text)
-    found = tiles.tiles(function)
+    with changed_costs(cache_bytes=cache, smallest_tile_bytes=16):
+        found = tiles(function)
     assert bool(loops(found)) == tiled
     same(function, found)
 
@@ -124,14 +126,14 @@ def chain(x):
     return ops.sum(ops.sigmoid(t) * x * v)
 
 
-def test_gradients_in_tiles_are_those_in_one_piece(monkeypatch):
+def test_gradients_in_tiles_are_those_in_one_piece():
     x = Tensor(np.random.default_rng(0).standard_normal(1000).astype(np.float32))
     value, d_x = ms.value_and_grad(chain)(x)
     source = ms.compile_info().units[-1].source
     assert source.count("for tile in range(0, 1000, ") == 2
     ms.compile_info().clear()
-    monkeypatch.setattr(tiles, "TILE", 2**30)
-    plain, d_plain = ms.value_and_grad(chain)(x)
+    with changed_costs(tile_bytes=2**30):
+        plain, d_plain = ms.value_and_grad(chain)(x)
     np.testing.assert_allclose(value.asnumpy(), plain.asnumpy(), rtol=1e-5)
     np.testing.assert_allclose(d_x.asnumpy(), d_plain.asnumpy(), rtol=1e-5, atol=1e-6)
 
@@ -142,7 +144,7 @@ def normalised(x, g, b):
     return ops.sum(ops.softmax(ops.tanh(y), -1) * x) + ops.sum(y.max(-1, keepdims=True))
 
 
-def test_what_is_reduced_within_its_row_is_reduced_in_its_tile(monkeypatch):
+def test_what_is_reduced_within_its_row_is_reduced_in_its_tile():
     rng = np.random.default_rng(0)
     inputs = [Tensor(rng.standard_normal(s).astype(np.float32)) for s in ((96, 5), 5, 5)]
     gradient = ms.value_and_grad(normalised, (0, 1, 2))
@@ -150,8 +152,8 @@ def test_what_is_reduced_within_its_row_is_reduced_in_its_tile(monkeypatch):
     source = ms.compile_info().units[-1].source
     assert "x_part.sum(axis=1" in source and ".sum(axis=0)" in source.partition("for tile")[2]
     ms.compile_info().clear()
-    monkeypatch.setattr(tiles, "TILE", 2**30)
-    plain, wanted = gradient(*inputs)
+    with changed_costs(tile_bytes=2**30):
+        plain, wanted = gradient(*inputs)
     assert "for tile" not in ms.compile_info().units[-1].source
     np.testing.assert_allclose(value.asnumpy(), plain.asnumpy(), rtol=1e-5)
     for have, want in zip(found, wanted):
@@ -170,7 +172,7 @@ func @f(%x: f32[12,12]) -> (f32[12,12]) {
   return %e
 }
 """)
-    tiled = tiles.tiles(function)
+    tiled = tiles(function)
     assert len(loops(tiled)) == 2
     same(function, tiled)
 
@@ -211,7 +213,7 @@ def test_complex_arrays_run_in_tiles() -> None:
         z = y * x
         return z * z + y
 
-    size = 2 * tiles.TILE
+    size = 2 * costs().tile_bytes
     random = np.random.default_rng(0)
     x = random.standard_normal(size) + 1j * random.standard_normal(size)
     x, s = (0.5 * x).astype(np.complex64), np.array([0.5 - 1j], np.complex64)
@@ -236,7 +238,7 @@ def test_what_is_small_waits_until_the_row_is_done():
   return %d, %t
 }
 """)
-    tiled = tiles.tiles(function)
+    tiled = tiles(function)
     assert len(loops(tiled)) == 1
     assert [op.name for op in tiled.body.ops][-2:] == ["squeeze", "cumsum"]
     same(function, tiled)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.ir.text import parse_function, print_function
-from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.turned import turned
 from autodiff_compiler.testing import check_grads
 
@@ -18,8 +19,9 @@ X = RANDOM.normal(size=(5, 6))
 
 
 @pytest.fixture(autouse=True)
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reuse, "LARGE", 1)
+def everything_is_large() -> Iterator[None]:
+    with changed_costs(large_bytes=1):
+        yield
 
 
 def rows(x: Any) -> Any:
@@ -47,17 +49,14 @@ def test_gradients_of_two_orders(function: Any) -> None:
 
 
 @pytest.mark.parametrize("function", [rows, columns, of_the_argument])
-def test_the_numbers_are_those_of_sums_elsewhere(
-    function: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_numbers_are_those_of_sums_elsewhere(function: Any) -> None:
     for dtype in (np.float16, np.float32, np.float64):
         x = Tensor(X.astype(dtype))
         call = value_and_grad(function)
         found = [call(x)[1].asnumpy().copy() for _ in range(2)]
         np.testing.assert_array_equal(x.asnumpy(), X.astype(dtype))
-        monkeypatch.setattr(reuse, "LARGE", 2**16)
-        wanted = value_and_grad(lambda x: function(x))(x)[1].asnumpy()
-        monkeypatch.setattr(reuse, "LARGE", 1)
+        with changed_costs(large_bytes=2**16):
+            wanted = value_and_grad(lambda x: function(x))(x)[1].asnumpy()
         for each in found:
             np.testing.assert_array_equal(each, wanted)
 

@@ -10,6 +10,7 @@ import numpy as np
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.api import RUNTIME
+from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.runtime.workspace import Workspace, make_room
 from tests.runtime.chains import arrays, chain, wanted
 
@@ -56,7 +57,7 @@ def test_arrays_are_kept_for_the_next_call_and_go_with_the_cache():
     assert RUNTIME.cache.all() == []
 
 
-def test_the_least_lately_used_arrays_make_room(monkeypatch):
+def test_the_least_lately_used_arrays_make_room():
     ms.compile_info().clear()
     functions = [lambda x, k=k: chain(x * (k + 2.5)) for k in range(3)]
     gradients, (x,) = [ms.grad(function) for function in functions], arrays(1)
@@ -64,15 +65,15 @@ def test_the_least_lately_used_arrays_make_room(monkeypatch):
         gradient(Tensor(x))
     first, second = RUNTIME.cache.all()
     size = first.workspace.bytes
-    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 2 * size)
-    gradients[0](Tensor(x))
-    gradients[2](Tensor(x))
+    with changed_costs(lent_bytes=2 * size):
+        gradients[0](Tensor(x))
+        gradients[2](Tensor(x))
     idle = [len(unit.workspace.idle) for unit in (first, second, RUNTIME.cache.all()[-1])]
     assert idle == [1, 0, 1]
 
 
-def test_too_much_is_not_kept(monkeypatch):
-    monkeypatch.setattr("autodiff_compiler.runtime.workspace.MOST", 1000)
+@changed_costs(lent_bytes=1000)
+def test_too_much_is_not_kept():
     ms.compile_info().clear()
     gradient, (x,) = ms.grad(chain), arrays(1)
     np.testing.assert_allclose(gradient(Tensor(x)).asnumpy(), wanted(x), rtol=1e-5, atol=1e-6)
