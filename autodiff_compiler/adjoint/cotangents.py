@@ -132,13 +132,14 @@ def common_type(primal: Type, *types: Type) -> Type:
     """The type of a variable that holds cotangents of these types for one leaf of type ``primal``.
 
     The cotangent of a Python number is a Python number or, out of array arithmetic, a 0-d array;
-    where the two meet it is an array.
+    where the two meet it is an array. Its shape is unknown where a variable that holds the number
+    holds an array on another path.
     """
-    if isinstance(primal, ScalarType):
-        scalars = all(isinstance(type_, ScalarType) for type_ in types)
-        return primal if scalars else as_cotangent(primal)
-    found: Type = primal
-    for type_ in types:
+    arrays = [type_ for type_ in types if not isinstance(type_, ScalarType)]
+    if isinstance(primal, ScalarType) and not arrays:
+        return primal
+    found = as_cotangent(primal) if isinstance(primal, ScalarType) else primal
+    for type_ in arrays if isinstance(primal, ScalarType) else types:
         found = join(found, type_) or found
     return found
 
@@ -152,8 +153,9 @@ def fit(ct: AnyOperand, type_: Type) -> AnyOperand:
         return packed(current(), type_, parts)
     if not isinstance(type_, ArrayType) or type_.dtype is None:
         return ct
-    if not isinstance(ct, Value) and isinstance(have, ScalarType) and type_.is_static:
-        return full(shape=type_.shape, dtype=type_.dtype, value=ct)
+    shape = type_.shape or ()
+    if not isinstance(ct, Value) and isinstance(have, ScalarType) and None not in shape:
+        return full(shape=shape, dtype=type_.dtype, value=ct)
     if isinstance(have, ArrayType) and have.dtype in (type_.dtype, None):
         return ct
     return cast(ct, dtype=type_.dtype)

@@ -25,9 +25,10 @@ matmul, kron = ops.matmul, ops.kron
 
 def dot(a: Any, b: Any) -> Any:
     """The product over the last axis of ``a`` and the last but one of ``b``."""
-    if 0 in (rank_of(a), rank_of(b)):
+    ranks = known_rank(a, "dot"), known_rank(b, "dot")
+    if 0 in ranks:
         return a * b
-    return ops.matmul(a, b) if known_rank(b, "dot") <= 2 else tensordot(a, b, ((-1,), (-2,)))
+    return ops.matmul(a, b) if ranks[1] <= 2 else tensordot(a, b, ((-1,), (-2,)))
 
 
 def vdot(a: Any, b: Any) -> Any:

@@ -20,6 +20,7 @@ from autodiff_compiler.operators.structure import (
     sum_,
     wide_dtype,
     widened,
+    with_rank_of,
 )
 
 
@@ -230,8 +231,8 @@ cumsum: OpDef = linear(
     ),
     result=_cumsum_type,
     adjoint={
-        "x": lambda ct, x, axis: cast_like(
-            flip(cumsum(flip(ct, axes=(axis,)), axis=axis), axes=(axis,)), x
+        "x": lambda ct, x, axis: with_rank_of(
+            cast_like(flip(cumsum(flip(ct, axes=(axis,)), axis=axis), axes=(axis,)), x), x
         )
     },
     label="cumsum_{x}",

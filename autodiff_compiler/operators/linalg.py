@@ -9,11 +9,12 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Shape, Type
-from autodiff_compiler.operators.declare import broadcast_shapes, linear, shape_of_type
+from autodiff_compiler.operators.declare import broadcast_shapes, shape_of_type
 from autodiff_compiler.operators.families import bilinear
 from autodiff_compiler.operators.structure import (
     cast_like,
     expand_dims,
+    expand_dims_where,
     reshape,
     reshape_like,
     shape_of,
@@ -26,20 +27,10 @@ from autodiff_compiler.operators.structure import (
 BLAS = {"float32", "float64", "complex64", "complex128"}
 
 
-expand_vector = linear(
-    "expand_vector",
-    "x with one more axis, of length one, where the shape that it is told has one axis: that "
-    "of a factor of a product, whose rank only the run knows.",
-    operands=("x", "shape"), numpy="np.expand_dims({x}, ({axis},) * (len({shape}) == 1))",
-    result=lambda types, *, axis: ArrayType(types[0].dtype, None),
-    adjoint={"x": lambda ct, x: reshape_like(ct, x)}, label="{x}_matrix", views=("x",),
-)  # fmt: skip
-
-
 def _as_matrix(x: Value, factor: Value, axis: int) -> Any:
     """``x`` with an axis of length one in the place that ``factor`` lacks if it is a vector."""
     if factor.ndim is None:
-        return expand_vector(x, shape_of(factor), axis=axis)
+        return expand_dims_where(x, shape_of(factor), axes=(axis,), rank=1)
     return expand_dims(x, axes=(axis,)) if factor.ndim == 1 else x
 
 

@@ -17,7 +17,13 @@ from autodiff_compiler.operators.compare import equal, logical_and
 from autodiff_compiler.operators.declare import normal_axes, shape_of_type, zero_gradient
 from autodiff_compiler.operators.elementwise import exp, log, where
 from autodiff_compiler.operators.joining import flip
-from autodiff_compiler.operators.structure import cast_like, reduced_shape, wide_dtype, widened
+from autodiff_compiler.operators.structure import (
+    cast_like,
+    reduced_shape,
+    wide_dtype,
+    widened,
+    with_rank_of,
+)
 
 
 def _from_end(x: Any, axis: int) -> Any:
@@ -50,7 +56,7 @@ def _cumprod_back(ct: Any, x: Any, out: Any, axis: int) -> Any:
     first, filled = _without_first_zero(x, axis)
     without = _from_end(ct * cumprod(filled, axis=axis), axis)
     share = _from_end(ct * out, axis) / where(equal(filled, 0.0), 1.0, filled)
-    return cast_like(where(first, without, share), x)
+    return with_rank_of(cast_like(where(first, without, share), x), x)
 
 
 def _cumprod_forward(dot: Any, x: Any, out: Any, axis: int) -> Any:

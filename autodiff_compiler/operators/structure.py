@@ -19,6 +19,7 @@ from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import SHAPE, ArrayType, Dim, Shape, Type, is_complex, is_floating
 from autodiff_compiler.operators.declare import (
+    PROMOTION,
     broadcast_shapes,
     linear,
     method_text,
@@ -212,7 +213,16 @@ def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool
     """Puts the reduced axes back into ``ct`` as ones, so that it broadcasts against ``x``."""
     if keepdims or not axes or (isinstance(ct.type, ArrayType) and ct.type.shape == ()):
         return ct
+    if PROMOTION.numpy and x.ndim is None and set(axes) <= {0, -1}:
+        # NumPy reduces arrays without axes, too: there is nothing to restore then.
+        return expand_dims_where(ct, shape_of(x), axes=tuple(axes), rank=None)
     return expand_dims(ct, axes=tuple(axes))
+
+
+def with_rank_of(ct: Value, x: Value) -> Value:
+    """Gives ``ct`` the shape of ``x`` if ``x`` may have no axes where ``ct`` has one: NumPy runs
+    along the axis of an array without axes as if it had one."""
+    return reshape_like(ct, x) if PROMOTION.numpy and x.ndim is None else ct
 
 
 sum_ = linear(
@@ -258,6 +268,17 @@ expand_dims = linear(
     numpy=_expand_numpy,
     result=_expand_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
     label="{x}_expanded", views=("x",), batch="axes",
+)  # fmt: skip
+
+expand_dims_where = linear(
+    "expand_dims_where",
+    "x with new axes of length one if an array of the given run-time shape has that rank (None: "
+    "any rank but 0); else x. The rank of that array is known only by the run.",
+    operands=("x", "shape"), views=("x",), label="{x}_expanded",
+    numpy=lambda types, *, axes, rank: f"np.expand_dims({{x}}, {{axes}} * (len({{shape}}) "
+    f"{'> 0' if rank is None else f'== {rank}'}))",
+    result=lambda types, *, axes, rank: ArrayType(types[0].dtype, None),
+    adjoint={"x": lambda ct, x: reshape_like(ct, x)},
 )  # fmt: skip
 
 

@@ -14,8 +14,10 @@ _REGULAR = (case(_ONE), case(_MANY), case(_ONE[::-1].copy()))
 
 MATRIX_SAMPLES: dict[str, tuple[Sample, ...]] = {
     **dict.fromkeys(("inverse", "det", "det_sign", "logabsdet", "cofactors"), _REGULAR),
-    "expand_vector": (case(_ROW, (3,), axis=-2), case(_ONE, (3, 3), axis=-2),
-                      case(real(), (3,), axis=-1)),
+    "expand_dims_where": (case(_ROW, (3,), axes=(-2,), rank=1),
+                          case(_ONE, (3, 3), axes=(-2,), rank=1),
+                          case(_ROW, (4, 3), axes=(0,), rank=None),
+                          case(real(), (), axes=(0,), rank=None)),
     "cofactors_slope": (case(_ONE, real(3, 3, seed=2)), case(_MANY, real(2, 2, 2))),
     "solve": (case(_ONE, real(3, 2)), case(_MANY, real(2, 2, 1)), case(_ONE, real(2, 3, 1)),
               case(_MANY, real(2, 3))),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import autodiff_compiler as ms
+from autodiff_compiler import pipeline
 from autodiff_compiler.adjoint.reverse import gradient_function, split
 from autodiff_compiler.ir.text import print_function
 from tests.adjoint.numeric import check, read
@@ -353,3 +355,19 @@ def test_nothing_is_built_for_a_loop_that_does_not_vary() -> None:
     loops = [op for op in gradient_function(read(text), (1,)).body.ops if op.name == "for"]
     assert len(loops) == 4
     assert "stack_rows" not in print_function(gradient_function(read(text), (1,)))
+
+
+def replaced_by_a_number(m, s, n):
+    for _ in range(n):
+        m = s
+    return np.sum(m * m)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_loop_replaces_an_array_by_a_number(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "VERIFY", True)
+    m = np.array([[1.0, 2.0], [3.0, 4.0]])
+    d_m, d_s = ms.grad(replaced_by_a_number, (0, 1))(m, 0.7, n)
+    np.testing.assert_allclose(d_m, np.zeros((2, 2)) if n else 2 * m)
+    np.testing.assert_allclose(d_s, 1.4 if n else 0.0)
+    assert np.shape(d_s) == ()

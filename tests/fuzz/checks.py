@@ -216,7 +216,7 @@ class _Trial:
     ) -> str:
         got = sum(float(np.sum(g.asnumpy() * d)) for g, d in zip(found, self.along))
         wanted = []
-        for step in STEPS:
+        for step in steps_for(got):
             wide, narrow = (self.central(function, inputs, h) for h in (step, step / 2))
             wanted.append((4 * narrow - wide) / 3)
             if abs(wanted[-1] - got) <= 5e-6 * max(1.0, abs(got)):
@@ -258,6 +258,12 @@ class _Trial:
 
 def _plainest(fn: Any, request: Any, *rest: Any) -> Any:
     return api._compile(fn, replace(request, opt_level=0), *rest)
+
+
+def steps_for(slope: float) -> list[float]:
+    """The steps of differences; shorter ones, too, where the slope is steep: a program such as
+    ``sin(1e8 * x)`` turns many times within a step of ``1e-5``."""
+    return [*STEPS, *(step / abs(slope) for step in STEPS if abs(slope) > 1 / STEPS[0])]
 
 
 def floats(gradient: tuple[tuple[Tensor, ...], ...]) -> list[Tensor]:

@@ -1,0 +1,86 @@
+"""Functions of an array whose rank a branch decides: a number, a vector or a matrix.
+
+Values and gradients are those of plain Python, by differences, whichever way the run goes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autodiff_compiler import grad
+
+DRAW = np.random.default_rng(5)
+VECTOR, OTHER, MATRIX = DRAW.normal(size=3), DRAW.normal(size=3), DRAW.normal(size=(3, 3))
+
+#: Expressions that NumPy takes for arrays without axes and for vectors.
+OF_ANY = (
+    "np.sum(x)", "np.sum(x, axis=0)", "np.mean(x)", "np.cumsum(x)", "np.cumsum(x, axis=-1)",
+    "np.cumprod(x, axis=-1)", "np.max(x, axis=0)", "np.max(x)", "np.min(x, axis=-1)",
+    "np.prod(x, axis=-1)", "np.ptp(x, axis=0)", "np.var(x)", "np.std(x + v)",
+    "np.ravel(x)", "np.repeat(x, 2)", "np.tile(x, 2)", "np.atleast_2d(x)", "np.expand_dims(x, -1)",
+    "np.where(x > 0, x, 2 * x)", "np.clip(x, -1, 1)", "np.outer(x, v)", "np.dot(x, v)",
+    "np.dot(v, x)", "np.inner(x, v)", "np.vdot(x, x)", "np.kron(x, v)", "x + v", "x * v",
+    "np.maximum(x, v)", "np.hstack([x, v])", "np.append(x, v)", "np.broadcast_to(x, (2, 3))",
+    "np.linalg.norm(x)", "np.meshgrid(x, v)[0]", "np.diff(np.ravel(x))",
+)  # fmt: skip
+#: Expressions that it takes for vectors and matrices.
+OF_ROWS = (
+    "np.sum(x, axis=0)", "np.mean(x, axis=-1)", "x.T", "x[0]", "x[..., 0]", "x[-1:]", "x[::2]",
+    "np.cumsum(x, axis=-1)", "np.sort(x, axis=0)", "np.max(x, axis=0)", "np.flip(x)",
+    "np.roll(x, 1, axis=-1)", "np.diag(x)", "x.reshape(-1)", "np.repeat(x, 2, axis=0)",
+    "np.concatenate([x, x])", "np.stack([x, x], axis=-1)", "np.vstack([x, x])",
+    "np.linalg.norm(x, axis=-1)", "np.diff(x)", "np.diff(x, axis=0)", "np.tril(x)",
+    "np.take(x, [0, 1], axis=0)", "np.pad(x, 1)", "np.einsum('...i,...i->...', x, x)",
+    "np.gradient(x)[0]", "x @ x", "x @ v", "v @ x", "np.dot(x, v)", "np.inner(v, x)",
+    "np.tensordot(x, v, axes=1)", "np.median(x, axis=0)", "np.average(x, axis=0)", "x[:, None]",
+)  # fmt: skip
+
+CASES = [
+    *((text, np.array(0.7), VECTOR, take) for text in OF_ANY for take in (0.0, 1.0)),
+    *((text, 0.7, VECTOR, take) for text in OF_ANY for take in (0.0, 1.0)),
+    *((text, VECTOR, MATRIX, take) for text in OF_ROWS for take in (0.0, 1.0)),
+]
+
+
+def chosen(text: str, folder: Path) -> Callable[..., Any]:
+    """Return a function of ``x`` or, if ``take`` is positive, of ``other`` in its place."""
+    path = folder / "chosen.py"
+    path.write_text(
+        "import numpy as np\n\n\n"
+        "def chosen(x, other, v, take):\n"
+        "    if take > 0.0:\n"
+        "        x = other\n"
+        f"    return np.sum(np.sin({text}))\n",
+        encoding="utf-8",
+    )
+    spec = importlib.util.spec_from_file_location("chosen", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.chosen
+
+
+def by_differences(function: Callable[..., Any], place: int, args: list[Any]) -> np.ndarray:
+    slope = np.zeros(np.shape(args[place]))
+    for index in np.ndindex(slope.shape):
+        step = np.zeros(slope.shape)
+        step[index] = 1e-6
+        sides = [[*args[:place], args[place] + d, *args[place + 1 :]] for d in (step, -step)]
+        slope[index] = (function(*sides[0]) - function(*sides[1])) / 2e-6
+    return slope
+
+
+@pytest.mark.parametrize(("text", "x", "other", "take"), CASES)
+def test_gradients_are_those_of_the_path_taken(
+    text: str, x: Any, other: Any, take: float, tmp_path: Path
+) -> None:
+    function, args = chosen(text, tmp_path), [x, other, OTHER, take]
+    for place, slope in enumerate(grad(function, (0, 1, 2))(*args)):
+        assert np.shape(slope) == np.shape(args[place])
+        np.testing.assert_allclose(slope, by_differences(function, place, args), atol=1e-7)
