@@ -46,9 +46,10 @@ def array_outcome(
 ) -> str:
     """'ok', 'refused: …', or why a program could not be judged; raises Wrong."""
     try:
-        with strict(small), warnings.catch_warnings(), np.errstate(all="ignore"):
+        form = ArrayWriter(seed).form
+        with strict(small, form.size), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return _ArrayTrial(seed, program, order, ArrayWriter(seed).form).run()
+            return _ArrayTrial(seed, program, order, form).run()
     except CompileError as error:
         if any(problem.span is None for problem in error.problems):
             raise Wrong(f"refused without a place: {error}") from None
