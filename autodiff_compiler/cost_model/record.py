@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """The thresholds in force. Two records are equal only if they are one: what is remembered for
-    some thresholds can have their record in its key at no cost."""
+    """All thresholds. A record is equal to itself alone, so that one can be part of a key at no
+    cost."""
 
     # ---- Memory (decision 0012). Below these sizes a pass would save nothing and cost reading.
 
     #: An array is large, and worth memory that is there already, from so many bytes on. Measured on
     #: chains of elementwise operations: from some 64 KiB on the machine hands memory out page by
-    #: page, each one cleared, which is two thirds of the time. Below, the allocator has it at hand.
+    #: page, each one cleared, which is two thirds of the time. Below, the allocator has it at hand,
+    #: and most passes that save memory traffic do nothing.
     large_bytes: int = 2**16
     #: From so many bytes on a result goes into a dead operand that has a variable of its own, parts
     #: are made in the array that they are put together to, what a loop carries stays in one place,
@@ -26,8 +27,8 @@ class Costs:
     #: returns. Chosen, not measured.
     medium_bytes: int = 2**11
     #: What a loop keeps is one array, and no list, if an iteration keeps so many bytes. The row
-    #: decides and not the whole: else the text would hang on the number of iterations. Chosen, not
-    #: measured.
+    #: decides and not the whole: else the text would depend on the number of iterations. Chosen,
+    #: not measured.
     tape_row_bytes: int = 2**10
     #: What ends in the row of a tape is computed in that row from the start, if a row has so many
     #: bytes: NumPy has memory for smaller results at hand. Chosen, not measured.
@@ -37,8 +38,8 @@ class Costs:
     #: Chosen, not measured.
     recomputed_bytes: int = 2**11
     #: So many cheap operations on arguments are made again before such a value, where several large
-    #: ones wait for backward. With two a GELU by the error function keeps one array of three, and a
-    #: focal loss three of five.
+    #: ones wait for backward. Measured: with two a GELU by the error function keeps one array of
+    #: three, and a focal loss three of five.
     recomputed_steps: int = 2
     #: A row that an iteration takes of an array around its loop is taken again by backward, unless
     #: that array is so many times as large as all rows together: it would be kept for little.
@@ -69,8 +70,8 @@ class Costs:
     #: megabyte stays in the cache by itself, so tiles cost it calls (no figures are recorded).
     full_tiles: int = 4
     #: So many tiles, of the size that is used, are worth a loop. For tiles of half that is an array
-    #: of 384 KiB: losses and activations of half a megabyte took half to two thirds of the memory,
-    #: in the same time.
+    #: of 384 KiB. Measured: losses and activations of half a megabyte took half to two thirds of
+    #: the memory, in the same time.
     least_tiles: int = 3
     #: By so many the operations of a row are more than the arrays that it makes whole: on arrays of
     #: ``full_tiles``. Decision 0012 states the number; no figures are recorded.
@@ -130,8 +131,8 @@ class Costs:
 
     # ---- Texts of single operators.
 
-    #: Windows of so many elements are written out as slices, longer ones are a loop over them. For
-    #: so few, slices are quicker than a reduction. Chosen, not measured.
+    #: Windows of so many elements are written out as slices, longer ones are a loop over them.
+    #: So few slices count as quicker than a reduction. Chosen, not measured.
     written_window_elements: int = 4
     #: From so many numbers on a scatter adds them one by one with a flat array of places. Chosen,
     #: not measured.
@@ -159,10 +160,10 @@ class Costs:
 
     # ---- Text and its docstrings.
 
-    #: Expressions that nest deeper are parted over several statements. Chosen for the reader.
+    #: An operand whose expression nests so deep gets a statement of its own. Chosen for the reader.
     expression_levels: int = 3
-    #: Expressions that are wider are parted, too. Chosen for the reader: it leaves room for a name
-    #: and an indentation in lines of 100 columns.
+    #: The widest operands of a wider expression do, too. Chosen for the reader: it leaves room for
+    #: a name and an indentation in lines of 100 columns.
     expression_characters: int = 72
     #: From so many bytes on, arguments not counted, a docstring tells what is kept for backward.
     #: The number is that of ``large_bytes``, but no pass depends on it.
@@ -211,9 +212,9 @@ class Costs:
     #: none. Chosen, not measured.
     lent_bytes: int = 2**30
     #: So many units are kept for one function. Chosen, not measured.
-    units_of_function: int = 64
+    kept_units_of_function: int = 64
     #: So many units are kept for all functions. Chosen, not measured.
-    units: int = 1024
+    kept_units: int = 1024
     #: So many kinds of containers a gradient function remembers how to take apart. Chosen, not
     #: measured.
     container_kinds: int = 64

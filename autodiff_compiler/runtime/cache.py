@@ -64,8 +64,8 @@ class Cache:
     twice. (Compiling is pure Python: two threads would not be faster than one.)"""
 
     def __init__(self, per_function: int | None = None, overall: int | None = None):
-        self.per_function = costs().units_of_function if per_function is None else per_function
-        self.overall = costs().units if overall is None else overall
+        self.per_function = costs().kept_units_of_function if per_function is None else per_function
+        self.overall = costs().kept_units if overall is None else overall
         self.lock = threading.RLock()
         self.tables: dict[Hashable, Table] = {}
         self.clock = itertools.count(1)
