@@ -26,8 +26,10 @@ lint: $(VENV)/installed-dev  ## check style and layout (ruff)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 
-types: $(VENV)/installed-dev  ## check the type hints (mypy)
+types: $(VENV)/installed-dev  ## check the type hints (mypy), and those of a user's program strictly
 	$(RUN) -m mypy
+	MYPYPATH=. $(RUN) -m mypy --strict --config-file= --explicit-package-bases \
+		--follow-imports=silent --cache-dir=.mypy_cache/strict tests/typed
 
 golden: $(VENV)/installed-test  ## rewrite the expected texts; read the diff before you commit it
 	REWRITE_GOLDEN=1 $(RUN) -m pytest -q tests/golden tests/errors tests/test_shown_examples.py

@@ -86,11 +86,13 @@ from autodiff_compiler.ops.recompute import checkpointed, recompute
 from autodiff_compiler.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from autodiff_compiler import numpy as numpy
     from autodiff_compiler.api import (
         compile_info,
         differentiable,
         jit,
     )
+    from autodiff_compiler.common import context as context
     from autodiff_compiler.sources import export_source, gradient_source
     from autodiff_compiler.testing.numeric import check_grads
 
@@ -108,15 +110,17 @@ _COMPILER = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "numpy":  # it is imported where it is first used, too
-        return importlib.import_module(f"{__name__}.numpy")
-    if name not in _COMPILER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(
-        importlib.import_module(f"{__name__}.{_COMPILER[name]}"), name
-    )
-    return found
+if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
+
+    def __getattr__(name: str) -> Any:
+        if name == "numpy":  # it is imported where it is first used, too
+            return importlib.import_module(f"{__name__}.numpy")
+        if name not in _COMPILER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(
+            importlib.import_module(f"{__name__}.{_COMPILER[name]}"), name
+        )
+        return found
 
 
 def __dir__() -> list[str]:

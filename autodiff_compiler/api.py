@@ -10,7 +10,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from autodiff_compiler import pipeline
 from autodiff_compiler.common.cell import Cell
@@ -32,7 +32,11 @@ from autodiff_compiler.signatures import abstract, laid
 from autodiff_compiler.sources import gradient_source
 from autodiff_compiler.testing.numeric import Report, check_grads
 
-Decorated = TypeVar("Decorated")
+P = ParamSpec("P")
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+CellClass = TypeVar("CellClass", bound=type[Cell])
+R = TypeVar("R")
+Result = TypeVar("Result", covariant=True)
 
 
 def _compile(
@@ -82,6 +86,14 @@ install(RUNTIME)
 # ---- running compiled code
 
 
+@overload
+def jit(fn: Decorated, **options: Any) -> Decorated: ...
+
+
+@overload
+def jit(fn: None = None, **options: Any) -> Callable[[Decorated], Decorated]: ...
+
+
 def jit(fn: Any = None, **options: Any) -> Any:
     """Makes calls of a function or Cell run its compiled forward half.
 
@@ -116,6 +128,28 @@ def _running_compiled(fn: Callable[..., Any]) -> Any:
     return compiled
 
 
+class DifferentiableFunction(Protocol[P, Result]):
+    """What ``differentiable`` makes of a function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result: ...
+
+    def gradient_source(self, *inputs: Any, **flags: Any) -> str:
+        """As the function of that name."""
+        ...
+
+    def check_grads(self, inputs: Sequence[Any], **options: Any) -> Report:
+        """As the function of that name."""
+        ...
+
+
+@overload
+def differentiable(target: CellClass) -> CellClass: ...  # type: ignore[overload-overlap]
+
+
+@overload
+def differentiable(target: Callable[P, R]) -> DifferentiableFunction[P, R]: ...
+
+
 def differentiable(target: Any) -> Any:
     """Checks the source of a Cell class or function at once, and runs it compiled from then on.
 
@@ -128,11 +162,12 @@ def differentiable(target: Any) -> Any:
     if isinstance(target, type):
         if not issubclass(target, Cell):
             raise TypeError(f"differentiable is for Cells and functions, not for {target.__name__}")
-        _check_text(unwrapped(target.construct))
-        target._compiled_forward = True
-        target.gradient_source = _source_method  # type: ignore[attr-defined]
-        target.check_grads = _check_method  # type: ignore[attr-defined]
-        return target
+        cls: Any = target
+        _check_text(unwrapped(cls.construct))
+        cls._compiled_forward = True
+        cls.gradient_source = _source_method
+        cls.check_grads = _check_method
+        return cls
     if not callable(target):
         raise TypeError(f"differentiable is for Cells and functions, not for {target!r}")
     target = unwrapped(target)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.context import in_graph_mode
@@ -24,6 +24,16 @@ from autodiff_compiler.common.hooks import TO_FLOAT, Hook, HookHandle, register
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.common.tree import Tree
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Result = TypeVar("Result", covariant=True)
+
+
+class _Constructs(Protocol[P, Result]):
+    """Gives a Cell the arguments and the result of its ``construct``."""
+
+    def construct(self, *args: P.args, **kwargs: P.kwargs) -> Result: ...
 
 
 class Cell(Tree):
@@ -52,10 +62,16 @@ class Cell(Tree):
         )
         self.add_flags(**(flags or {}))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._compiled_forward or in_graph_mode():
-            return engine().run_cell(self, args, kwargs)
-        return self._hooked(args, kwargs) if self._hooks else self.construct(*args, **kwargs)
+    if TYPE_CHECKING:
+
+        def __call__(self: _Constructs[P, R], *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    else:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            if self._compiled_forward or in_graph_mode():
+                return engine().run_cell(self, args, kwargs)
+            return self._hooked(args, kwargs) if self._hooks else self.construct(*args, **kwargs)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What the Cell computes; a subclass defines it."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.tensor import Tensor
 
 
 class _Positions(Cell):
@@ -46,8 +47,7 @@ class _Positions(Cell):
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            picked = list(self._cells.items())[index]
-            return type(self)._of(picked)
+            return type(self)._of(list(self._cells.items())[index])
         return self.cell_list[self._position(index)]
 
     @classmethod
@@ -101,7 +101,7 @@ class SequentialCell(_Positions):
         else:
             super().__init__(_numbered(args))
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         """The last cell's result."""
         for cell in self.cell_list:
             x = cell(x)

@@ -8,11 +8,14 @@ structure. A mutable thing is the thing itself, in every other way.
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 from autodiff_compiler.common.tensor import Tensor
 
 Class = TypeVar("Class", bound=type)
+Kept = TypeVar("Kept")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Mutable:
@@ -45,10 +48,12 @@ class MutableFloat(Mutable, float):
     kind = float
 
 
-_MARKED = {made.kind: made for made in (MutableTuple, MutableList, MutableDict, MutableFloat)}
+_MARKED: dict[type, Any] = {
+    made.kind: made for made in (MutableTuple, MutableList, MutableDict, MutableFloat)
+}
 
 
-def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
+def mutable(input_data: Kept, dynamic_len: bool = False) -> Kept:
     """``input_data`` as an input with a gradient, also where it is no Tensor.
 
     A Tensor is that anyway, and a whole number has none; both come back as they are. Compiled code
@@ -95,6 +100,16 @@ def jit_class(cls: Class) -> Class:
             f"{cls}."
         )
     return cls
+
+
+@overload
+def lazy_inline(fn: Function, attrs: Any = None, policy: str | None = None) -> Function: ...
+
+
+@overload
+def lazy_inline(
+    fn: None = None, attrs: Any = None, policy: str | None = None
+) -> Callable[[Function], Function]: ...
 
 
 def lazy_inline(fn: Any = None, attrs: Any = None, policy: str | None = None) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat, starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,17 @@ from autodiff_compiler.common.printing import tensor_text
 from autodiff_compiler.ir.nodes import Operand
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 
+if TYPE_CHECKING:
+    from autodiff_compiler.common.tensor_methods import TensorMethods
 
-class Tensor(Operand):
+    class _Base(TensorMethods, Operand):
+        """The arithmetic, and the methods that ``ops`` installs."""
+
+else:
+    _Base = Operand
+
+
+class Tensor(_Base):
     """An n-dimensional array of one dtype.
 
     Made of Python data, arrays or tensors, all of which are copied; or of ``shape``, ``dtype`` and

@@ -1,5 +1,7 @@
 """Layers, written in ordinary ``construct`` code: they compile like a user's Cell."""
 
+from typing import TYPE_CHECKING
+
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
 from autodiff_compiler.nn import (
@@ -56,4 +58,5 @@ __all__ = [
     *loss_scale.__all__, *wrap.__all__,
 ]  # fmt: skip
 
-__getattr__ = module_getattr("nn", globals())
+if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
+    __getattr__ = module_getattr("nn", globals())

@@ -39,21 +39,21 @@ class _Lambda(Cell):
 class CELU(_Alpha):
     """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.celu(x, self.alpha)
 
 
 class ELU(_Alpha):
     """x where it is positive, else alpha * (exp(x) - 1)."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.elu(x, self.alpha)
 
 
 class FastGelu(Cell):
     """x * sigmoid(1.702 x)."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.fast_gelu(x)
 
 
@@ -64,35 +64,35 @@ class GELU(Cell):
         super().__init__()
         self.approximate = approximate
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.gelu(x, "tanh" if self.approximate else "none")
 
 
 class GLU(_Along):
     """The first half along an axis times the sigmoid of the second."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.glu(x, self.axis)
 
 
 class HShrink(_Lambda):
     """x outside of [-lambd, lambd], else 0."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.hardshrink(x, self.lambd)
 
 
 class HSigmoid(Cell):
     """x / 6 + 1 / 2, cut to [0, 1]."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.hardsigmoid(x)
 
 
 class HSwish(Cell):
     """x times its hard sigmoid."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.hardswish(x)
 
 
@@ -103,7 +103,7 @@ class Hardtanh(Cell):
         super().__init__()
         self.min_val, self.max_val = min_val, max_val
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.hardtanh(x, self.min_val, self.max_val)
 
 
@@ -114,28 +114,28 @@ class LeakyReLU(Cell):
         super().__init__()
         self.alpha = alpha
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.leaky_relu(x, self.alpha)
 
 
 class LogSigmoid(Cell):
     """log(sigmoid(x))."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.logsigmoid(x)
 
 
 class LogSoftmax(_Along):
     """log(softmax(x)) along an axis."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.log_softmax(x, self.axis)
 
 
 class Mish(Cell):
     """x * tanh(softplus(x))."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.mish(x)
 
 
@@ -149,7 +149,7 @@ class PReLU(Cell):
         start = Tensor(w, dtype) if isinstance(w, list) else initializer(w, (channel,), dtype)
         self.w = Parameter(start, name="a")
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.prelu(x, self.w)
 
 
@@ -164,63 +164,63 @@ class RReLU(Cell):
             )
         self.lower, self.upper = lower, upper
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.rrelu(x, self.lower, self.upper)
 
 
 class ReLU(Cell):
     """x where it is positive, else 0."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.relu(x)
 
 
 class ReLU6(Cell):
     """x limited to [0, 6]."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.relu6(x)
 
 
 class SeLU(Cell):
     """The scaled ELU of self-normalizing networks."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.selu(x)
 
 
 class SiLU(Cell):
     """x * sigmoid(x)."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.silu(x)
 
 
 class Sigmoid(Cell):
     """1 / (1 + exp(-x))."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.sigmoid(x)
 
 
 class SoftShrink(_Lambda):
     """x moved by lambd towards 0, and not beyond."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.softshrink(x, self.lambd)
 
 
 class Softmax(_Along):
     """exp(x) / sum(exp(x)) along an axis."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.softmax(x, self.axis)
 
 
 class Softmax2d(Cell):
     """The softmax of the channels of an image (N, C, H, W) or (C, H, W), place by place."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         if x.ndim not in (3, 4):
             raise ValueError("the input of Softmax2d must have 3 or 4 dimensions")
         return ops.softmax(x, -3)
@@ -229,28 +229,28 @@ class Softmax2d(Cell):
 class Softmin(_Along):
     """The softmax of -x."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.softmin(x, self.axis)
 
 
 class Softsign(Cell):
     """x / (1 + abs(x))."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.softsign(x)
 
 
 class Tanh(Cell):
     """The hyperbolic tangent."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.tanh(x)
 
 
 class Tanhshrink(Cell):
     """x - tanh(x)."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.tanhshrink(x)
 
 
@@ -261,7 +261,7 @@ class Threshold(Cell):
         super().__init__()
         self.threshold, self.value = threshold, value
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.threshold(x, self.threshold, self.value)
 
 

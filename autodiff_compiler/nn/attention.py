@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import XavierNormal, XavierUniform, initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import Dense, positive
@@ -103,7 +103,7 @@ class MultiheadAttention(Cell):
     def construct(
         self, query: Any, key: Any, value: Any, key_padding_mask: Any = None,
         need_weights: bool = True, attn_mask: Any = None, average_attn_weights: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> tuple[Tensor, ...]:  # fmt: skip
         batched = query.ndim == 3
         if not batched:
             query, key, value = query[None], key[None], value[None]

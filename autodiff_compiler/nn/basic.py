@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import HeUniform, Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.activation import get_activation
@@ -52,7 +52,7 @@ class Dense(Cell):
                 f"{type(activation).__name__}."
             )
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         out = ops.dense(x, self.weight, self.bias)
         if self.activation is not None:
             out = self.activation(out)
@@ -91,7 +91,7 @@ class Embedding(Cell):
             start[padding_idx] = 0.0
         self.embedding_table = Parameter(start, name="embedding_table")
 
-    def construct(self, ids: Any) -> Any:
+    def construct(self, ids: Any) -> Tensor:
         return ops.gather(self.embedding_table, ids, 0)
 
     def extend_repr(self) -> str:
@@ -124,7 +124,7 @@ class EmbeddingLookup(Cell):
         start = initializer(param_init, (vocab_size, embedding_size), dtype)
         self.embedding_table = Parameter(start, name="embedding_table")
 
-    def construct(self, indices: Any) -> Any:
+    def construct(self, indices: Any) -> Tensor:
         out = ops.gather(self.embedding_table, indices, 0)
         if self.max_norm is not None:
             length = ops.norm(out, dim=-1, keepdim=True)
@@ -152,7 +152,7 @@ class BiDense(Cell):
             bias_init = start if bias_init is None else bias_init
             self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), name="bias")
 
-    def construct(self, input1: Any, input2: Any) -> Any:
+    def construct(self, input1: Any, input2: Any) -> Tensor:
         if input1.shape[:-1] != input2.shape[:-1]:
             raise ValueError("the inputs of BiDense must agree in all dimensions but the last")
         out = ops.tensor_dot(input1, self.weight, ((-1,), (1,)))
@@ -172,7 +172,7 @@ class Flatten(Cell):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
 
 
@@ -188,7 +188,7 @@ class Unflatten(Cell):
             )
         self.axis, self.unflattened_size = axis, tuple(unflattened_size)
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Any) -> Tensor:
         axis = self.axis % input.ndim
         shape = input.shape
         return ops.reshape(input, (*shape[:axis], *self.unflattened_size, *shape[axis + 1 :]))

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import HeUniform, Uniform, fans, initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import positive
@@ -60,7 +60,7 @@ class _Conv(Cell):
         self.weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
         if self.channels_last:
             shape = (shape[0], *shape[2:], shape[1])
-        self.weight = Parameter(initializer(self.weight_init, shape, dtype), name="weight")
+        self.weight: Any = Parameter(initializer(self.weight_init, shape, dtype), name="weight")
         self.has_bias, self.bias_init, self.bias = has_bias, bias_init, None
         if has_bias:
             self.bias_init = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
@@ -132,7 +132,7 @@ class _OfSequences(_Conv):
 class Conv1d(_OfSequences):
     """The convolution of sequences (N, C_in, L), to (N, C_out, L_out)."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         weight = ops.squeeze(self.weight, 2)
         return ops.conv1d(
             x, weight, self.bias, self.stride[1:], self.pad_mode, self.padding[2:],
@@ -160,7 +160,7 @@ class Conv2d(_Conv):
         )  # fmt: skip
         self.bias_add = ops.BiasAdd()
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         weight = self.weight
         if self.channels_last:
             x, weight = ops.transpose(x, (0, 3, 1, 2)), ops.transpose(weight, (0, 3, 1, 2))
@@ -186,7 +186,7 @@ class Conv3d(_Conv):
             has_bias, weight_init, bias_init, data_format, dtype,
         )  # fmt: skip
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.conv3d(
             x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation,
             self.group,
@@ -198,7 +198,7 @@ class Conv1dTranspose(_OfSequences):
 
     transposed = True
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         weight = ops.squeeze(self.weight, 2)
         return conv_transpose(
             x, weight, self.bias, self.stride[1:], self.pad_mode, self.padding[2:], 0,
@@ -226,7 +226,7 @@ class Conv2dTranspose(_Conv):
         )  # fmt: skip
         self.output_padding = _output_padding(self, output_padding)
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         out = conv_transpose(
             x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, 0, self.dilation,
             self.group,
@@ -255,7 +255,7 @@ class Conv3dTranspose(_Conv):
         )  # fmt: skip
         self.output_padding = _output_padding(self, output_padding)
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return conv_transpose(
             x, self.weight, self.bias, self.stride, self.pad_mode, self.padding,
             self.output_padding, self.dilation, self.group,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Tensor
 from autodiff_compiler.nn.loss import LossBase
 
 
@@ -22,7 +23,7 @@ class CTCLoss(LossBase):
 
     def construct(
         self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any
-    ) -> Any:
+    ) -> Tensor:
         batched = log_probs.ndim == 3
         if not batched:
             log_probs, targets = ops.expand_dims(log_probs, 1), ops.reshape(targets, (1, -1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 
 
 def _probability(p: Any, layer: Cell, open_end: bool = False) -> float:
@@ -33,7 +33,7 @@ class Dropout(Cell):
         self.p = p if p is None else _probability(p, self, open_end=True)
         self.keep_prob = keep_prob
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         p = 1.0 - self.keep_prob if self.p is None else self.p
         return ops.dropout(x, p, self.training)
 
@@ -53,21 +53,21 @@ class _Channels(Cell):
 class Dropout1d(_Channels):
     """Whole channels of (N, C, L) or (C, L) zeroed with the probability ``p``, else scaled."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.dropout1d(x, self.p, self.training)
 
 
 class Dropout2d(_Channels):
     """Whole channels of (N, C, H, W) zeroed with the probability ``p``, else scaled."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.dropout2d(x, self.p, self.training)
 
 
 class Dropout3d(_Channels):
     """Whole channels of (N, C, D, H, W) zeroed with the probability ``p``, else scaled."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.dropout3d(x, self.p, self.training)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler import ops
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.ops.convolution import patches
 
 
@@ -20,7 +20,7 @@ class Upsample(Cell):
         self.size, self.scale_factor, self.mode = size, scale_factor, mode
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.interpolate(
             x, self.size, self.scale_factor, self.mode, self.align_corners,
             self.recompute_scale_factor,
@@ -34,7 +34,7 @@ class PixelShuffle(Cell):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Any) -> Tensor:
         return ops.pixel_shuffle(input, self.upscale_factor)
 
 
@@ -45,7 +45,7 @@ class PixelUnshuffle(Cell):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Any) -> Tensor:
         return ops.pixel_unshuffle(input, self.downscale_factor)
 
 
@@ -56,7 +56,7 @@ class ChannelShuffle(Cell):
         super().__init__()
         self.groups = groups
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.channel_shuffle(x, self.groups)
 
 
@@ -78,7 +78,7 @@ class Unfold(Cell):
         self.size, self.stride, self.rate = ksizes[1:3], strides[1:3], rates[1:3]
         self.padding = padding.lower()
 
-    def construct(self, input_x: Any) -> Any:
+    def construct(self, input_x: Any) -> Tensor:
         view = patches(input_x, self.size, self.stride, self.rate, self.padding)
         n, c, rows, columns, high, wide = view.shape
         moved = ops.transpose(view, (0, 4, 5, 1, 2, 3))

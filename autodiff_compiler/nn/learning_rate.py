@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.nn.basic import positive
 
 
@@ -37,7 +37,7 @@ class ExponentialDecayLR(LearningRateSchedule):
         self.decay_steps = positive(decay_steps, "decay_steps", "ExponentialDecayLR")
         self.learning_rate, self.decay_rate, self.is_stair = learning_rate, decay_rate, is_stair
 
-    def construct(self, global_step: Any) -> Any:
+    def construct(self, global_step: Any) -> Tensor:
         power = ops.cast(global_step, mstype.float32) / self.decay_steps
         if self.is_stair:
             power = ops.floor(power)
@@ -56,7 +56,7 @@ class CosineDecayLR(LearningRateSchedule):
         self.decay_steps = positive(decay_steps, "decay_steps", "CosineDecayLR")
         self.min_lr, self.max_lr = float(min_lr), float(max_lr)
 
-    def construct(self, global_step: Any) -> Any:
+    def construct(self, global_step: Any) -> Tensor:
         step = ops.minimum(ops.cast(global_step, mstype.float32), float(self.decay_steps))
         wave = 1.0 + ops.cos(step * (math.pi / self.decay_steps))
         return self.min_lr + 0.5 * (self.max_lr - self.min_lr) * wave
@@ -83,10 +83,10 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.start, self.end, self.power = learning_rate, end_learning_rate, power
         self.update_decay_steps = update_decay_steps
 
-    def construct(self, global_step: Any) -> Any:
+    def construct(self, global_step: Any) -> Tensor:
         step, whole = ops.cast(global_step, mstype.float32), float(self.decay_steps)
         if self.update_decay_steps:
-            whole = whole * ops.maximum(ops.ceil(step / whole), 1.0)
+            whole = whole * ops.maximum(ops.ceil(step / whole), 1.0)  # type: ignore[assignment]
         else:
             step = ops.minimum(step, whole)
         return (self.start - self.end) * (1.0 - step / whole) ** self.power + self.end
@@ -104,7 +104,7 @@ class WarmUpLR(LearningRateSchedule):
         self.warmup_steps = positive(warmup_steps, "warmup_steps", "WarmUpLR")
         self.learning_rate = learning_rate
 
-    def construct(self, global_step: Any) -> Any:
+    def construct(self, global_step: Any) -> Tensor:
         step = ops.minimum(ops.cast(global_step, mstype.float32), float(self.warmup_steps))
         return self.learning_rate * step / self.warmup_steps
 

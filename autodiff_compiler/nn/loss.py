@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.nn.activation import LogSoftmax
 from autodiff_compiler.ops.losses import reduced
 
@@ -39,7 +39,7 @@ class BCELoss(LossBase):
         super().__init__(reduction)
         self.weight = weight
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.binary_cross_entropy(logits, labels, self.weight, self.reduction)
 
 
@@ -50,7 +50,7 @@ class BCEWithLogitsLoss(LossBase):
         super().__init__(reduction)
         self.weight, self.pos_weight = weight, pos_weight
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.binary_cross_entropy_with_logits(
             logits, labels, self.weight, self.pos_weight, self.reduction
         )
@@ -63,7 +63,7 @@ class CosineEmbeddingLoss(LossBase):
         super().__init__(reduction)
         self.margin = margin
 
-    def construct(self, logits_x1: Any, logits_x2: Any, labels: Any) -> Any:
+    def construct(self, logits_x1: Any, logits_x2: Any, labels: Any) -> Tensor:
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
 
 
@@ -84,7 +84,7 @@ class _OfClasses(LossBase):
 class CrossEntropyLoss(_OfClasses):
     """The cross entropy of softmax(logits) with classes, or with their probabilities."""
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.cross_entropy(
             logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing
         )
@@ -99,7 +99,7 @@ class DiceLoss(LossBase):
             raise ValueError(f"For 'DiceLoss', the 'smooth' must be > 0, but got {smooth}.")
         self.smooth = smooth
 
-    def construct(self, logits: Any, label: Any) -> Any:
+    def construct(self, logits: Any, label: Any) -> Tensor:
         common = ops.sum(logits * label)
         whole = ops.sum(ops.square(logits)) + ops.sum(ops.square(label))
         return 1.0 - 2.0 * common / (whole + self.smooth)
@@ -120,11 +120,11 @@ class FocalLoss(LossBase):
         self.weight, self.gamma = weight, gamma
         self.logsoftmax = LogSoftmax(1)
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         if labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
             raise ValueError("the labels of FocalLoss must be of shape (N, 1, *) or (N, C, *)")
         logs = self.logsoftmax(logits)
-        scale = 1.0
+        scale: Any = 1.0
         if self.weight is not None:
             scale = ops.reshape(self.weight, (-1, *[1] * (logits.ndim - 2)))
         if labels.shape[1] == 1:
@@ -144,7 +144,7 @@ class GaussianNLLLoss(LossBase):
         super().__init__(reduction)
         self.full, self.eps = full, eps
 
-    def construct(self, logits: Any, labels: Any, var: Any) -> Any:
+    def construct(self, logits: Any, labels: Any, var: Any) -> Tensor:
         return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
 
 
@@ -155,7 +155,7 @@ class HingeEmbeddingLoss(LossBase):
         super().__init__(reduction)
         self.margin = margin
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
 
 
@@ -166,35 +166,35 @@ class HuberLoss(LossBase):
         super().__init__(reduction)
         self.delta = delta
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.huber_loss(logits, labels, self.reduction, self.delta)
 
 
 class KLDivLoss(LossBase):
     """labels * (log(labels) - logits)."""
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.kl_div(logits, labels, self.reduction)
 
 
 class L1Loss(LossBase):
     """abs(logits - labels)."""
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.l1_loss(logits, labels, self.reduction)
 
 
 class MAELoss(LossBase):
     """As ``L1Loss``."""
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.l1_loss(logits, labels, self.reduction)
 
 
 class MSELoss(LossBase):
     """(logits - labels) ** 2."""
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.mse_loss(logits, labels, self.reduction)
 
 
@@ -205,7 +205,7 @@ class MarginRankingLoss(LossBase):
         super().__init__(reduction)
         self.margin = margin
 
-    def construct(self, input1: Any, input2: Any, target: Any) -> Any:
+    def construct(self, input1: Any, input2: Any, target: Any) -> Tensor:
         return ops.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
 
 
@@ -216,7 +216,7 @@ class MultiLabelSoftMarginLoss(LossBase):
         super().__init__(reduction)
         self.weight = weight
 
-    def construct(self, x: Any, target: Any) -> Any:
+    def construct(self, x: Any, target: Any) -> Tensor:
         return ops.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 
@@ -229,7 +229,7 @@ class MultiMarginLoss(LossBase):
         super().__init__(reduction)
         self.p, self.margin, self.weight = p, margin, weight
 
-    def construct(self, x: Any, target: Any, weight: Any = None) -> Any:
+    def construct(self, x: Any, target: Any, weight: Any = None) -> Tensor:
         weight = weight if self.weight is None else self.weight
         return ops.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
@@ -240,14 +240,14 @@ class MultilabelMarginLoss(LossBase):
     A row of targets holds the wanted classes, up to the first -1.
     """
 
-    def construct(self, x: Any, target: Any) -> Any:
+    def construct(self, x: Any, target: Any) -> Tensor:
         return ops.multilabel_margin_loss(x, target, self.reduction)
 
 
 class NLLLoss(_OfClasses):
     """-logits[labels], where ``logits`` are logarithms of probabilities."""
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.nll_loss(
             logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing
         )
@@ -266,7 +266,7 @@ class PoissonNLLLoss(LossBase):
         super().__init__(reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 
-    def construct(self, input: Any, target: Any) -> Any:
+    def construct(self, input: Any, target: Any) -> Tensor:
         if self.log_input:
             loss = ops.exp(input) - target * input
         else:
@@ -285,14 +285,14 @@ class SmoothL1Loss(LossBase):
         super().__init__(reduction)
         self.beta = beta
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
 
 
 class SoftMarginLoss(LossBase):
     """log(1 + exp(-labels * logits))."""
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.soft_margin_loss(logits, labels, self.reduction)
 
 
@@ -303,7 +303,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         super().__init__(reduction)
         self.sparse = sparse
 
-    def construct(self, logits: Any, labels: Any) -> Any:
+    def construct(self, logits: Any, labels: Any) -> Tensor:
         return ops.cross_entropy(logits, labels, reduction=self.reduction)
 
 
@@ -317,7 +317,7 @@ class TripletMarginLoss(LossBase):
         super().__init__(reduction)
         self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
 
-    def construct(self, x: Any, positive: Any, negative: Any, margin: float = 1.0) -> Any:
+    def construct(self, x: Any, positive: Any, negative: Any, margin: float = 1.0) -> Tensor:
         margin = margin if self.margin == 1.0 else self.margin
         return ops.triplet_margin_loss(
             x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction
@@ -330,7 +330,7 @@ class RMSELoss(LossBase):
     def __init__(self) -> None:
         super().__init__()
 
-    def construct(self, logits: Any, label: Any) -> Any:
+    def construct(self, logits: Any, label: Any) -> Tensor:
         return ops.sqrt(ops.mse_loss(logits, label))
 
 

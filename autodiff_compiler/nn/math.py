@@ -19,7 +19,7 @@ class MatMul(Cell):
         super().__init__()
         self.transpose_x1, self.transpose_x2 = transpose_x1, transpose_x2
 
-    def construct(self, x1: Any, x2: Any) -> Any:
+    def construct(self, x1: Any, x2: Any) -> Tensor:
         x1 = ops.swapaxes(x1, -2, -1) if self.transpose_x1 and x1.ndim > 1 else x1
         x2 = ops.swapaxes(x2, -2, -1) if self.transpose_x2 and x2.ndim > 1 else x2
         return ops.matmul(x1, x2)
@@ -48,7 +48,7 @@ class Moments(_OverAxes):
 class Norm(_OverAxes):
     """The square root of the sum of squares over axes."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.sqrt(ops.ReduceSum(self.keep_dims)(ops.square(x), self.axis))
 
 
@@ -67,7 +67,7 @@ class OneHot(Cell):
         self.axis, self.depth, self.dtype = axis, depth, dtype
         self.on_value, self.off_value = Tensor(on_value, dtype), Tensor(off_value, dtype)
 
-    def construct(self, indices: Any) -> Any:
+    def construct(self, indices: Any) -> Tensor:
         return ops.one_hot(indices, self.depth, self.on_value, self.off_value, self.axis)
 
 
@@ -82,14 +82,14 @@ class Range(Cell):
         whole = numbers.dtype != np.float64
         self.result_tensor = Tensor(numbers, mstype.int32 if whole else mstype.float32)
 
-    def construct(self) -> Any:
+    def construct(self) -> Tensor:
         return self.result_tensor
 
 
 class ReduceLogSumExp(_OverAxes):
     """The logarithm of the sum of exponentials over axes."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         axes = tuple(range(x.ndim)) if self.axis == () else self.axis
         return ops.logsumexp(x, axes, self.keep_dims)
 
@@ -97,14 +97,14 @@ class ReduceLogSumExp(_OverAxes):
 class Tril(Cell):
     """What is on and below the k-th diagonal, and zeros."""
 
-    def construct(self, x: Any, k: int = 0) -> Any:
+    def construct(self, x: Any, k: int = 0) -> Tensor:
         return ops.tril(x, k)
 
 
 class Triu(Cell):
     """What is on and above the k-th diagonal, and zeros."""
 
-    def construct(self, x: Any, k: int = 0) -> Any:
+    def construct(self, x: Any, k: int = 0) -> Tensor:
         return ops.triu(x, k)
 
 

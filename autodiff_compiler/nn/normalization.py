@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import positive
@@ -91,7 +91,7 @@ class _BatchNorm(_Moving):
         self.use_batch_statistics = use_batch_statistics
         self.channels_last = data_format == "NHWC"
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         self.check_rank(x)
         if self.channels_last:
             x = ops.transpose(x, (0, 3, 1, 2))
@@ -165,7 +165,7 @@ class BatchNorm3d(Cell):
             moving_var_init, use_batch_statistics, dtype=dtype,
         )  # fmt: skip
 
-    def construct(self, input_x: Any) -> Any:
+    def construct(self, input_x: Any) -> Tensor:
         if input_x.ndim != 5:
             raise ValueError("the input of this layer has another number of dimensions")
         shape = input_x.shape
@@ -190,7 +190,7 @@ class _InstanceNorm(_Moving):
             num_features, eps, momentum, affine, gamma_init, beta_init, "zeros", "ones", dtype
         )
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         self.check_rank(x)
         space = tuple(range(2, x.ndim))
         mean, variance = ops.mean(x, space), ops.var(x, space)
@@ -243,7 +243,7 @@ class LayerNorm(Cell):
         self.beta = Parameter(initializer(beta_init, normalized_shape, dtype), "beta")
         self.layer_norm = ops.LayerNorm(begin_norm_axis, begin_params_axis, epsilon)
 
-    def construct(self, input_x: Any) -> Any:
+    def construct(self, input_x: Any) -> Tensor:
         return self.layer_norm(input_x, self.gamma, self.beta)[0]
 
     def extend_repr(self) -> str:
@@ -278,7 +278,7 @@ class GroupNorm(Cell):
         self.gamma = Parameter(initializer(gamma_init, (num_channels,), dtype), "gamma", affine)
         self.beta = Parameter(initializer(beta_init, (num_channels,), dtype), "beta", affine)
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
 
     def extend_repr(self) -> str:
@@ -301,7 +301,7 @@ class LRN(Cell):
             raise ValueError(f"For 'LRN', the 'norm_region' is 'ACROSS_CHANNELS': {norm_region!r}.")
         self.depth_radius, self.bias, self.alpha, self.beta = depth_radius, bias, alpha, beta
 
-    def construct(self, input_x: Any) -> Any:
+    def construct(self, input_x: Any) -> Tensor:
         return ops.lrn(input_x, self.depth_radius, self.bias, self.alpha, self.beta)
 
 

@@ -38,7 +38,7 @@ class Optimizer(Cell):
         if loss_scale <= 0:
             raise ValueError(f"For '{name}', the 'loss_scale' must be > 0, but got {loss_scale}.")
         self.loss_scale = float(loss_scale)
-        self.global_step = Parameter(Tensor(np.zeros(1, np.int32)), name="global_step")
+        self.global_step: Any = Parameter(Tensor(np.zeros(1, np.int32)), name="global_step")
         grouped = isinstance(given[0], Mapping)
         groups = _checked_groups(given) if grouped else [{"params": given}]
         order: list[Parameter] = []

@@ -12,7 +12,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.nn.optimizer import Optimizer
 
 
-def _number(value: float, name: str | None = None) -> Parameter:
+def _number(value: float, name: str | None = None) -> Any:
     return Parameter(Tensor(np.float32(value)), name)
 
 
@@ -239,7 +239,7 @@ class AdaMax(_Compiled):
         _check("AdaMax", "(0, 1)", beta1=beta1, beta2=beta2)
         _check("AdaMax", "(0, inf)", eps=eps)
         self.beta1, self.beta2, self.eps = beta1, beta2, eps
-        self.beta1_power = Parameter(Tensor(np.ones(1, np.float32)))
+        self.beta1_power: Any = Parameter(Tensor(np.ones(1, np.float32)))
         self.moment1, self.moment2 = self.slots("moment1"), self.slots("moment2")
 
     def construct(self, gradients: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler import ops
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.ops.layout import mirror, pad_by
 
 
@@ -28,7 +28,7 @@ class Pad(Cell):
             )
         self.paddings, self.mode = paddings, mode
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         if self.mode == "CONSTANT":
             return pad_by(x, self.paddings)
         return mirror(x, self.paddings, self.mode.lower())
@@ -49,7 +49,7 @@ class _PadNd(Cell):
             )
         self.padding, self.value = widths, value
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.pad(x, self.padding, self.mode, self.value)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler import ops
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.ops.convolution import each
 from autodiff_compiler.ops.pooling import avg_pool, max_pool
 
@@ -74,7 +74,7 @@ class _MaxPool(_Pool):
         spread = any(gap != 1 for gap in self.dilation)
         self._only_with_pad(any(self.padding), spread, return_indices, ceil_mode)
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:  # a pair of these with return_indices
         if self.channels_last:
             x = ops.transpose(x, (0, 3, 1, 2))
         out = max_pool(
@@ -132,7 +132,7 @@ class _AvgPool(_Pool):
         self.counts_padding = count_include_pad and (self.space == 3 or self.pad_mode == "PAD")
         self._only_with_pad(any(self.padding))
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         if self.channels_last:
             x = ops.transpose(x, (0, 3, 1, 2))
         out = avg_pool(
@@ -187,21 +187,21 @@ class _Adaptive(Cell):
 class AdaptiveAvgPool1d(_Adaptive):
     """The means of ``output_size`` windows that cover a sequence evenly."""
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Any) -> Tensor:
         return ops.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_Adaptive):
     """The means of (rows, columns) windows that cover an image evenly."""
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Any) -> Tensor:
         return ops.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_Adaptive):
     """The means of windows that cover a volume evenly."""
 
-    def construct(self, input: Any) -> Any:
+    def construct(self, input: Any) -> Tensor:
         return ops.adaptive_avg_pool3d(input, self.output_size)
 
 
@@ -234,14 +234,14 @@ class LPPool1d(Cell):
         self.norm_type, self.kernel_size = norm_type, kernel_size
         self.stride, self.ceil_mode = stride, ceil_mode
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(LPPool1d):
     """The p-norm of each window of an image."""
 
-    def construct(self, x: Any) -> Any:
+    def construct(self, x: Any) -> Tensor:
         return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 

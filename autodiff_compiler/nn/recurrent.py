@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import positive
@@ -63,7 +63,7 @@ class RNNCell(_RecurrentCell):
         super().__init__(input_size, hidden_size, has_bias, dtype)
         self.nonlinearity = nonlinearity
 
-    def construct(self, x: Any, hx: Any) -> Any:
+    def construct(self, x: Any, hx: Any) -> Tensor:
         return self.next(RNN_STEPS[self.nonlinearity], x, (hx,))[0]
 
 
@@ -72,7 +72,7 @@ class LSTMCell(_RecurrentCell):
 
     gates = 4
 
-    def construct(self, x: Any, hx: Any) -> Any:
+    def construct(self, x: Any, hx: Any) -> tuple[Tensor, Tensor]:
         return self.next(lstm_step, x, hx)
 
 
@@ -81,7 +81,7 @@ class GRUCell(_RecurrentCell):
 
     gates = 3
 
-    def construct(self, x: Any, hx: Any) -> Any:
+    def construct(self, x: Any, hx: Any) -> Tensor:
         return self.next(gru_step, x, (hx,))[0]
 
 

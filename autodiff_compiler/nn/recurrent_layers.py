@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.nn.basic import positive
@@ -145,7 +145,7 @@ class RNN(_Recurrent):
         )  # fmt: skip
         self.nonlinearity = nonlinearity
 
-    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
+    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> tuple[Tensor, Tensor]:
         states = (self.zeros(x) if hx is None else hx,)
         out, states = self.layers(RNN_STEPS[self.nonlinearity], x, states, seq_length)
         return out, states[0]
@@ -156,7 +156,7 @@ class GRU(_Recurrent):
 
     gates = 3
 
-    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
+    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> tuple[Tensor, Tensor]:
         states = (self.zeros(x) if hx is None else hx,)
         out, states = self.layers(gru_step, x, states, seq_length)
         return out, states[0]
@@ -167,7 +167,7 @@ class LSTM(_Recurrent):
 
     gates = 4
 
-    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
+    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> tuple[Tensor, Any]:
         states = (self.zeros(x), self.zeros(x)) if hx is None else hx
         return self.layers(lstm_step, x, states, seq_length)
 

@@ -10,8 +10,8 @@ import copy
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.containers import CellList
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.nn.activation import GELU, ReLU
@@ -74,7 +74,7 @@ class _Layer(Cell):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and feed-forward, each added to its input and normalized."""
 
-    def construct(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Any:
+    def construct(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
         x = src
         if self.norm_first:
             x = x + self.attend(self.norm1(x), src_mask, src_key_padding_mask)
@@ -98,7 +98,7 @@ class TransformerDecoderLayer(_Layer):
     def construct(
         self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
         tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Tensor:  # fmt: skip
         x = tgt
         if self.norm_first:
             x = x + self.attend(self.norm1(x), tgt_mask, tgt_key_padding_mask)
@@ -117,7 +117,7 @@ class TransformerEncoder(Cell):
         self.layers = CellList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
-    def construct(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Any:
+    def construct(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Tensor:
         x = src
         for layer in self.layers:
             x = layer(x, src_mask=src_mask, src_key_padding_mask=src_key_padding_mask)
@@ -135,7 +135,7 @@ class TransformerDecoder(Cell):
     def construct(
         self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
         tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Tensor:  # fmt: skip
         x = tgt
         for layer in self.layers:
             x = layer(
@@ -181,7 +181,7 @@ class Transformer(Cell):
         self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None,
         memory_mask: Any = None, src_key_padding_mask: Any = None,
         tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Tensor:  # fmt: skip
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ValueError("the last dimension of src and tgt must be d_model")
         memory = self.encoder(src, src_mask=src_mask, src_key_padding_mask=src_key_padding_mask)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import Identity
 from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
@@ -133,7 +133,7 @@ class TimeDistributed(Cell):
         super().__init__()
         self.layer, self.time_axis, self.reshape_with_axis = layer, time_axis, reshape_with_axis
 
-    def construct(self, inputs: Any) -> Any:
+    def construct(self, inputs: Any) -> Tensor:
         rank = inputs.ndim
         time = self.time_axis % rank
         if self.reshape_with_axis is None:

@@ -4,6 +4,8 @@ All of it is thin Python over the records of ``operators/``: the same text compu
 tensors and builds IR on the values of a method that is being compiled.
 """
 
+from typing import TYPE_CHECKING
+
 from autodiff_compiler.ops import composite, functional, in_place_methods, methods, operations
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import *  # noqa: F403
@@ -21,4 +23,5 @@ __all__ = [
     "in_place_methods", "insert_grad_of", "methods", "operations", "value_and_grad", "vmap",
 ]  # fmt: skip
 
-__getattr__ = module_getattr("ops", globals())
+if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
+    __getattr__ = module_getattr("ops", globals())

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+R = TypeVar("R")
 
 
-def also(**names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def also(**names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Lets a function take arguments under further names: ``names`` gives its own for each.
 
     >>> @also(x="value", divisor="by")
@@ -20,9 +22,9 @@ def also(**names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     An argument that is given under two names is a TypeError.
     """
 
-    def widened(function: Callable[..., Any]) -> Callable[..., Any]:
+    def widened(function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
+        def called(*args: Any, **kwargs: Any) -> R:
             renamed = {own: kwargs.pop(name) for name, own in names.items() if name in kwargs}
             return function(*args, **kwargs, **renamed)  # both names are one too many
 

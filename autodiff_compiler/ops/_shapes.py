@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
@@ -18,6 +19,9 @@ from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, ListType, Shape, i
 from autodiff_compiler.operators.containers import make_tuple
 from autodiff_compiler.operators.declare import normal_axes
 from autodiff_compiler.operators.structure import cast, copy
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def shape_of(x: Any) -> Shape:
@@ -98,20 +102,20 @@ def axis_of(axis: int, rank: int | None) -> int:
     return found
 
 
-def in_dtype(x: Any, dtype: Any) -> Any:
+def in_dtype(x: Any, dtype: Any) -> Tensor:
     """x cast to ``dtype`` if one is given and differs."""
     if dtype is None or dtype_of(x) == to_numpy_name(dtype):
         return x
     return cast(x, dtype=to_numpy_name(dtype))
 
 
-def apart(function: Callable[..., Any]) -> Callable[..., Any]:
+def apart(function: Callable[P, R]) -> Callable[P, R]:
     """Return ``function`` with a result that is never its first argument itself, but a copy."""
 
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
         out = function(*args, **kwargs)
-        given = args[0] if args else next(iter(kwargs.values()), None)
+        given: Any = args[0] if args else next(iter(kwargs.values()), None)
         return copy(out) if out is given and rank_of(out) != 0 else out
 
     return called

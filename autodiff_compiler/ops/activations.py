@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import activation, elementwise, special
 from autodiff_compiler.ops import arrays, reductions
@@ -16,22 +17,22 @@ from autodiff_compiler.ops.elementwise import clip_by_value
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-def elu(input_x: Any, alpha: float = 1.0) -> Any:
+def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
     """input where it is positive, else alpha * (exp(input) - 1)."""
     return activation.elu(input_x, alpha=float(alpha))
 
 
-def celu(x: Any, alpha: float = 1.0) -> Any:
+def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
     return elu(x) if alpha == 1 else alpha * elu(x / alpha)
 
 
-def selu(input_x: Any) -> Any:
+def selu(input_x: Any) -> Tensor:
     """``elu`` scaled so that mean 0 and variance 1 are kept from layer to layer."""
     return _SELU_SCALE * elu(input_x, _SELU_ALPHA)
 
 
-def gelu(input: Any, approximate: str = "none") -> Any:
+def gelu(input: Any, approximate: str = "none") -> Tensor:
     """input * Phi(input) with the normal distribution's Phi; 'tanh' approximates it."""
     if approximate == "none":
         return 0.5 * input * special.erfc(-input / math.sqrt(2.0))
@@ -41,38 +42,38 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     raise ValueError(f"approximate must be 'none' or 'tanh', not {approximate!r}")
 
 
-def fast_gelu(x: Any) -> Any:
+def fast_gelu(x: Any) -> Tensor:
     """x * sigmoid(1.702 x), close to ``gelu``."""
     return x * elementwise.sigmoid(1.702 * x)
 
 
-def silu(input: Any) -> Any:
+def silu(input: Any) -> Tensor:
     """input * sigmoid(input)."""
     return input * elementwise.sigmoid(input)
 
 
 @also(x="input")
-def mish(input: Any) -> Any:
+def mish(input: Any) -> Tensor:
     """input * tanh(softplus(input))."""
     return input * elementwise.tanh(elementwise.softplus(input))
 
 
-def logsigmoid(x: Any) -> Any:
+def logsigmoid(x: Any) -> Tensor:
     """log(sigmoid(x)), exact also where the sigmoid is 0."""
     return -elementwise.softplus(-x)
 
 
-def relu6(x: Any) -> Any:
+def relu6(x: Any) -> Tensor:
     """x limited to [0, 6]; the slope is 0 at 0 and 1 at 6."""
     return elementwise.clip(elementwise.relu(x), 0, 6)
 
 
-def leaky_relu(input: Any, alpha: float = 0.2) -> Any:
+def leaky_relu(input: Any, alpha: float = 0.2) -> Tensor:
     """input where it is positive, else alpha * input; the slope at 0 is between both."""
     return activation.leaky_relu(input, slope=float(alpha))
 
 
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: Any, weight: Any) -> Tensor:
     """input where it is positive, else weight * input: one weight, or one for each channel."""
     rank, shape = known_rank(input, "prelu"), shape_of(weight)
     if shape is None or len(shape) != 1:
@@ -85,60 +86,60 @@ def prelu(input: Any, weight: Any) -> Any:
     return elementwise.where(input > 0, input, weight * input)
 
 
-def hardsigmoid(input: Any) -> Any:
+def hardsigmoid(input: Any) -> Tensor:
     """input / 6 + 1 / 2, cut to [0, 1]."""
     return activation.hardsigmoid(input)
 
 
-def hardswish(input: Any) -> Any:
+def hardswish(input: Any) -> Tensor:
     """input * hardsigmoid(input); at -3 and 3 the slope is that of the parabola."""
     return input * elementwise.clip(input / 6.0 + 0.5, 0.0, 1.0)
 
 
-def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     """input limited to [min_val, max_val]; at both ends the slope is a half."""
     return clip_by_value(input, min_val, max_val)
 
 
 @also(input="x")
-def hardshrink(x: Any, lambd: float = 0.5) -> Any:
+def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """x outside of [-lambd, lambd], else 0."""
     return elementwise.where(elementwise.abs(x) > lambd, x, 0.0)
 
 
-def softshrink(input: Any, lambd: float = 0.5) -> Any:
+def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """input moved by lambd towards 0, and not beyond."""
     return input - elementwise.clip(input, -float(lambd), float(lambd))
 
 
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: Any) -> Tensor:
     """input - tanh(input)."""
     return input - elementwise.tanh(input)
 
 
-def softsign(x: Any) -> Any:
+def softsign(x: Any) -> Tensor:
     """x / (1 + abs(x))."""
     return activation.softsign(x)
 
 
-def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Any:
+def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """``softmax`` of -x."""
     return reductions.softmax(-in_dtype(x, dtype), axis)
 
 
-def threshold(input: Any, thr: Any, value: Any) -> Any:
+def threshold(input: Any, thr: Any, value: Any) -> Tensor:
     """input where it is above ``thr``, else ``value``."""
     value = int(value) if is_integral(input) else float(value)
     return elementwise.where(input > thr, input, value)
 
 
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: Any, axis: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
     first, second = _halves(x, axis, "glu")
     return first * elementwise.sigmoid(second)
 
 
-def swiglu(input: Any, dim: int = -1) -> Any:
+def swiglu(input: Any, dim: int = -1) -> Tensor:
     """The ``silu`` of the first half along an axis times the second."""
     first, second = _halves(input, dim, "swiglu")
     return silu(first) * second

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops import arrays, reductions
 from autodiff_compiler.ops._shapes import known_rank
@@ -11,7 +12,7 @@ from autodiff_compiler.ops.normalization import channel_shaped
 from autodiff_compiler.ops.primitive import Primitive
 
 
-def dense(input: Any, weight: Any, bias: Any = None) -> Any:
+def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """input @ weight.T + bias over the last axis; a weight of one axis makes one output."""
     if known_rank(weight, "dense") == 2:
         weight = structure.transpose(weight, perm=(1, 0))
@@ -19,12 +20,12 @@ def dense(input: Any, weight: Any, bias: Any = None) -> Any:
     return out if bias is None else out + bias
 
 
-def bias_add(input_x: Any, bias: Any) -> Any:
+def bias_add(input_x: Any, bias: Any) -> Tensor:
     """Adds one number per channel, which are axis 1."""
     return input_x + channel_shaped(bias, known_rank(input_x, "bias_add"))
 
 
-def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """For each output o the product input1 @ weight[o] @ input2, and its bias.
 
     Shapes: (*, m), (*, n), (outputs, m, n), (outputs,) to (*, outputs).
@@ -40,7 +41,7 @@ def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 class Dense(Primitive):
     """``dense``: ``Dense()(input, weight, bias)``."""
 
-    def __call__(self, input: Any, weight: Any, bias: Any = None) -> Any:
+    def __call__(self, input: Any, weight: Any, bias: Any = None) -> Tensor:
         return dense(input, weight, bias)
 
 

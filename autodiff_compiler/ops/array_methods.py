@@ -36,7 +36,7 @@ from autodiff_compiler.ops._shapes import (
 )
 
 
-def select(self: Any, first: Any, second: Any) -> Any:
+def select(self: Any, first: Any, second: Any) -> Tensor:
     """The item ``second`` along axis ``first``; or, with a condition, the tensor or ``second``."""
     if isinstance(first, int):
         axis = axis_of(first, known_rank(self, "select"))
@@ -44,26 +44,26 @@ def select(self: Any, first: Any, second: Any) -> Any:
     return elementwise.where(first, self, second)
 
 
-def tile(self: Any, *dims: Any) -> Any:
+def tile(self: Any, *dims: Any) -> Tensor:
     """Repeated as a whole, so many times along each axis."""
     return layout.tile(self, one_or_many(dims))
 
 
-def repeat(self: Any, *repeats: Any, axis: int | None = None) -> Any:
+def repeat(self: Any, *repeats: Any, axis: int | None = None) -> Tensor:
     """Repeated as a whole, so many times along each axis; along one ``axis``, each element."""
     if axis is not None:
         return layout.repeat_interleave(self, one_or_many(repeats), axis)
     return layout.tile(self, one_or_many(repeats))
 
 
-def diag(self: Any, diagonal: int = 0) -> Any:
+def diag(self: Any, diagonal: int = 0) -> Tensor:
     """A matrix with this vector on a diagonal; of a matrix, its diagonal."""
     if known_rank(self, "diag") == 1:
         return layout.diag_embed(self, diagonal)
     return layout.diagonal(self, diagonal)
 
 
-def index_add(self: Any, first: Any, second: Any, third: Any, *, alpha: Any = 1) -> Any:
+def index_add(self: Any, first: Any, second: Any, third: Any, *, alpha: Any = 1) -> Tensor:
     """``index_add(indices, y, axis)``, or ``index_add(dim, index, source, alpha=1)``."""
     if isinstance(first, int):
         source = third if alpha == 1 else third * alpha
@@ -71,14 +71,14 @@ def index_add(self: Any, first: Any, second: Any, third: Any, *, alpha: Any = 1)
     return parts.index_add(self, first, second, third)
 
 
-def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """With values written, or added, where the tensors of positions or bools point."""
     items, rest = parts.encode(tuple(indices))
     record = indexing.add_at if accumulate else indexing.set_item
     return record(self, values, *rest, index=items)
 
 
-def itemset(self: Any, *args: Any) -> Any:
+def itemset(self: Any, *args: Any) -> Tensor:
     """With one element replaced: ``itemset(value)`` of the only one, ``itemset(index, value)``.
 
     An int counts through all elements, row by row.
@@ -91,7 +91,7 @@ def itemset(self: Any, *args: Any) -> Any:
     return indexing.set_item(self, value, index=tuple(place))
 
 
-def take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
+def take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Tensor:
     """The items along an axis (None: of all in one row); positions outside go to the nearest end.
 
     mode 'wrap' counts on from the other end instead, 'raise' refuses them.
@@ -112,7 +112,7 @@ def _inside(indices: Any, size: Any, mode: str) -> Any:
     return indices
 
 
-def choose(self: Any, choices: Any, mode: str = "clip") -> Any:
+def choose(self: Any, choices: Any, mode: str = "clip") -> Tensor:
     """From each place the element of the choice that the int there names."""
     if isinstance(choices, (tuple, list)):
         made = (c if hasattr(c, "__apply_operator__") else Tensor(c) for c in choices)
@@ -124,7 +124,7 @@ def choose(self: Any, choices: Any, mode: str = "clip") -> Any:
     )
 
 
-def resize(self: Any, *new_shape: Any) -> Any:
+def resize(self: Any, *new_shape: Any) -> Tensor:
     """In another shape: what is too much at the end is cut off, what is missing is zero."""
     shape = tuple(one_or_many(new_shape))
     size, have = math.prod(shape), math.prod(known_sizes(self, "resize"))
@@ -136,7 +136,7 @@ def resize(self: Any, *new_shape: Any) -> Any:
     return arrays.reshape(flat, shape)
 
 
-def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(self: Any, dimension: int, size: int, step: int) -> Tensor:
     """The windows of a size along an axis, ``step`` apart; their elements are the last axis."""
     rank = known_rank(self, "unfold")
     axis = axis_of(dimension, rank)
@@ -146,7 +146,7 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     return windows if axis == rank - 1 else layout.moveaxis(windows, axis + 1, -1)
 
 
-def sum_to_size(self: Any, *size: Any) -> Any:
+def sum_to_size(self: Any, *size: Any) -> Tensor:
     """Summed over the axes along which a tensor of that size would be stretched to this one."""
     want, have = tuple(one_or_many(size)), shape_of(self) or ()
     lead = len(have) - len(want)
@@ -157,27 +157,27 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     return reductions.sum(total, tuple(range(lead)), False) if lead else total
 
 
-def searchsorted(self: Any, v: Any, side: str = "left") -> Any:
+def searchsorted(self: Any, v: Any, side: str = "left") -> Tensor:
     """Where values would stand in this sorted row."""
     return in_dtype(ordering.searchsorted(self, v, right=side == "right"), "int32")
 
 
-def fill(self: Any, value: Any) -> Any:
+def fill(self: Any, value: Any) -> Tensor:
     """One number in this shape."""
     return creation.full_like(self, value)
 
 
-def new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """A tensor of one number, in this dtype unless one is given."""
     return creation.full(size, fill_value, dtype=dtype or dtype_of(self))
 
 
-def new_empty(self: Any, size: Any, *, dtype: Any = None) -> Any:
+def new_empty(self: Any, size: Any, *, dtype: Any = None) -> Tensor:
     """A tensor of zeros, in this dtype unless one is given."""
     return creation.zeros(size, dtype or dtype_of(self))
 
 
-def reshape_as(self: Any, other: Any) -> Any:
+def reshape_as(self: Any, other: Any) -> Tensor:
     """In the shape of another."""
     return arrays.reshape(self, arrays.shape(other))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.common.dtype import int64
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import indexing
 from autodiff_compiler.ops import (
@@ -69,7 +70,7 @@ class _InPlace(Primitive):
         super().__init__()
         self.indices = indices
 
-    def __call__(self, x: Any, v: Any) -> Any:
+    def __call__(self, x: Any, v: Any) -> Tensor:
         rows = (self.indices,) if isinstance(self.indices, int) else tuple(self.indices)
         for k, row in enumerate(rows):
             x = self.write(x, parts.item_at(v, k), (row,))
@@ -109,7 +110,7 @@ class TrilIndices(Primitive):
         super().__init__()
         self.settings, self.dtype = (row, col, offset), dtype
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Tensor:
         return type(self).function(*self.settings, dtype=self.dtype)
 
 
@@ -126,7 +127,7 @@ class MirrorPad(Primitive):
         super().__init__()
         self.mode = mode
 
-    def __call__(self, input_x: Any, paddings: Any) -> Any:
+    def __call__(self, input_x: Any, paddings: Any) -> Tensor:
         return layout.mirror(input_x, paddings, self.mode.lower())
 
 
@@ -148,7 +149,7 @@ class Einsum(Primitive):
         super().__init__()
         self.equation = equation
 
-    def __call__(self, inputs: Sequence[Any]) -> Any:
+    def __call__(self, inputs: Sequence[Any]) -> Tensor:
         return contraction.einsum(self.equation, *inputs)
 
 
@@ -159,7 +160,7 @@ class Cross(Primitive):
         super().__init__()
         self.dim = None if dim == -65530 else dim
 
-    def __call__(self, x1: Any, x2: Any) -> Any:
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
         return contraction.cross(x1, x2, self.dim)
 
 
@@ -176,7 +177,7 @@ class _Blocks(Primitive):
 class SpaceToDepth(_Blocks):
     """Each block of the plane becomes channels: (n, c, h, w) to (n, b*b*c, h/b, w/b)."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         (n, c, h, w), b = arrays.shape(x), self.block_size
         cut = arrays.reshape(x, (n, c, h // b, b, w // b, b))
         return arrays.reshape(
@@ -187,7 +188,7 @@ class SpaceToDepth(_Blocks):
 class DepthToSpace(_Blocks):
     """Channels become blocks of the plane: (n, b*b*c, h, w) to (n, c, b*h, b*w)."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         (n, c, h, w), b = arrays.shape(x), self.block_size
         cut = arrays.reshape(x, (n, b, b, c // (b * b), h, w))
         return arrays.reshape(
@@ -202,7 +203,7 @@ class ChannelShuffle(Primitive):
         super().__init__()
         self.group = group
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return images.channel_shuffle(x, self.group)
 
 
@@ -213,7 +214,7 @@ class SpaceToBatchND(Primitive):
         super().__init__()
         self.block_shape, self.paddings = block_shape, paddings
 
-    def __call__(self, input_x: Any) -> Any:
+    def __call__(self, input_x: Any) -> Tensor:
         plane = len(self.paddings)
         lead = known_rank(input_x, "SpaceToBatchND") - plane
         blocks = self.block_shape
@@ -238,7 +239,7 @@ class BatchToSpace(Primitive):
         super().__init__()
         self.block_size, self.crops = block_size, crops
 
-    def __call__(self, input_x: Any) -> Any:
+    def __call__(self, input_x: Any) -> Tensor:
         (n, c, h, w), b = arrays.shape(input_x), self.block_size
         cut = arrays.reshape(input_x, (b, b, n // (b * b), c, h, w))
         plane = arrays.reshape(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler.common.dtype import of_name
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import along, indexing, joining, linalg, lists, structure, tapes
@@ -25,19 +26,19 @@ from autodiff_compiler.ops._shapes import (
 )
 
 
-def reshape(input: Any, shape: Any) -> Any:
+def reshape(input: Any, shape: Any) -> Tensor:
     """The elements in another shape; one dimension may be -1."""
     known, operands = shape_and_operands(shape)
     return structure.reshape(input, *operands, shape=known)
 
 
 @also(dims="input_perm")
-def transpose(input: Any, input_perm: Sequence[int]) -> Any:
+def transpose(input: Any, input_perm: Sequence[int]) -> Tensor:
     """The axes in another order."""
     return structure.transpose(input, perm=tuple(int(axis) for axis in input_perm))
 
 
-def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
     """Two axes exchanged."""
     rank = rank_of(input)
     if rank is None and {axis0, axis1} == {-1, -2}:
@@ -48,12 +49,12 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
     return transpose(input, perm)
 
 
-def t(input: Any) -> Any:
+def t(input: Any) -> Tensor:
     """The transpose of a matrix; a vector stays as it is."""
     return input if known_rank(input, "t") < 2 else structure.transpose(input, perm=(1, 0))
 
 
-def expand_dims(input_x: Any, axis: Any) -> Any:
+def expand_dims(input_x: Any, axis: Any) -> Tensor:
     """New axes of length one."""
     rank = rank_of(input_x)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -64,12 +65,12 @@ def expand_dims(input_x: Any, axis: Any) -> Any:
     return structure.expand_dims(input_x, axes=axes)
 
 
-def squeeze(input: Any, axis: Any = None) -> Any:
+def squeeze(input: Any, axis: Any = None) -> Tensor:
     """Without axes of length one: those named, or all."""
     return joining.squeeze(input, axes=axes_of(axis, input))
 
 
-def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Any:
+def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` joined into one, row-major."""
     if order != "C":
         input = transpose(input, tuple(reversed(range(known_rank(input, "flatten")))))
@@ -87,12 +88,12 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
     return reshape(input, (*sizes[:start], -1, *sizes[end + 1 :]))
 
 
-def ravel(input: Any) -> Any:
+def ravel(input: Any) -> Tensor:
     """All elements in one row."""
     return reshape(input, (-1,))
 
 
-def broadcast_to(input: Any, shape: Any) -> Any:
+def broadcast_to(input: Any, shape: Any) -> Tensor:
     """Stretched to a shape; -1 keeps a dimension."""
     known, operands = shape_and_operands(shape)
     have = shape_of(input)
@@ -102,14 +103,14 @@ def broadcast_to(input: Any, shape: Any) -> Any:
     return structure.broadcast_to(input, *operands, shape=known)
 
 
-def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
+def concat(tensors: Sequence[Any], axis: int = 0) -> Tensor:
     """One after another along an axis."""
     if is_list(tensors):
         return lists.list_concat(tensors, axis=axis_of(axis, item_rank(tensors, "concat")))
     return joining.concat(*tensors, axis=axis_of(axis, rank_of(tensors[0])))
 
 
-def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
+def stack(tensors: Sequence[Any], axis: int = 0) -> Tensor:
     """All of one shape, along a new axis."""
     if is_list(tensors):
         rows = tapes.stack_rows(tensors, length=lists.length_of(tensors))
@@ -134,7 +135,7 @@ def _size(tensor: Any, axis: int, what: str) -> int:
     return size
 
 
-def _pieces(tensor: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...]:
+def _pieces(tensor: Any, sizes: Sequence[int], axis: int) -> tuple[Tensor, ...]:
     pieces, start = [], 0
     for size in sizes:
         piece = ("slice", start or None, start + size, None)
@@ -143,7 +144,7 @@ def _pieces(tensor: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...]:
     return tuple(pieces)
 
 
-def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
+def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last one may be smaller), or of the sizes given."""
     axis = axis_of(axis, rank_of(tensor))
     size = _size(tensor, axis, "split")
@@ -160,14 +161,14 @@ def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
     return split(input, -(-size // chunks) or 1, axis)
 
 
-def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """The items along an axis, which goes away."""
     dim = axis_of(dim, rank_of(input))
     size = _size(input, dim, "unbind")
     return tuple(indexing.index(input, index=(*(FULL,) * dim, k)) for k in range(size))
 
 
-def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
+def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Tensor:
     """The items along an axis at the given positions."""
     if batch_dims:
         return _gather_batches(input_params, input_indices, axis, batch_dims)
@@ -202,7 +203,7 @@ def _gather_batches(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
     return transpose(taken, (*range(count), *inner, *tail))
 
 
-def gather_elements(input: Any, dim: int, index: Any) -> Any:
+def gather_elements(input: Any, dim: int, index: Any) -> Tensor:
     """For each place of ``index`` the element that it names along an axis. Along the others
     ``index`` may end before ``input`` does; a ShapeError where it is longer, or has other axes."""
     axis = axis_of(dim, rank_of(input))
@@ -226,12 +227,12 @@ def gather_elements(input: Any, dim: int, index: Any) -> Any:
     return along.take_along(input, index, axis=axis)
 
 
-def matmul(input: Any, other: Any) -> Any:
+def matmul(input: Any, other: Any) -> Tensor:
     """The matrix product."""
     return linalg.matmul(input, other)
 
 
-def dot(input: Any, other: Any) -> Any:
+def dot(input: Any, other: Any) -> Tensor:
     """The sum of products over the last axis of input and the last but one of other."""
     left, right = known_rank(input, "dot"), known_rank(other, "dot")
     if left <= 2 and right <= 2:
@@ -243,12 +244,12 @@ def dot(input: Any, other: Any) -> Any:
     return reshape(linalg.matmul(flat_left, flat_right), (*rows[:-1], *columns[:-2], columns[-1]))
 
 
-def outer(input: Any, vec2: Any) -> Any:
+def outer(input: Any, vec2: Any) -> Tensor:
     """The product of every element of one vector with every one of another."""
     return linalg.outer(input, vec2)
 
 
-def shape(input_x: Any) -> Any:
+def shape(input_x: Any) -> tuple[int, ...]:
     """The shape, a tuple of ints."""
     known = shape_of(input_x)
     if known is None:
@@ -264,12 +265,12 @@ def rank(input_x: Any) -> int:
     return known_rank(input_x, "rank")
 
 
-def numel(input: Any) -> Any:
+def numel(input: Any) -> int:
     """How many elements there are."""
     return size(input)
 
 
-def size(input_x: Any) -> Any:
+def size(input_x: Any) -> int:
     """How many elements there are."""
     if isinstance(input_x, Value):
         return joining.size_along(input_x, None)

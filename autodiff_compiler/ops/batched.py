@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
 
+import numpy as np
+
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.nested import Flat, flattened, leaves_of, parts
 from autodiff_compiler.ops.transform import Transformed, caller, takes_functions, unwrapped
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Array = TypeVar("Array", bound=Tensor | np.ndarray)
 
 #: For each argument the axis along which its examples lie, None where all share it; for a
 #: container one for all its items, or a container of these.
 Axes = Any
 
 
-class BatchedFunction(Transformed):
+class BatchedFunction(Transformed[P, R]):
     """``fn`` for every example at once: called with batches, it returns a batch."""
 
     suffix, phrase = "batched", "batch of"
@@ -25,7 +32,7 @@ class BatchedFunction(Transformed):
         self.fn, self.in_axes, self.out_axes = unwrapped(fn), _frozen(in_axes), _frozen(out_axes)
         self.double = PRECISION.double
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.quick is None and caller() is None:
             apart = flattened(self.fn, args, kwargs)
             if apart is not None:
@@ -59,8 +66,20 @@ class BatchedFunction(Transformed):
         return self.in_axes
 
 
+@overload
+def vmap(
+    fn: Callable[..., Array], in_axes: Axes = 0, out_axes: Axes = 0
+) -> BatchedFunction[..., Array]: ...
+
+
+@overload
+def vmap(
+    fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0
+) -> BatchedFunction[..., Any]: ...
+
+
 @takes_functions
-def vmap(fn: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> BatchedFunction:
+def vmap(fn: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> BatchedFunction[..., Any]:
     """``fn`` for a batch of arguments.
 
     in_axes    the axis of each argument along which the examples lie, None for one that they

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import compare, elementwise
 from autodiff_compiler.operators import complex as parts
 from autodiff_compiler.ops import arrays, creation
@@ -12,25 +13,25 @@ from autodiff_compiler.ops._shapes import apart, dtype_of, holds_complex, is_int
 
 
 @apart
-def conj(input: Any) -> Any:
+def conj(input: Any) -> Tensor:
     """The complex conjugate."""
     return parts.conj(input) if holds_complex(input) else input
 
 
 @apart
-def real(input: Any) -> Any:
+def real(input: Any) -> Tensor:
     """The real part."""
     return parts.real(input) if holds_complex(input) else input
 
 
-def imag(input: Any) -> Any:
+def imag(input: Any) -> Tensor:
     """The imaginary part, of a real tensor zeros."""
     if holds_complex(input):
         return parts.imag(input)
     return creation.zeros_like(input)
 
 
-def angle(input: Any) -> Any:
+def angle(input: Any) -> Tensor:
     """The angle of a complex number in radians; of a negative number pi, else 0."""
     if holds_complex(input):
         return elementwise.atan2(imag(input), real(input))
@@ -38,7 +39,7 @@ def angle(input: Any) -> Any:
     return elementwise.where(input < 0, math.pi, zero)
 
 
-def view_as_real(input: Any) -> Any:
+def view_as_real(input: Any) -> Tensor:
     """Real and imaginary parts of complex numbers, in a new last axis."""
     if dtype_of(input) not in (None, "complex64", "complex128"):
         raise TypeError(
@@ -47,7 +48,7 @@ def view_as_real(input: Any) -> Any:
     return arrays.stack((real(input), imag(input)), -1)
 
 
-def isreal(input: Any) -> Any:
+def isreal(input: Any) -> Tensor:
     """Whether the imaginary part is 0."""
     return compare.equal(imag(input), 0.0)
 

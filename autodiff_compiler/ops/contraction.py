@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import contraction, joining, moving
 from autodiff_compiler.ops import arrays
 from autodiff_compiler.ops._shapes import axis_of, known_rank, rank_of, shape_of
 
 
-def einsum(equation: str, *operands: Any) -> Any:
+def einsum(equation: str, *operands: Any) -> Tensor:
     """The sum of products that the equation says: ``'ij,jk->ik'``, ``'...ij->...ji'``, ``'ii'``."""
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
@@ -84,7 +85,7 @@ def _of_one_size(pairs: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
     return found
 
 
-def cross(input: Any, other: Any, dim: int | None = None) -> Any:
+def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three along ``dim`` (None: the first axis of size 3)."""
     if dim is None:
         shape = shape_of(input)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import convolution, depthwise, indexing, joining, structure
@@ -206,7 +207,7 @@ def _product(sizes: Sequence[int]) -> int:
 def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",
     padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The convolution of sequences (N, C, L) with a kernel (C_out, C / groups, K)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 1)
 
@@ -214,7 +215,7 @@ def conv1d(
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",
     padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The convolution of images (N, C, H, W) with a kernel (C_out, C / groups, K_h, K_w)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 2)
 
@@ -222,7 +223,7 @@ def conv2d(
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",
     padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The convolution of volumes (N, C, D, H, W) with a kernel (C_out, C / groups, *K)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 3)
 
@@ -303,7 +304,7 @@ def patches(x: Any, size: Any, stride: Any, dilation: Any, pad_mode: str) -> Any
 
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Any:
+) -> Tensor:
     """The patches of images (N, C, H, W) as columns: (N, C * K_h * K_w, number of patches)."""
     size = each(kernel_size, 2, "kernel_size")
     view = convolution.windows(
@@ -318,7 +319,7 @@ def unfold(
 def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     stride: Any = 1,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Images from the columns of ``unfold``: what patches have in common is added up."""
     size, sizes = each(kernel_size, 2, "kernel_size"), each(output_size, 2, "output_size")
     stride, dilation = each(stride, 2, "stride"), each(dilation, 2, "dilation")
@@ -344,7 +345,7 @@ def fold(
 def col2im(
     input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any,
     stride: Any,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """As ``fold``, for columns of shape (N, C, K_h * K_w, number of patches)."""
     have = dims(input_x)
     columns = arrays.reshape(input_x, (-1, have[1] * have[2], have[3]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops import arrays, convolution
 from autodiff_compiler.ops.convolution import check_format, dims, each, sides, spread, widths_of
 from autodiff_compiler.ops.primitive import Primitive, primitive
@@ -25,7 +26,7 @@ class Conv2D(Primitive):
         self.pad_mode, self.pad, self.stride = pad_mode, pad, stride
         self.dilation, self.group = dilation, group
 
-    def __call__(self, x: Any, weight: Any) -> Any:
+    def __call__(self, x: Any, weight: Any) -> Tensor:
         settings = (self.stride, self.pad_mode, self.pad, self.dilation, self.group)
         return type(self).function(x, weight, None, *settings)
 
@@ -50,7 +51,7 @@ class Conv2DTranspose(Primitive):
         self.pad_mode, self.pad = pad_mode, pad if pad_list is None else pad_list
         self.stride, self.dilation, self.group = stride, dilation, group
 
-    def __call__(self, dout: Any, weight: Any, input_size: Any) -> Any:
+    def __call__(self, dout: Any, weight: Any, input_size: Any) -> Tensor:
         size, sizes = dims(weight)[2:], tuple(input_size)[2:]
         stride, gap = each(self.stride, 2, "stride"), each(self.dilation, 2, "dilation")
         padding = sides(self.pad, 2) if self.pad_mode == "pad" else ()
@@ -74,7 +75,7 @@ class Conv3DTranspose(Primitive):
         self.stride, self.dilation, self.group = stride, dilation, group
         self.output_padding = output_padding
 
-    def __call__(self, dout: Any, weight: Any) -> Any:
+    def __call__(self, dout: Any, weight: Any) -> Tensor:
         return convolution.conv_transpose(
             dout, weight, None, self.stride, self.pad_mode, self.pad, self.output_padding,
             self.dilation, self.group,
@@ -97,7 +98,7 @@ class Im2Col(Primitive):
         super().__init__()
         self.ksizes, self.strides, self.dilations, self.pads = ksizes, strides, dilations, pads
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         columns = convolution.unfold(x, self.ksizes, self.dilations, self.pads, self.strides)
         channels, (_, rows, count) = dims(x)[1], dims(columns)
         return arrays.reshape(columns, (-1, channels, rows // channels, count))

@@ -13,7 +13,7 @@ from autodiff_compiler.operators.numbers import to_number
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, shape_and_operands
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """A tensor of one number; its dtype is the number's unless given."""
     name = _dtype_of_number(fill_value) if dtype is None else to_numpy_name(dtype)
     known, operands = shape_and_operands(size)
@@ -29,32 +29,32 @@ def _number(value: Any, dtype: str) -> Any:
     return value if "bool" in dtype or not isinstance(value, bool) else int(value)
 
 
-def zeros(size: Any, dtype: Any = None) -> Any:
+def zeros(size: Any, dtype: Any = None) -> Tensor:
     """A tensor of zeros, of float32 unless a dtype is given."""
     return full(size, 0, dtype="float32" if dtype is None else dtype)
 
 
-def ones(shape: Any, dtype: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None) -> Tensor:
     """A tensor of ones, of float32 unless a dtype is given."""
     return full(shape, 1, dtype="float32" if dtype is None else dtype)
 
 
-def zeros_like(input: Any, *, dtype: Any = None) -> Any:
+def zeros_like(input: Any, *, dtype: Any = None) -> Tensor:
     """Zeros of the shape of input."""
     return in_dtype(structure.full_like(input, value=0), dtype)
 
 
-def ones_like(input: Any, *, dtype: Any = None) -> Any:
+def ones_like(input: Any, *, dtype: Any = None) -> Tensor:
     """Ones of the shape of input."""
     return in_dtype(structure.full_like(input, value=1), dtype)
 
 
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """One number in the shape of input."""
     return in_dtype(structure.full_like(input, value=fill_value), dtype)
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
     """Numbers from start up to end, in steps: int64 if all are ints, else float32."""
     given = (0, start, step) if end is None else (start, end, step)
     values = [bound for bound in given if isinstance(bound, Value)]
@@ -66,7 +66,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
     return wrap(creation.arange(*values, bounds=bounds, dtype=name))
 
 
-def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Any:
+def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Tensor:
     """Numbers from start up to end, in steps, given as numbers or as tensors of one element."""
     return arange(*(one_number(bound) for bound in (start, end, step)))
 
@@ -79,7 +79,7 @@ def one_number(bound: Any) -> Any:
     return bound if isinstance(bound, Value) and bound.type == INT else to_number(bound, kind=kind)
 
 
-def fill(type: Any, shape: Any, value: Any) -> Any:
+def fill(type: Any, shape: Any, value: Any) -> Tensor:
     """A tensor of one number, in a dtype."""
     return full(shape, value, dtype=type)
 
@@ -92,13 +92,13 @@ def filled(shape: Any, value: Any) -> Any:
     return full(shape, value)
 
 
-def eye(n: int, m: int | None = None, dtype: Any = None) -> Any:
+def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
     name = "float32" if dtype is None else to_numpy_name(dtype)
     return wrap(creation.eye(rows=n, columns=n if m is None else m, dtype=name))
 
 
-def linspace(start: Any, end: Any, steps: int) -> Any:
+def linspace(start: Any, end: Any, steps: int) -> Tensor:
     """``steps`` numbers from start to end, both included, in float32."""
     return wrap(creation.linspace(start=float(start), stop=float(end), count=int(steps)))
 

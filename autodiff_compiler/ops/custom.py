@@ -16,7 +16,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Context:
@@ -74,7 +77,7 @@ def is_apply(callee: Any) -> bool:
     return is_function and getattr(callee, "__name__", "") == "apply"
 
 
-def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(function: Callable[P, tuple[R, Callable[..., Any]]]) -> Callable[P, R]:
     """Gives a function the derivative that it returns.
 
     ``function`` returns its value and a function of the value's cotangent (of one for each, where
@@ -85,7 +88,7 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def value(*args: Any, **kwargs: Any) -> Any:
+    def value(*args: P.args, **kwargs: P.kwargs) -> R:
         return function(*args, **kwargs)[0]
 
     value.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]

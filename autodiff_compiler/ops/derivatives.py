@@ -7,7 +7,7 @@ being compiled the same lines become a part of that text.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from autodiff_compiler.ops.nested import (
 from autodiff_compiler.ops.pullback import Pullback
 from autodiff_compiler.ops.tangent import Push, TangentFunction
 from autodiff_compiler.ops.transform import (
+    Differentiable,
     Transformed,
     again,
     apply,
@@ -44,12 +45,27 @@ from autodiff_compiler.ops.transform import (
     whole_numbers,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Structure = TypeVar("Structure")
+Array = TypeVar("Array", bound=Tensor | np.ndarray)
+
 #: What besides tensors has a derivative, in plain functions.
 _NUMBERS = (float, complex, np.ndarray, np.inexact)
 
 
+@overload
+def jvp(
+    fn: Callable[..., R], inputs: Any, v: Any, has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]: ...
+
+
 @takes_functions
-def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
+def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of ``fn`` at ``inputs`` and its tangent along ``v``: ``(out, dot_out)``.
 
     ``inputs`` and ``v`` are tensors, or tuples of as many. With ``has_aux`` only the first output
@@ -71,7 +87,7 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple:
 
 
 @takes_functions
-def linearize(fn: Any, inputs: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(fn: Callable[..., R], inputs: Any) -> tuple[R, Callable[[Any], R]]:
     """The value of ``fn`` at ``inputs``, and the linear function from ``v`` to the tangent there.
 
     The linear function takes what ``jvp`` takes as ``v``.
@@ -85,8 +101,20 @@ def linearize(fn: Any, inputs: Any) -> tuple[Any, Callable[..., Any]]:
     return apply(fn, primals, {}), linear
 
 
+@overload
+def vjp(
+    fn: Callable[..., R], *inputs: Any, weights: Any = None, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+
+
+@overload
+def vjp(
+    fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False
+) -> tuple[Any, ...]: ...
+
+
 @takes_functions
-def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple:
+def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of ``fn`` at ``inputs``, and the function from the output's sensitivity to the
     gradients: always a tuple of those in the inputs, with ``weights`` paired with those in them.
 
@@ -119,13 +147,15 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
 
 
 @takes_functions
-def hvp(fn: Any, inputs: Any, v: Any) -> Any:
+def hvp(fn: Callable[..., Any], inputs: Structure, v: Structure) -> Structure:
     """The Hessian of ``fn``, summed over its outputs, times ``v``: the tangent of its gradient.
 
     ``inputs`` and ``v`` are tensors, and so is the result, or all are tuples of as many.
     """
     primals, dots = _row(inputs), _row(v)
     several = _is_row(inputs)
+    found: Any
+    made: Any
     if apart := _apart(fn, primals):
         flat, leaves = apart
         _check_tensors(leaves)
@@ -138,7 +168,7 @@ def hvp(fn: Any, inputs: Any, v: Any) -> Any:
 
 
 @takes_functions
-def derivative(fn: Any, primals: Any, order: int) -> tuple:
+def derivative(fn: Callable[..., R], primals: Any, order: int) -> tuple[R, R]:
     """The value of ``fn``, and its derivative of an order, all inputs moving at the same speed.
 
     The derivative has the shape of the value; integer inputs are taken in float32. Raises TypeError
@@ -156,7 +186,7 @@ def derivative(fn: Any, primals: Any, order: int) -> tuple:
 
 
 @takes_functions
-def jet(fn: Any, primals: Any, series: Any) -> tuple:
+def jet(fn: Callable[..., R], primals: Any, series: Any) -> tuple[R, Any]:
     """The value of ``fn``, and the derivatives of its output where the inputs move on curves.
 
     ``series`` holds the derivatives of the input's curve, first to n-th, along its first axis, or
@@ -177,8 +207,24 @@ def jet(fn: Any, primals: Any, series: Any) -> tuple:
     return Taylor(fn, len(inputs), orders.pop())(*inputs, *curves)
 
 
+@overload
+def jacfwd(
+    fn: Differentiable[P, Array, Array | float],
+    grad_position: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Jacobian[P, Array]: ...
+
+
+@overload
+def jacfwd(
+    fn: Callable[P, Any], grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Jacobian[P, Any]: ...
+
+
 @takes_functions
-def jacfwd(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Jacobian:
+def jacfwd(
+    fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Jacobian[..., Any]:
     """The Jacobian of ``fn`` by tangents, one for each element of an input: for few inputs.
 
     Its shape is that of the output and then that of the input. Several outputs give a tuple, and
@@ -188,8 +234,24 @@ def jacfwd(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = Fa
     return Jacobian(fn, grad_position, "forward", has_aux)
 
 
+@overload
+def jacrev(
+    fn: Differentiable[P, Array, Array | float],
+    grad_position: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Jacobian[P, Array]: ...
+
+
+@overload
+def jacrev(
+    fn: Callable[P, Any], grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Jacobian[P, Any]: ...
+
+
 @takes_functions
-def jacrev(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Jacobian:
+def jacrev(
+    fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Jacobian[..., Any]:
     """The Jacobian of ``fn`` by cotangents, one for each element of an output: for few outputs.
 
     Shapes as with ``jacfwd``.
@@ -197,14 +259,40 @@ def jacrev(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = Fa
     return Jacobian(fn, grad_position, "reverse", has_aux)
 
 
+@overload
+def jacobian(
+    fn: Differentiable[P, Array, Array | float],
+    grad_position: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+) -> Jacobian[P, Array]: ...
+
+
+@overload
+def jacobian(
+    fn: Callable[P, Any], grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Jacobian[P, Any]: ...
+
+
 @takes_functions
-def jacobian(fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Jacobian:
+def jacobian(
+    fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Jacobian[..., Any]:
     """The Jacobian of ``fn``, as ``jacfwd`` or ``jacrev`` give it: whichever takes fewer sweeps."""
     return Jacobian(fn, grad_position, "shape", has_aux)
 
 
+@overload
+def hessian(
+    fn: Differentiable[P, Array, Array | float], grad_position: Literal[0] = 0
+) -> Jacobian[P, Array]: ...
+
+
+@overload
+def hessian(fn: Callable[P, Any], grad_position: int | tuple[int, ...] = 0) -> Jacobian[P, Any]: ...
+
+
 @takes_functions
-def hessian(fn: Any, grad_position: int | tuple[int, ...] = 0) -> Jacobian:
+def hessian(fn: Any, grad_position: int | tuple[int, ...] = 0) -> Jacobian[..., Any]:
     """The second derivatives of ``fn``, the tangents of its gradient: for a 0-d output of the shape
     of the input twice."""
     return Jacobian(Jacobian(fn, grad_position, "reverse"), grad_position, "forward")

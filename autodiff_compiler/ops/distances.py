@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import indexing
 from autodiff_compiler.ops import arrays, layout, running
 from autodiff_compiler.ops._shapes import known_rank, known_sizes
 
 
-def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     """The distances from each point of x1, whose last axis holds its place, to each of x2."""
     if min(known_rank(x1, "cdist"), known_rank(x2, "cdist")) < 2:
         raise ShapeError("cdist needs points in rows", "use ops.dist for two points")
     return _size(arrays.expand_dims(x1, -2) - arrays.expand_dims(x2, -3), p)
 
 
-def pdist(input: Any, p: float = 2.0) -> Any:
+def pdist(input: Any, p: float = 2.0) -> Tensor:
     """The distances between the rows of a matrix, each pair once: (0, 1), (0, 2) … (1, 2) …"""
     if known_rank(input, "pdist") != 2:
         raise ShapeError("pdist needs a matrix whose rows are points")
@@ -29,7 +30,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     return _size(first - second, p)
 
 
-def dist(input: Any, other: Any, p: float = 2) -> Any:
+def dist(input: Any, other: Any, p: float = 2) -> Tensor:
     """The norm of the difference of two tensors, of all elements at once."""
     return _size(arrays.ravel(input - other), p)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.dtype import int32
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops import arrays, creation, draws, dropout
 from autodiff_compiler.ops._shapes import in_dtype
 from autodiff_compiler.ops.primitive import Primitive
@@ -20,7 +21,7 @@ class Dropout(Primitive):
             raise ValueError(f"keep_prob must be in (0, 1], but got {keep_prob}")
         self.keep_prob, self.seeds = keep_prob, (Seed0, Seed1)
 
-    def __call__(self, x: Any) -> tuple[Any, Any]:
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
         return dropout.dropped_with_mask(x, self.keep_prob, self.seeds)
 
 
@@ -33,7 +34,7 @@ class Dropout2D(Primitive):
             raise ValueError(f"keep_prob must be in (0, 1], but got {keep_prob}")
         self.keep_prob = keep_prob
 
-    def __call__(self, x: Any) -> tuple[Any, Any]:
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
         return dropout.channels_with_mask(x, self.keep_prob)
 
 
@@ -50,28 +51,28 @@ class _Seeded(Primitive):
 class StandardNormal(_Seeded):
     """Normally distributed numbers of mean 0 and deviation 1, in a shape."""
 
-    def __call__(self, shape: Any) -> Any:
+    def __call__(self, shape: Any) -> Tensor:
         return draws.standard_normal(shape, self.seeds)
 
 
 class StandardLaplace(_Seeded):
     """Numbers of the Laplace distribution of mean 0 and scale 1, in a shape."""
 
-    def __call__(self, shape: Any) -> Any:
+    def __call__(self, shape: Any) -> Tensor:
         return draws.standard_laplace(shape, self.seeds)
 
 
 class UniformReal(_Seeded):
     """Evenly distributed numbers from 0 up to and without 1, in a shape."""
 
-    def __call__(self, shape: Any) -> Any:
+    def __call__(self, shape: Any) -> Tensor:
         return draws.drawn("uniform", shape, self.seeds)
 
 
 class UniformInt(_Seeded):
     """Whole numbers from minval up to and without maxval, in a shape: int32."""
 
-    def __call__(self, shape: Any, minval: Any, maxval: Any) -> Any:
+    def __call__(self, shape: Any, minval: Any, maxval: Any) -> Tensor:
         return draws.randint(minval, maxval, shape, self.seeds, dtype=int32)
 
 
@@ -82,7 +83,7 @@ class Bernoulli(Primitive):
         super().__init__()
         self.seeds = (0 if seed == -1 else seed, offset)
 
-    def __call__(self, x: Any, p: Any) -> Any:
+    def __call__(self, x: Any, p: Any) -> Tensor:
         return draws.bernoulli(x, p, self.seeds)
 
 
@@ -94,7 +95,7 @@ class Randperm(Primitive):
         super().__init__()
         self.max_length, self.pad, self.dtype = max_length, pad, dtype
 
-    def __call__(self, n: Any) -> Any:
+    def __call__(self, n: Any) -> Tensor:
         count = creation.one_number(arrays.reshape(n, ()))
         order = draws.randperm(count, dtype=self.dtype)
         rest = creation.full((self.max_length - count,), self.pad, dtype=self.dtype)
@@ -108,7 +109,7 @@ class Multinomial(Primitive):
         super().__init__()
         self.seeds, self.dtype = (seed, seed2), dtype
 
-    def __call__(self, x: Any, num_samples: int) -> Any:
+    def __call__(self, x: Any, num_samples: int) -> Tensor:
         return in_dtype(draws.multinomial(x, num_samples, True, self.seeds), self.dtype)
 
 

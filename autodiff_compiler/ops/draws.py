@@ -12,7 +12,7 @@ from typing import Any
 
 from autodiff_compiler.common.dtype import float32, int64, to_numpy_name
 from autodiff_compiler.common.seed import Generator, default_generator, stream
-from autodiff_compiler.common.tensor import wrap
+from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import Shape
@@ -65,7 +65,7 @@ def _stretched(shape: Any, *others: Any) -> Any:
     return broadcast_shapes(shapes)
 
 
-def uniform(shape: Any, minval: Any, maxval: Any, seed: Any = None, dtype: Any = float32) -> Any:
+def uniform(shape: Any, minval: Any, maxval: Any, seed: Any = None, dtype: Any = float32) -> Tensor:
     """Evenly distributed numbers from minval up to and without maxval.
 
     In a float dtype d_minval = ct (1 - u) and d_maxval = ct u, where u is the standard draw.
@@ -78,48 +78,48 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: Any = None, dtype: Any =
     return minval + drawn("uniform", shape, seed, name) * (maxval - minval)
 
 
-def normal(shape: Any, mean: Any, stddev: Any, seed: Any = None) -> Any:
+def normal(shape: Any, mean: Any, stddev: Any, seed: Any = None) -> Tensor:
     """Normally distributed numbers: d_mean = ct, d_stddev = ct times the standard draw."""
     return mean + drawn("normal", _stretched(shape, mean, stddev), seed) * stddev
 
 
-def laplace(shape: Any, mean: Any, lambda_param: Any, seed: Any = None) -> Any:
+def laplace(shape: Any, mean: Any, lambda_param: Any, seed: Any = None) -> Tensor:
     """Numbers of the Laplace distribution: d_mean = ct, d_lambda = ct times the standard draw."""
     noise = drawn("laplace", _stretched(shape, mean, lambda_param), seed)
     return mean + noise * lambda_param
 
 
-def standard_normal(shape: Any, seed: Any = None) -> Any:
+def standard_normal(shape: Any, seed: Any = None) -> Tensor:
     """Normally distributed numbers of mean 0 and deviation 1, in float32."""
     return drawn("normal", shape, seed)
 
 
-def standard_laplace(shape: Any, seed: Any = None) -> Any:
+def standard_laplace(shape: Any, seed: Any = None) -> Tensor:
     """Numbers of the Laplace distribution of mean 0 and scale 1, in float32."""
     return drawn("laplace", shape, seed)
 
 
-def rand(*size: Any, dtype: Any = None, seed: Any = None) -> Any:
+def rand(*size: Any, dtype: Any = None, seed: Any = None) -> Tensor:
     """Evenly distributed numbers from 0 up to and without 1."""
     return drawn("uniform", one_or_many(size), seed, dtype)
 
 
-def rand_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Any:
+def rand_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
     """As ``rand``, in the shape of input."""
     return drawn_like("uniform", input, seed, dtype)
 
 
-def randn(*size: Any, dtype: Any = None, seed: Any = None) -> Any:
+def randn(*size: Any, dtype: Any = None, seed: Any = None) -> Tensor:
     """Normally distributed numbers of mean 0 and deviation 1."""
     return drawn("normal", one_or_many(size), seed, dtype)
 
 
-def randn_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Any:
+def randn_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
     """As ``randn``, in the shape of input."""
     return drawn_like("normal", input, seed, dtype)
 
 
-def randint(low: Any, high: Any, size: Any, seed: Any = None, *, dtype: Any = None) -> Any:
+def randint(low: Any, high: Any, size: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
     """Whole numbers from low up to and without high, in int64 unless a dtype is given."""
     name = "int64" if dtype is None else to_numpy_name(dtype)
     if "int" not in name:
@@ -130,22 +130,22 @@ def randint(low: Any, high: Any, size: Any, seed: Any = None, *, dtype: Any = No
     )
 
 
-def randint_like(input: Any, low: Any, high: Any, seed: Any = None, *, dtype: Any = None) -> Any:
+def randint_like(input: Any, low: Any, high: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
     """As ``randint``, in the shape of input, and in its dtype unless one is given."""
     return randint(low, high, arrays.shape(input), seed, dtype=dtype or dtype_of(input))
 
 
-def randperm(n: Any, seed: Any = 0, offset: int = 0, dtype: Any = int64) -> Any:
+def randperm(n: Any, seed: Any = 0, offset: int = 0, dtype: Any = int64) -> Tensor:
     """The whole numbers below n in random order."""
     return wrap(draws.draw_order(generator_of(seed), n, dtype=to_numpy_name(dtype)))
 
 
-def shuffle(x: Any, seed: Any = None) -> Any:
+def shuffle(x: Any, seed: Any = None) -> Tensor:
     """The rows of x in random order; the gradient goes back to where each row came from."""
     return arrays.gather(x, randperm(arrays.shape(x)[0], seed), 0)
 
 
-def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Any:
+def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Tensor:
     """Ones, each with the probability p, and zeros, in the shape and dtype of input."""
     if not hasattr(p, "__apply_operator__") and not 0 <= p <= 1:
         raise ValueError(f"For bernoulli, p should be in [0, 1], but got {p}.")
@@ -153,7 +153,7 @@ def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Any:
     return in_dtype(hit, dtype_of(input) or "float32")
 
 
-def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Any:
+def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Tensor:
     """Positions drawn with the probabilities in the last axis, which need not add up to 1: int32.
 
     With replacement by the place of a uniform draw among the running sums; without it by the
@@ -180,7 +180,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: An
     return in_dtype(places, "int32")
 
 
-def random_categorical(logits: Any, num_sample: int, seed: Any = 0, dtype: Any = int64) -> Any:
+def random_categorical(logits: Any, num_sample: int, seed: Any = 0, dtype: Any = int64) -> Tensor:
     """Positions drawn from each row of a matrix of unscaled log probabilities: the place of the
     largest sum of a logit and a standard Gumbel draw."""
     rows, columns = arrays.shape(logits)
@@ -189,12 +189,12 @@ def random_categorical(logits: Any, num_sample: int, seed: Any = 0, dtype: Any =
     return in_dtype(reductions.argmax(scores, -1), dtype)
 
 
-def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Any:
+def gamma(shape: Any, alpha: Any, beta: Any, seed: Any = None) -> Tensor:
     """Gamma variates of the shape alpha and the rate beta: those of rate 1, divided by beta."""
     return _gamma(_stretched(shape, alpha, beta), alpha, seed) / beta
 
 
-def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Any:
+def random_gamma(shape: Any, alpha: Any, seed: Any = None) -> Tensor:
     """Gamma variates of rate 1, a block of the shape for each alpha: ``shape + alpha.shape``."""
     return _gamma((*_sizes(shape), *arrays.shape(alpha)), alpha, seed)
 
@@ -205,12 +205,12 @@ def _gamma(shape: Any, alpha: Any, seed: Any) -> Any:
     return wrap(draws.draw_gamma(source, alpha, *operands, shape=known, dtype=name))
 
 
-def poisson(shape: Any, mean: Any, seed: Any = None) -> Any:
+def poisson(shape: Any, mean: Any, seed: Any = None) -> Tensor:
     """Counts of the rates ``mean``, in float32."""
     return _poisson(_stretched(shape, mean), mean, seed, "float32")
 
 
-def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = float32) -> Any:
+def random_poisson(shape: Any, rate: Any, seed: Any = None, dtype: Any = float32) -> Tensor:
     """Counts, a block of the shape for each rate: ``shape + rate.shape``."""
     return _poisson((*_sizes(shape), *arrays.shape(rate)), rate, seed, to_numpy_name(dtype))
 

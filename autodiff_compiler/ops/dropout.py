@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.common.tensor import wrap
+from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.operators import draws, elementwise, structure
 from autodiff_compiler.ops import arrays, masks, reductions
 from autodiff_compiler.ops._shapes import (
@@ -48,7 +48,7 @@ def _dropped(x: Any, p: Any, seed: Any = None, lead: int | None = None) -> tuple
     return x * kept / round(1.0 - p, 12), kept
 
 
-def dropout(input: Any, p: float = 0.5, training: bool = True, seed: Any = None) -> Any:
+def dropout(input: Any, p: float = 0.5, training: bool = True, seed: Any = None) -> Tensor:
     """Each element zeroed with the probability p in [0, 1), else divided by 1 - p."""
     if not training:
         return input
@@ -66,17 +66,17 @@ def _of_channels(x: Any, p: float, training: bool, ranks: tuple[int, ...], what:
     return _dropped(x, p, None, rank - (ranks[-1] - 2))[0]
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Any:
+def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels of (N, C, L) or (C, L) zeroed with the probability p, else scaled."""
     return _of_channels(input, p, training, (2, 3), "dropout1d")
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Any:
+def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels of (N, C, H, W) zeroed with the probability p, else scaled."""
     return _of_channels(input, p, training, (4,), "dropout2d")
 
 
-def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Any:
+def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels of (N, C, D, H, W) zeroed with the probability p, else scaled."""
     return _of_channels(input, p, training, (5,), "dropout3d")
 
@@ -95,7 +95,7 @@ def channels_with_mask(x: Any, keep_prob: float) -> tuple[Any, Any]:
     return out, arrays.broadcast_to(kept, arrays.shape(x))
 
 
-def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Any:
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
     """input where it is not below 0, else scaled by a slope drawn evenly from [lower, upper)."""
     if not lower <= upper:
         raise ValueError(f"rrelu needs lower <= upper, but got {lower} and {upper}")
@@ -103,7 +103,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Any:
     return elementwise.where(input >= 0, input, input * slope)
 
 
-def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Any:
+def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
     """The softmax of (logits + Gumbel noise) / tau along an axis.
 
     With ``hard`` the value is one-hot at its largest element, and the gradient is that of the soft

@@ -4,177 +4,177 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import compare, elementwise, powers, structure
 from autodiff_compiler.ops._shapes import in_dtype
 
 
-def add(input: Any, other: Any) -> Any:
+def add(input: Any, other: Any) -> Tensor:
     """input + other."""
     return elementwise.add(input, other)
 
 
-def sub(input: Any, other: Any) -> Any:
+def sub(input: Any, other: Any) -> Tensor:
     """input - other."""
     return elementwise.sub(input, other)
 
 
-def mul(input: Any, other: Any) -> Any:
+def mul(input: Any, other: Any) -> Tensor:
     """input * other."""
     return elementwise.mul(input, other)
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other, then rounded 'floor' or 'trunc' if asked for."""
-    if rounding_mode == "floor":
-        return elementwise.floor(elementwise.div(input, other))
-    if rounding_mode == "trunc":
-        return elementwise.trunc(elementwise.div(input, other))
-    if rounding_mode is not None:
+    if rounding_mode not in ("floor", "trunc", None):
         raise ValueError(f"rounding_mode must be 'floor', 'trunc' or None, not {rounding_mode!r}")
-    return elementwise.div(input, other)
+    quotient = elementwise.div(input, other)
+    if rounding_mode is None:
+        return quotient
+    return elementwise.floor(quotient) if rounding_mode == "floor" else elementwise.trunc(quotient)
 
 
-def floor_divide(input: Any, other: Any) -> Any:
+def floor_divide(input: Any, other: Any) -> Tensor:
     """input // other."""
     return elementwise.floor_div(input, other)
 
 
-def floor_mod(x: Any, y: Any) -> Any:
+def floor_mod(x: Any, y: Any) -> Tensor:
     """x % y, with the sign of y."""
     return elementwise.mod(x, y)
 
 
-def pow(input: Any, exponent: Any) -> Any:
+def pow(input: Any, exponent: Any) -> Tensor:
     """input ** exponent."""
     return powers.pow(input, exponent)
 
 
-def neg(input: Any) -> Any:
+def neg(input: Any) -> Tensor:
     """-input."""
     return elementwise.neg(input)
 
 
-def abs(input: Any) -> Any:
+def abs(input: Any) -> Tensor:
     """The absolute value."""
     return elementwise.abs(input)
 
 
-def square(input: Any) -> Any:
+def square(input: Any) -> Tensor:
     """input * input."""
     return elementwise.square(input)
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(x: Any) -> Tensor:
     """The square root."""
     return elementwise.sqrt(x)
 
 
-def rsqrt(input: Any) -> Any:
+def rsqrt(input: Any) -> Tensor:
     """1 / sqrt(input)."""
     return elementwise.rsqrt(input)
 
 
-def reciprocal(input: Any) -> Any:
+def reciprocal(input: Any) -> Tensor:
     """1 / input."""
     return elementwise.reciprocal(input)
 
 
-def exp(input: Any) -> Any:
+def exp(input: Any) -> Tensor:
     """e to the input."""
     return elementwise.exp(input)
 
 
-def expm1(input: Any) -> Any:
+def expm1(input: Any) -> Tensor:
     """exp(input) - 1."""
     return elementwise.expm1(input)
 
 
-def log(input: Any) -> Any:
+def log(input: Any) -> Tensor:
     """The natural logarithm."""
     return elementwise.log(input)
 
 
-def log1p(input: Any) -> Any:
+def log1p(input: Any) -> Tensor:
     """log(1 + input)."""
     return elementwise.log1p(input)
 
 
-def sin(input: Any) -> Any:
+def sin(input: Any) -> Tensor:
     """Sine."""
     return elementwise.sin(input)
 
 
-def cos(input: Any) -> Any:
+def cos(input: Any) -> Tensor:
     """Cosine."""
     return elementwise.cos(input)
 
 
-def tan(input: Any) -> Any:
+def tan(input: Any) -> Tensor:
     """Tangent."""
     return elementwise.tan(input)
 
 
-def asin(input: Any) -> Any:
+def asin(input: Any) -> Tensor:
     """Inverse sine."""
     return elementwise.asin(input)
 
 
-def acos(input: Any) -> Any:
+def acos(input: Any) -> Tensor:
     """Inverse cosine."""
     return elementwise.acos(input)
 
 
-def atan(input: Any) -> Any:
+def atan(input: Any) -> Tensor:
     """Inverse tangent."""
     return elementwise.atan(input)
 
 
-def atan2(input: Any, other: Any) -> Any:
+def atan2(input: Any, other: Any) -> Tensor:
     """The angle whose tangent is input / other."""
     return elementwise.atan2(input, other)
 
 
-def sinh(input: Any) -> Any:
+def sinh(input: Any) -> Tensor:
     """Hyperbolic sine."""
     return elementwise.sinh(input)
 
 
-def cosh(input: Any) -> Any:
+def cosh(input: Any) -> Tensor:
     """Hyperbolic cosine."""
     return elementwise.cosh(input)
 
 
-def tanh(input: Any) -> Any:
+def tanh(input: Any) -> Tensor:
     """Hyperbolic tangent."""
     return elementwise.tanh(input)
 
 
-def asinh(input: Any) -> Any:
+def asinh(input: Any) -> Tensor:
     """Inverse hyperbolic sine."""
     return elementwise.asinh(input)
 
 
-def acosh(input: Any) -> Any:
+def acosh(input: Any) -> Tensor:
     """Inverse hyperbolic cosine."""
     return elementwise.acosh(input)
 
 
-def atanh(input: Any) -> Any:
+def atanh(input: Any) -> Tensor:
     """Inverse hyperbolic tangent."""
     return elementwise.atanh(input)
 
 
-def sigmoid(input: Any) -> Any:
+def sigmoid(input: Any) -> Tensor:
     """1 / (1 + exp(-input))."""
     return elementwise.sigmoid(input)
 
 
-def relu(input: Any) -> Any:
+def relu(input: Any) -> Tensor:
     """max(input, 0)."""
     return elementwise.relu(input)
 
 
-def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Tensor:
     """log(1 + exp(beta * input)) / beta; the input where beta * input is above the threshold.
 
     From a threshold of 20 on the two are the same to 2e-9, and the first is taken everywhere.
@@ -185,54 +185,54 @@ def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     return smooth if threshold >= 20 else elementwise.where(scaled > threshold, input, smooth)
 
 
-def sign(input: Any) -> Any:
+def sign(input: Any) -> Tensor:
     """-1, 0 or 1."""
     return elementwise.sign(input)
 
 
-def floor(input: Any) -> Any:
+def floor(input: Any) -> Tensor:
     """Rounded down."""
     return elementwise.floor(input)
 
 
-def ceil(input: Any) -> Any:
+def ceil(input: Any) -> Tensor:
     """Rounded up."""
     return elementwise.ceil(input)
 
 
-def round(input: Any, *, decimals: int = 0) -> Any:
+def round(input: Any, *, decimals: int = 0) -> Tensor:
     """Rounded to the nearest; halves go to the even neighbour."""
     if decimals:
         return elementwise.round(input * 10.0**decimals) / 10.0**decimals
     return elementwise.round(input)
 
 
-def trunc(input: Any) -> Any:
+def trunc(input: Any) -> Tensor:
     """Without the fraction."""
     return elementwise.trunc(input)
 
 
-def maximum(input: Any, other: Any) -> Any:
+def maximum(input: Any, other: Any) -> Tensor:
     """The larger of two."""
     return elementwise.maximum(input, other)
 
 
-def minimum(input: Any, other: Any) -> Any:
+def minimum(input: Any, other: Any) -> Tensor:
     """The smaller of two."""
     return elementwise.minimum(input, other)
 
 
-def where(condition: Any, input: Any, other: Any) -> Any:
+def where(condition: Any, input: Any, other: Any) -> Tensor:
     """input where the condition holds, else other."""
     return elementwise.where(condition, input, other)
 
 
-def masked_fill(input_x: Any, mask: Any, value: Any) -> Any:
+def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
     """value where the mask holds, else input_x."""
     return elementwise.where(mask, value, input_x)
 
 
-def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     """Limited to [min, max]; at a bound the gradient goes to the input."""
     if min is None and max is None:
         raise ValueError("At least one of 'min' or 'max' must not be None.")
@@ -253,92 +253,92 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
     return x if clip_value_min is None else elementwise.maximum(x, clip_value_min)
 
 
-def equal(input: Any, other: Any) -> Any:
+def equal(input: Any, other: Any) -> Tensor:
     """input == other."""
     return compare.equal(input, other)
 
 
-def not_equal(input: Any, other: Any) -> Any:
+def not_equal(input: Any, other: Any) -> Tensor:
     """input != other."""
     return compare.not_equal(input, other)
 
 
-def less(input: Any, other: Any) -> Any:
+def less(input: Any, other: Any) -> Tensor:
     """input < other."""
     return compare.less(input, other)
 
 
-def less_equal(input: Any, other: Any) -> Any:
+def less_equal(input: Any, other: Any) -> Tensor:
     """input <= other."""
     return compare.less_equal(input, other)
 
 
-def greater(input: Any, other: Any) -> Any:
+def greater(input: Any, other: Any) -> Tensor:
     """input > other."""
     return compare.greater(input, other)
 
 
-def greater_equal(input: Any, other: Any) -> Any:
+def greater_equal(input: Any, other: Any) -> Tensor:
     """input >= other."""
     return compare.greater_equal(input, other)
 
 
-def logical_and(input: Any, other: Any) -> Any:
+def logical_and(input: Any, other: Any) -> Tensor:
     """Both nonzero."""
     return compare.logical_and(input, other)
 
 
-def logical_or(input: Any, other: Any) -> Any:
+def logical_or(input: Any, other: Any) -> Tensor:
     """At least one nonzero."""
     return compare.logical_or(input, other)
 
 
-def logical_xor(input: Any, other: Any) -> Any:
+def logical_xor(input: Any, other: Any) -> Tensor:
     """Exactly one nonzero."""
     return compare.logical_xor(input, other)
 
 
-def logical_not(input: Any) -> Any:
+def logical_not(input: Any) -> Tensor:
     """Zero."""
     return compare.logical_not(input)
 
 
-def isnan(input: Any) -> Any:
+def isnan(input: Any) -> Tensor:
     """Not a number."""
     return compare.isnan(input)
 
 
-def isinf(input: Any) -> Any:
+def isinf(input: Any) -> Tensor:
     """Infinite."""
     return compare.isinf(input)
 
 
-def isfinite(input: Any) -> Any:
+def isfinite(input: Any) -> Tensor:
     """Neither infinite nor NaN."""
     return compare.isfinite(input)
 
 
-def bitwise_and(input: Any, other: Any) -> Any:
+def bitwise_and(input: Any, other: Any) -> Tensor:
     """input & other."""
     return elementwise.bit_and(input, other)
 
 
-def bitwise_or(input: Any, other: Any) -> Any:
+def bitwise_or(input: Any, other: Any) -> Tensor:
     """input | other."""
     return elementwise.bit_or(input, other)
 
 
-def bitwise_xor(input: Any, other: Any) -> Any:
+def bitwise_xor(input: Any, other: Any) -> Tensor:
     """input ^ other."""
     return elementwise.bit_xor(input, other)
 
 
-def cast(input: Any, dtype: Any) -> Any:
+def cast(input: Any, dtype: Any) -> Tensor:
     """input in another dtype."""
     return in_dtype(input, dtype)
 
 
-def deepcopy(input_x: Any) -> Any:
+def deepcopy(input_x: Any) -> Tensor:
     """A copy in memory of its own."""
     return structure.copy(input_x)
 
@@ -360,7 +360,7 @@ clip, select = clamp, where
 eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_equal
 
 
-def remainder(input: Any, other: Any) -> Any:
+def remainder(input: Any, other: Any) -> Tensor:
     """input % other, with the sign of other."""
     return elementwise.mod(input, other)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops import (
     activations,
     arrays,
@@ -18,17 +19,17 @@ from autodiff_compiler.ops._shapes import known_rank, shape_of
 from autodiff_compiler.ops.array_methods import named
 
 
-def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
+def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
     """The largest elements along an axis, and their positions."""
     return reductions.max(self, axis, keep_dims)
 
 
-def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
+def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
     """The smallest elements along an axis, and their positions."""
     return reductions.min(self, axis, keep_dims)
 
 
-def cov(self: Any, *, correction: int = 1) -> Any:
+def cov(self: Any, *, correction: int = 1) -> Tensor:
     """The covariances of the rows, each a variable, divided by count - correction."""
     rows = self if known_rank(self, "cov") == 2 else arrays.reshape(self, (1, -1))
     (_, count) = shape_of(rows) or (None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops import activations, arrays, elementwise, reductions, running, special
 from autodiff_compiler.ops._shapes import rank_of
 from autodiff_compiler.ops.primitive import Primitive, primitive
@@ -134,7 +135,7 @@ class CumProd(Primitive):
         super().__init__()
         self.exclusive, self.reverse = exclusive, reverse
 
-    def __call__(self, x: Any, axis: int) -> Any:
+    def __call__(self, x: Any, axis: int) -> Tensor:
         x = reductions.flip(x, axis) if self.reverse else x
         product = running.cumprod(x, axis)
         product = running.shifted(product, axis) if self.exclusive else product

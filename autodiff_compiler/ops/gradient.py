@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.engine import engine
@@ -21,6 +21,7 @@ from autodiff_compiler.errors import CallError, PositionError
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.structures import find, mirror, snapshot
 from autodiff_compiler.ops.transform import (
+    Differentiable,
     Transformed,
     caller,
     check_callable,
@@ -31,12 +32,16 @@ from autodiff_compiler.ops.transform import (
 )
 from autodiff_compiler.plan import Request
 
+P = ParamSpec("P")
+R = TypeVar("R")
+First = TypeVar("First")
+
 #: Which slots: one, several in this order, every tensor, or none.
 Position = int | tuple[int, ...] | str | None
 ALL = "all"
 
 
-class GradientFunction(Transformed):
+class GradientFunction(Transformed[P, R]):
     """The gradient of ``fn``, to be called like ``fn``.
 
     position    the slots to differentiate; ``"all"`` promises a tuple, whatever its length.
@@ -57,7 +62,7 @@ class GradientFunction(Transformed):
     _key: tuple | None = None
 
     def __init__(
-        self,
+        self: GradientFunction[..., Any],
         fn: Any,
         weights: Any = None,
         *,
@@ -85,10 +90,10 @@ class GradientFunction(Transformed):
         self.double = PRECISION.double
         self.stabilise, self.opt_level = stabilises(), opt_level()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         quick = self.quick
         if quick is not None and not kwargs:
-            found = quick(self.fn, args)
+            found: Any = quick(self.fn, args)
             if found is not False:
                 return found
         call = caller()
@@ -120,7 +125,7 @@ class GradientFunction(Transformed):
     def entry(self) -> tuple[Any, Hashable]:
         return self.fn, self.key
 
-    def of(self, fn: Any, position: tuple[int, ...]) -> GradientFunction:
+    def of(self, fn: Any, position: tuple[int, ...]) -> GradientFunction[..., Any]:
         """Return a function that asks the same of another one, at these positions."""
         made = copy.copy(self)
         made.fn, made.quick, made._key, made.position = fn, None, None, position or None
@@ -263,7 +268,7 @@ class GradOperation:
                      sens_param=sens_param)  # fmt: skip
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
-    def __call__(self, fn: Any, weights: Any = None) -> GradientFunction:
+    def __call__(self, fn: Callable[..., Any], weights: Any = None) -> GradientFunction[..., Any]:
         first = None if self.get_by_list else 0
         return GradientFunction(
             fn,
@@ -279,6 +284,45 @@ class GradOperation:
         return "GradOperation(get_all={}, get_by_list={}, sens_param={})".format(*flags)
 
 
+@overload
+def grad(
+    fn: Differentiable[P, First, Any],
+    grad_position: Literal[0] = 0,
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+    sens_param: Literal[False] = False,
+    *,
+    unconnected: Literal["zero", "error"] = "zero",
+) -> GradientFunction[P, First]: ...
+
+
+@overload
+def grad(
+    fn: Callable[P, Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: Literal[False] = False,
+    *,
+    unconnected: str = "zero",
+) -> GradientFunction[P, Any]: ...
+
+
+@overload
+def grad(
+    fn: Callable[..., Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: bool = False,
+    *,
+    unconnected: str = "zero",
+) -> GradientFunction[..., Any]: ...
+
+
 @takes_functions
 def grad(
     fn: Any,
@@ -289,7 +333,7 @@ def grad(
     sens_param: bool = False,
     *,
     unconnected: str = "zero",
-) -> GradientFunction:
+) -> GradientFunction[..., Any]:
     """The gradient of ``fn`` in the inputs at ``grad_position`` and in ``weights``.
 
     fn            a Cell, function, method or lambda. Outputs of any shape are summed, unless a
@@ -311,6 +355,45 @@ def grad(
     return _asked(fn, grad_position, weights, has_aux, return_ids, sens_param, False, unconnected)
 
 
+@overload
+def value_and_grad(
+    fn: Differentiable[P, First, R],
+    grad_position: Literal[0] = 0,
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+    sens_param: Literal[False] = False,
+    *,
+    unconnected: Literal["zero", "error"] = "zero",
+) -> GradientFunction[P, tuple[R, First]]: ...
+
+
+@overload
+def value_and_grad(
+    fn: Callable[P, R],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: Literal[False] = False,
+    *,
+    unconnected: str = "zero",
+) -> GradientFunction[P, tuple[R, Any]]: ...
+
+
+@overload
+def value_and_grad(
+    fn: Callable[..., R],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: bool = False,
+    *,
+    unconnected: str = "zero",
+) -> GradientFunction[..., tuple[R, Any]]: ...
+
+
 @takes_functions
 def value_and_grad(
     fn: Any,
@@ -321,7 +404,7 @@ def value_and_grad(
     sens_param: bool = False,
     *,
     unconnected: str = "zero",
-) -> GradientFunction:
+) -> GradientFunction[..., Any]:
     """As ``grad``; the function's own result comes first: ``(out, gradient)``. With ``has_aux``
     it is the tuple of all outputs."""
     return _asked(fn, grad_position, weights, has_aux, return_ids, sens_param, True, unconnected)
@@ -358,7 +441,7 @@ def _asked(
     sens_param: bool,
     value: bool,
     unconnected: str,
-) -> GradientFunction:
+) -> GradientFunction[..., Any]:
     if unconnected not in ("zero", "none", "error"):
         raise ValueError(f"unconnected must be 'zero', 'none' or 'error', but got {unconnected}")
     if position is None and weights is None:

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import compare, elementwise, indexing, structure
 from autodiff_compiler.operators.subscripts import FULL
@@ -22,7 +23,7 @@ def _part(x: Any, *index: Any) -> Any:
     return indexing.index(x, index=("...", *index))
 
 
-def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Any:
+def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Tensor:
     """The places (N, *space, d) that the affine maps theta (N, d, d + 1) give for an image of
     ``size`` (N, C, *space), d = 2 or 3.
 
@@ -53,7 +54,7 @@ def _evenly(length: int, align_corners: bool, dtype: Any) -> Any:
 def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The values of images (N, C, *space) at the places (N, *out, d): (N, C, *out), d = 2 or 3.
 
     mode            'bilinear' (between the 2 ** d neighbours) or 'nearest' (no gradient for grid).
@@ -152,7 +153,7 @@ class GridSampler2D(Primitive):
         self.interpolation_mode, self.padding_mode = interpolation_mode, padding_mode
         self.align_corners = align_corners
 
-    def __call__(self, input_x: Any, grid: Any) -> Any:
+    def __call__(self, input_x: Any, grid: Any) -> Tensor:
         settings = (self.interpolation_mode, self.padding_mode, self.align_corners)
         return grid_sample(input_x, grid, *settings)
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise, indexing, moving, structure
 from autodiff_compiler.ops import arrays, creation, pooling
@@ -25,7 +26,7 @@ _WEIGHTED = {"linear": (3,), "bilinear": (4,), "trilinear": (5,), "bicubic": (4,
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """An image (N, C, *space) of another size, or of one times a factor (rounded down).
 
     mode is 'nearest', 'nearest-exact', 'area', 'linear', 'bilinear', 'trilinear' or 'bicubic'.
@@ -171,7 +172,7 @@ upsample = interpolate
 # ---- channels for space
 
 
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """(..., C * r * r, H, W) to (..., C, H * r, W * r)."""
     *lead, channels, height, width = _image(input, "pixel_shuffle")
     if channels % upscale_factor**2:
@@ -185,7 +186,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     return arrays.reshape(mixed, (*lead, channels // r**2, height * r, width * r))
 
 
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """(..., C, H * r, W * r) to (..., C * r * r, H, W)."""
     *lead, channels, height, width = _image(input, "pixel_unshuffle")
     r, rank = downscale_factor, len(lead)
@@ -210,7 +211,7 @@ def _image(x: Any, what: str) -> list[int]:
     return [shape[0] if isinstance(shape[0], int) else -1, *known]
 
 
-def channel_shuffle(x: Any, groups: int) -> Any:
+def channel_shuffle(x: Any, groups: int) -> Tensor:
     """The channels (axis 1) of ``groups`` groups dealt out in turn."""
     n, channels, *space = arrays.shape(x)
     if isinstance(channels, int) and channels % groups:
@@ -234,7 +235,7 @@ class ResizeBilinearV2(Primitive):
             raise ValueError("'align_corners' and 'half_pixel_centers' exclude each other.")
         self.align_corners, self.half_pixel_centers = align_corners, half_pixel_centers
 
-    def __call__(self, image: Any, size: Any) -> Any:
+    def __call__(self, image: Any, size: Any) -> Tensor:
         x = image
         for axis, (dim, count) in enumerate(zip(_space(x), _each(size, 2, "size")), start=2):
             if self.align_corners or self.half_pixel_centers:
@@ -252,7 +253,7 @@ class ResizeNearestNeighbor(Primitive):
         super().__init__()
         self.size, self.align_corners = _each(size, 2, "size"), align_corners
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         if not self.align_corners:
             return _resized(x, self.size, "nearest", False, None)
         for axis, (dim, count) in enumerate(zip(_space(x), self.size), start=2):

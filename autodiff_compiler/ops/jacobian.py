@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from autodiff_compiler.errors import CallError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -19,8 +19,11 @@ from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.tangent import Push
 from autodiff_compiler.ops.transform import Transformed, apply, caller, check_flags, unwrapped
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Jacobian(Transformed):
+
+class Jacobian(Transformed[P, R]):
     """All partial derivatives of ``fn``; ``mode`` is 'forward', 'reverse', or 'shape', which takes
     whichever needs fewer sweeps."""
 
@@ -34,7 +37,7 @@ class Jacobian(Transformed):
         self.position = checked_position(grad_position)
         self.double = PRECISION.double
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.quick is None and caller() is None:
             found = self._of_leaves(args, kwargs)
             if found is not None:

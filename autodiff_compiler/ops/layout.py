@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from autodiff_compiler.common.tensor import wrap
+from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import creation as made
 from autodiff_compiler.operators import indexing, joining, moving
@@ -35,7 +35,7 @@ def _ints(given: Any) -> tuple[int, ...]:
 
 
 @apart
-def tile(input: Any, dims: Any) -> Any:
+def tile(input: Any, dims: Any) -> Tensor:
     """The input repeated as a whole, ``dims[k]`` times along axis k."""
     counts, rank = _ints(dims), known_rank(input, "tile")
     if len(counts) > rank:
@@ -44,7 +44,7 @@ def tile(input: Any, dims: Any) -> Any:
     return moving.tile(input, counts=counts) if any(count != 1 for count in counts) else input
 
 
-def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element along an axis (None: of all in one row) so many times in a row."""
     if axis is None:
         input, axis = arrays.ravel(input), 0
@@ -55,7 +55,7 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Any:
     return moving.repeat(input, counts=counts[0] if len(counts) == 1 else counts, axis=axis)
 
 
-def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
+def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """The elements shifted along axes (None: all in one row); what leaves enters again."""
     if dims is None:
         flat = moving.roll(arrays.ravel(input), shifts=_ints(shifts), axes=(0,))
@@ -69,22 +69,22 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     return moving.roll(input, shifts=steps, axes=axes)
 
 
-def reverse(x: Any, axis: Any) -> Any:
+def reverse(x: Any, axis: Any) -> Tensor:
     """The elements in reverse order along axes."""
     return reductions.flip(x, axis)
 
 
-def fliplr(input: Any) -> Any:
+def fliplr(input: Any) -> Tensor:
     """The second axis in reverse order."""
     return reductions.flip(input, (1,))
 
 
-def flipud(input: Any) -> Any:
+def flipud(input: Any) -> Tensor:
     """The first axis in reverse order."""
     return reductions.flip(input, (0,))
 
 
-def rot90(input: Any, k: int, dims: Sequence[int]) -> Any:
+def rot90(input: Any, k: int, dims: Sequence[int]) -> Tensor:
     """The plane of two axes turned by k quarters, from the first axis towards the second."""
     first, second = dims
     if k % 4 == 0:
@@ -95,7 +95,7 @@ def rot90(input: Any, k: int, dims: Sequence[int]) -> Any:
     return arrays.swapaxes(turned, first, second)
 
 
-def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     """Axes at other places, the others in their order."""
     rank = known_rank(x, "moveaxis")
     source = [axis_of(axis, rank) for axis in _ints(source)]
@@ -111,7 +111,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 _MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap", "symmetric": "symmetric"}
 
 
-def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """Elements added before and after the last axes: ``padding`` holds a pair for each, last first.
 
     mode is 'constant' (value, 0 by default), 'reflect', 'replicate' or 'circular'. With 'constant'
@@ -153,23 +153,23 @@ def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
 # ---- triangles and diagonals
 
 
-def tril(input: Any, diagonal: int = 0) -> Any:
+def tril(input: Any, diagonal: int = 0) -> Tensor:
     """The lower triangle of each matrix, zero elsewhere."""
     return moving.tril(input, offset=int(diagonal))
 
 
-def triu(input: Any, diagonal: int = 0) -> Any:
+def triu(input: Any, diagonal: int = 0) -> Tensor:
     """The upper triangle of each matrix, zero elsewhere."""
     return moving.triu(input, offset=int(diagonal))
 
 
-def matrix_band_part(x: Any, lower: int, upper: int) -> Any:
+def matrix_band_part(x: Any, lower: int, upper: int) -> Tensor:
     """Each matrix with so many diagonals below and above the main one (negative: all of them)."""
     x = x if upper < 0 else moving.tril(x, offset=int(upper))
     return x if lower < 0 else moving.triu(x, offset=-int(lower))
 
 
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of the plane of two axes, as the last axis."""
     rank = known_rank(input, "diagonal")
     dim1, dim2 = axis_of(dim1, rank), axis_of(dim2, rank)
@@ -179,7 +179,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return moving.diagonal(input, offset=int(offset))
 
 
-def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The input with the diagonal of the plane of two axes replaced."""
     rank = known_rank(input, "diagonal_scatter")
     planes, last = (axis_of(dim1, rank), axis_of(dim2, rank)), (rank - 2, rank - 1)
@@ -192,7 +192,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     return moveaxis_if_needed(indexing.set_item(moved, src, *places, index=index), last, planes)
 
 
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in the plane of two new axes, with the rows of the input on a diagonal."""
     rank = known_rank(input, "diag_embed") + 1
     sizes = arrays.shape(input)
@@ -207,12 +207,12 @@ def moveaxis_if_needed(x: Any, source: tuple[int, ...], destination: tuple[int, 
     return x if source == destination else moveaxis(x, source, destination)
 
 
-def diagflat(input: Any, offset: int = 0) -> Any:
+def diagflat(input: Any, offset: int = 0) -> Tensor:
     """A matrix with all elements of the input on a diagonal."""
     return diag_embed(arrays.ravel(input) if rank_of(input) != 1 else input, offset)
 
 
-def diag(input: Any) -> Any:
+def diag(input: Any) -> Tensor:
     """A matrix with a vector on its diagonal; of a tensor of k axes, a tensor of 2 k axes."""
     if rank_of(input) == 1:
         return diag_embed(input)
@@ -220,7 +220,7 @@ def diag(input: Any) -> Any:
     return arrays.reshape(diagflat(input), (*sizes, *sizes))
 
 
-def block_diag(*inputs: Any) -> Any:
+def block_diag(*inputs: Any) -> Tensor:
     """The matrices one after another along the diagonal."""
     matrices = [atleast_2d(x) for x in inputs]
     widths = [known_sizes(x, "block_diag")[1] for x in matrices]
@@ -260,24 +260,24 @@ def atleast_3d(inputs: Any) -> Any:
 
 
 @also(tensors="inputs")
-def vstack(inputs: Sequence[Any]) -> Any:
+def vstack(inputs: Sequence[Any]) -> Tensor:
     """One below the other."""
     return arrays.concat([atleast_2d(x) for x in inputs], 0)
 
 
-def hstack(tensors: Sequence[Any]) -> Any:
+def hstack(tensors: Sequence[Any]) -> Tensor:
     """Side by side: along the second axis, or the only one."""
     tensors = [atleast_1d(x) for x in tensors]
     return arrays.concat(tensors, 0 if rank_of(tensors[0]) == 1 else 1)
 
 
 @also(tensors="inputs")
-def dstack(inputs: Sequence[Any]) -> Any:
+def dstack(inputs: Sequence[Any]) -> Tensor:
     """One behind the other: along the third axis."""
     return arrays.concat([atleast_3d(x) for x in inputs], 2)
 
 
-def column_stack(tensors: Sequence[Any]) -> Any:
+def column_stack(tensors: Sequence[Any]) -> Tensor:
     """Rows become columns, side by side."""
     ranks = [known_rank(x, "column_stack") for x in tensors]
     columns = [x if rank > 1 else arrays.reshape(x, (-1, 1)) for x, rank in zip(tensors, ranks)]
@@ -287,7 +287,7 @@ def column_stack(tensors: Sequence[Any]) -> Any:
 row_stack = vstack
 
 
-def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
+def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """So many pieces, the first ones longer by one, or pieces that end at the given positions."""
     axis = axis_of(axis, known_rank(input, "tensor_split"))
     if isinstance(indices_or_sections, int):
@@ -309,22 +309,22 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[A
     )
 
 
-def hsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces along the second axis, or the only one."""
     return tensor_split(input, indices_or_sections, 0 if rank_of(input) == 1 else 1)
 
 
-def vsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces along the first axis."""
     return tensor_split(input, indices_or_sections, 0)
 
 
-def dsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Pieces along the third axis."""
     return tensor_split(input, indices_or_sections, 2)
 
 
-def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Any, ...]:
+def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Each row stretched over the grid that all of them span; 'xy' has the first two swapped."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing must be 'xy' or 'ij', not {indexing!r}")
@@ -341,12 +341,12 @@ def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     return tuple(arrays.broadcast_to(row, tuple(sizes)) for row in rows)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None) -> Any:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None) -> Tensor:
     """The rows and the columns of the elements on and below a diagonal."""
     return _triangle_indices("tril", row, col, offset, dtype)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None) -> Any:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None) -> Tensor:
     """The rows and the columns of the elements on and above a diagonal."""
     return _triangle_indices("triu", row, col, offset, dtype)
 

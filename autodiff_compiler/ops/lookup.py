@@ -17,7 +17,7 @@ from autodiff_compiler.ops.primitive import Primitive
 def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The rows of ``weight`` at the positions in ``input``.
 
     padding_idx           this row gets no gradient (counted from the back if negative).
@@ -51,7 +51,7 @@ def _with_value(x: Any, value: Any) -> Any:
 class EmbeddingLookup(Primitive):
     """The rows of a table at ``indices - offset``; zeros where there is no such row."""
 
-    def __call__(self, input_params: Any, input_indices: Any, offset: int) -> Any:
+    def __call__(self, input_params: Any, input_indices: Any, offset: int) -> Tensor:
         places = input_indices - offset
         count = arrays.shape(input_params)[0]
         known = compare.logical_and(places >= 0, places < count)

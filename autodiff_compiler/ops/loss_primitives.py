@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import elementwise as records
 from autodiff_compiler.ops import arrays, losses, masks, reductions
 from autodiff_compiler.ops.primitive import Primitive, primitive
@@ -22,14 +23,14 @@ class BinaryCrossEntropy(Primitive):
         super().__init__()
         self.reduction = reduction
 
-    def __call__(self, logits: Any, labels: Any, weight: Any = None) -> Any:
+    def __call__(self, logits: Any, labels: Any, weight: Any = None) -> Tensor:
         return losses.binary_cross_entropy(logits, labels, weight, self.reduction)
 
 
 class L2Loss(Primitive):
     """sum(x ** 2) / 2."""
 
-    def __call__(self, input_x: Any) -> Any:
+    def __call__(self, input_x: Any) -> Tensor:
         return 0.5 * reductions.sum(records.square(input_x))
 
 
@@ -51,7 +52,7 @@ class NLLLoss(Primitive):
 class SigmoidCrossEntropyWithLogits(Primitive):
     """The binary cross entropy of sigmoid(logits), element by element."""
 
-    def __call__(self, logits: Any, label: Any) -> Any:
+    def __call__(self, logits: Any, label: Any) -> Tensor:
         return losses.binary_cross_entropy_with_logits(logits, label, reduction="none")
 
 
@@ -70,7 +71,7 @@ class SparseSoftmaxCrossEntropyWithLogits(Primitive):
         super().__init__()
         self.is_grad, self.sens = is_grad, sens
 
-    def __call__(self, logits: Any, labels: Any) -> Any:
+    def __call__(self, logits: Any, labels: Any) -> Tensor:
         if not self.is_grad:
             return losses.cross_entropy(logits, labels)
         rows, classes = arrays.shape(logits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
 from autodiff_compiler.operators.activation import huber, logistic_loss
@@ -31,17 +32,17 @@ def reduced(loss: Any, reduction: str) -> Any:
     raise ValueError(f"reduction must be 'mean', 'sum' or 'none', not {reduction!r}")
 
 
-def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """(input - target) ** 2."""
     return reduced(records.square(input - target), reduction)
 
 
-def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """abs(input - target)."""
     return reduced(records.abs(input - target), reduction)
 
 
-def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Any:
+def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
     """With d = abs(input - target): d ** 2 / (2 beta) where d < beta, else d - beta / 2."""
     if beta < 0:
         raise ValueError(f"beta of smooth_l1_loss must not be negative, but got {beta}")
@@ -51,7 +52,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     return reduced(loss if beta == 1 else loss / beta, reduction)
 
 
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Any:
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """With d = abs(input - target): d ** 2 / 2 up to delta, then delta * (d - delta / 2)."""
     if delta <= 0:
         raise ValueError(f"delta of huber_loss must be positive, but got {delta}")
@@ -102,7 +103,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> Any:
+) -> Tensor:
     """-inputs[target]: the negative log-likelihood where ``inputs`` are logarithms.
 
     Classes are along axis 1, or axis 0 of a single sample. The mean is weighted by ``weight``;
@@ -121,7 +122,7 @@ def cross_entropy(
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> Any:
+) -> Tensor:
     """``nll_loss`` of log_softmax(input); the target holds classes, or probabilities of them."""
     axis = _class_axis(input, "cross_entropy")
     logs = reductions.log_softmax(input, axis)
@@ -146,7 +147,7 @@ def cross_entropy(
 @also(logits="input", labels="target")
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
-) -> Any:
+) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)), the logarithms not below -27.6."""
     certain = target * records.log(input + _TINY)
     loss = -(certain + (1.0 - target) * records.log(1.0 - input + _TINY))
@@ -156,7 +157,7 @@ def binary_cross_entropy(
 @also(input="logits", target="label")
 def binary_cross_entropy_with_logits(
     logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
-) -> Any:
+) -> Tensor:
     """``binary_cross_entropy`` of sigmoid(logits); ``pos_weight`` multiplies the label's term."""
     if pos_weight is None:
         loss = logistic_loss(logits, label)
@@ -166,7 +167,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Any:
+def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     """labels * (log(labels) - logits), and 0 with slope 0 where a label is 0.
 
     'batchmean' divides the sum by the size of axis 0.
@@ -181,7 +182,7 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Any:
 
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
-) -> Any:
+) -> Tensor:
     """1 - cos(input1, input2) where the target is 1, else what the cosine is above margin."""
     axis = _class_axis(input1, "cosine_embedding_loss")
     cosine = running.cosine_similarity(input1, input2, dim=axis)
@@ -191,7 +192,7 @@ def cosine_embedding_loss(
 
 def hinge_embedding_loss(
     inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean"
-) -> Any:
+) -> Tensor:
     """inputs where the target is 1, else what they are below margin."""
     apart = records.relu(margin - inputs)
     return reduced(elementwise.where(targets > 0, inputs, apart), reduction)
@@ -199,14 +200,14 @@ def hinge_embedding_loss(
 
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
-) -> Any:
+) -> Tensor:
     """max(0, margin - target * (input1 - input2)): target 1 ranks the first input higher."""
     return reduced(records.relu(margin - target * (input1 - input2)), reduction)
 
 
 def gaussian_nll_loss(
     x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Any:
+) -> Tensor:
     """(log(var) + (x - target) ** 2 / var) / 2, var at least eps; ``full`` adds log(2 pi) / 2."""
     var = elementwise.clamp(var, eps)
     loss = 0.5 * (records.log(var) + records.square(x - target) / var)
@@ -215,13 +216,13 @@ def gaussian_nll_loss(
 
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
-) -> Any:
+) -> Tensor:
     """The mean over the last axis of the binary cross entropies of sigmoid(input)."""
     loss = binary_cross_entropy_with_logits(input, target, weight, None, "none")
     return reduced(reductions.mean(loss, -1), reduction)
 
 
-def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)) for targets 1 and -1."""
     return reduced(records.softplus(-target * input), reduction)
 
@@ -229,7 +230,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1, weight: Any = None,
     reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """mean over classes j of max(0, margin - input[target] + input[j]) ** p, 0 for j = target."""
     axis = _class_axis(input, "multi_margin_loss")
     if p not in (1, 2):
@@ -242,7 +243,7 @@ def multi_margin_loss(
     return reduced(loss if weight is None else loss * arrays.gather(weight, target, 0), reduction)
 
 
-def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """mean over classes of the sum, i wanted and j not, of max(0, 1 - input[i] + input[j]).
 
     A row of ``target`` holds the wanted classes, up to the first -1.
@@ -261,7 +262,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """max(0, margin + |anchor - positive| - |anchor - negative|), p-norms of the last axis."""
 
     def distance(one: Any, other: Any) -> Any:

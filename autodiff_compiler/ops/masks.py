@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.dtype import int32, int64
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import compare, elementwise, indexing, numbers, powers, structure
 from autodiff_compiler.ops import arrays, creation, parts, reductions
@@ -36,13 +37,13 @@ def _together(input: Any, mask: Any) -> tuple[Any, Any]:
     return input, mask if both == want else arrays.broadcast_to(mask, both)
 
 
-def masked_select(input: Any, mask: Any) -> Any:
+def masked_select(input: Any, mask: Any) -> Tensor:
     """The elements for which the mask holds, in one row."""
     input, mask = _together(input, mask)
     return indexing.index(input, mask, index=(("op", 0),))
 
 
-def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     """input with the first elements of source, one after another, where the mask holds."""
     input, mask = _together(input, mask)
     count = numbers.to_number(reductions.sum(mask), kind="int")
@@ -50,7 +51,9 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return indexing.set_item(input, first, mask, index=(("op", 0),))
 
 
-def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Any:
+def one_hot(
+    indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1
+) -> Tensor:
     """on_value at each index along a new axis of size ``depth``, else off_value.
 
     An index outside of the range is nowhere on. Plain numbers give int64, or float32.
@@ -66,14 +69,14 @@ def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axi
     return elementwise.where(hit, on_value, off_value)
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None) -> Any:
+def sequence_mask(lengths: Any, maxlen: Any = None) -> Tensor:
     """For each length a row of bools: that many True, then False, ``maxlen`` in all."""
     if maxlen is None:
         maxlen = numbers.to_number(reductions.max(lengths)[0], kind="int")
     return compare.less(creation.arange(maxlen), arrays.expand_dims(lengths, -1))
 
 
-def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
     """Numbers for NaN (0 by default) and the infinities (the ends of the dtype by default)."""
     ends = np.finfo(dtype_of(input) or "float32")
     high = ends.max.item() if posinf is None else posinf
@@ -83,31 +86,31 @@ def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
     return elementwise.where(compare.equal(x, float("-inf")), low, x)
 
 
-def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``axis`` of all that is not NaN."""
     numbers_only = elementwise.where(compare.isnan(input), 0.0, input)
     return reductions.sum(numbers_only, axis, keepdims, dtype=dtype)
 
 
-def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over ``axis`` of all that is not NaN."""
     known = compare.logical_not(compare.isnan(input))
     count = in_dtype(reductions.sum(known, axis, keepdims), dtype_of(input))
     return in_dtype(nansum(input, axis, keepdims) / count, dtype)
 
 
-def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = int32) -> Any:
+def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = int32) -> Tensor:
     """How many elements over ``axis`` are not zero."""
     return in_dtype(reductions.sum(compare.not_equal(x, 0), axis, keep_dims), dtype)
 
 
-def heaviside(input: Any, values: Any) -> Any:
+def heaviside(input: Any, values: Any) -> Tensor:
     """0 below zero, 1 above zero, ``values`` at zero."""
     step = in_dtype(compare.greater(input, 0), dtype_of(input))
     return elementwise.where(compare.equal(input, 0), values, step)
 
 
-def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Any:
+def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Tensor:
     """The slices along an axis, scaled down to a p-norm of at most ``maxnorm``."""
     rank = known_rank(input, "renorm")
     axis = axis_of(axis, rank)
@@ -119,7 +122,7 @@ def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Any:
     return input * elementwise.where(over, maxnorm / (size + 1e-7), 1.0)
 
 
-def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Any:
+def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Tensor:
     """The first ``seq_lengths[b]`` items of each batch in reverse order, the others as they are."""
     rank = known_rank(x, "reverse_sequence")
     seq, batch = axis_of(seq_dim, rank), axis_of(batch_dim, rank)
@@ -135,7 +138,7 @@ def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0)
     return arrays.transpose(moved, structure.inverse(order))
 
 
-def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Tensor:
     """input with a number at the positions whose coordinates are all equal."""
     dims = known_sizes(input, "fill_diagonal")
     if wrap and len(dims) == 2 and dims[0] > dims[1] + 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import convolution, decompositions, moving, singular, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
@@ -23,29 +24,29 @@ def _times(factor: Any, x: Any) -> Any:
     return x if isinstance(factor, (int, float)) and factor == 1 else factor * x
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
     return _times(beta, input) + _times(alpha, arrays.matmul(mat1, mat2))
 
 
-def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * batch1 @ batch2, for stacks of matrices."""
     return addmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of two stacks of matrices."""
     product = reductions.sum(arrays.matmul(batch1, batch2), 0)
     return _times(beta, input) + _times(alpha, product)
 
 
-def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * the outer product of two vectors. None stands for 1."""
     product = _times(1 if alpha is None else alpha, arrays.outer(vec1, vec2))
     return _times(1 if beta is None else beta, x) + product
 
 
-def tensor_dot(x1: Any, x2: Any, axes: Any) -> Any:
+def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
     """The sum over pairs of axes: the last k of x1 and the first k of x2, or (of x1, of x2)."""
     left, right = known_rank(x1, "tensor_dot"), known_rank(x2, "tensor_dot")
     if isinstance(axes, int):
@@ -63,7 +64,7 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Any:
     return convolution.tensordot(x1, x2, axes=pairs)
 
 
-def inner(input: Any, other: Any) -> Any:
+def inner(input: Any, other: Any) -> Tensor:
     """The sum of products over the last axes of both; the plain product with a 0-d tensor."""
     left, right = known_rank(input, "inner"), known_rank(other, "inner")
     if 0 in (left, right):
@@ -73,12 +74,12 @@ def inner(input: Any, other: Any) -> Any:
     return convolution.tensordot(input, other, axes=((left - 1,), (right - 1,)))
 
 
-def vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
+def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
     """The sum of x * y along an axis; the others broadcast."""
     return reductions.sum(x * y, axis)
 
 
-def kron(input: Any, other: Any) -> Any:
+def kron(input: Any, other: Any) -> Tensor:
     """The product of every element of input with the whole of other, block by block."""
     rank = max(known_rank(input, "kron"), known_rank(other, "kron"))
     left, right = _with_rank(input, rank), _with_rank(other, rank)
@@ -96,12 +97,12 @@ def _with_rank(x: Any, rank: int) -> Any:
 # ---- parts of matrices, matrices from parts
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: Any) -> Tensor:
     """The transpose of each matrix (tensors are real)."""
     return structure.swap_last_axes(x)
 
 
-def trace(input: Any) -> Any:
+def trace(input: Any) -> Tensor:
     """The sum of the diagonal of a matrix."""
     if known_rank(input, "trace") != 2:
         raise ShapeError(
@@ -118,7 +119,7 @@ def matrix_diag(
     num_cols: int = -1,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Tensor:
     """Matrices with the rows of x on diagonal number k and ``padding_value`` elsewhere.
 
     Without ``num_rows`` and ``num_cols`` they are square, with one of the two as small as possible.
@@ -144,7 +145,7 @@ def matrix_diag(
     return placed + in_dtype(padding_value * (1 - ones), dtype_of(x))
 
 
-def vander(x: Any, N: int | None = None) -> Any:
+def vander(x: Any, N: int | None = None) -> Tensor:
     """The powers of each element of a vector, from N - 1 down to 0, as a row."""
     (size,) = arrays.shape(x)
     exponents = creation.arange((size if N is None else N) - 1, -1, -1)
@@ -154,32 +155,32 @@ def vander(x: Any, N: int | None = None) -> Any:
 # ---- functions of whole matrices
 
 
-def inverse(input: Any) -> Any:
+def inverse(input: Any) -> Tensor:
     """The inverse of each matrix."""
     return decompositions.inverse(input)
 
 
-def det(input: Any) -> Any:
+def det(input: Any) -> Tensor:
     """The determinant of each matrix; its slope is right for singular ones too."""
     return decompositions.det(input)
 
 
-def slogdet(input: Any) -> tuple[Any, Any]:
+def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     """The sign of each determinant and the logarithm of its size."""
     return decompositions.det_sign(input), decompositions.logabsdet(input)
 
 
-def logdet(input: Any) -> Any:
+def logdet(input: Any) -> Tensor:
     """The logarithm of each determinant; NaN where it is negative."""
     return decompositions.logabsdet(input) + elementwise.log(decompositions.det_sign(input))
 
 
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
     """X with matrix @ X = rhs, or with the transposed matrix."""
     return decompositions.solve(structure.swap_last_axes(matrix) if adjoint else matrix, rhs)
 
 
-def cholesky(input_x: Any, upper: bool = False) -> Any:
+def cholesky(input_x: Any, upper: bool = False) -> Tensor:
     """The triangle L with L @ L.T = x (upper: its transpose) of each positive definite matrix.
 
     The mean of x and its transpose is factored, so that the slope is symmetric as x is.
@@ -189,7 +190,7 @@ def cholesky(input_x: Any, upper: bool = False) -> Any:
     return structure.swap_last_axes(lower) if upper else lower
 
 
-def cholesky_inverse(input_x: Any, upper: bool = False) -> Any:
+def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor this is."""
     factor = moving.triu(input_x, offset=0) if upper else moving.tril(input_x, offset=0)
     turned = decompositions.inverse(factor)
@@ -198,7 +199,7 @@ def cholesky_inverse(input_x: Any, upper: bool = False) -> Any:
     return arrays.matmul(structure.swap_last_axes(turned), turned)
 
 
-def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Any:
+def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
     """X with A @ X = input, where input2 is the Cholesky factor of A."""
     factor = moving.triu(input2, offset=0) if upper else moving.tril(input2, offset=0)
     turned = structure.swap_last_axes(factor)
@@ -206,7 +207,7 @@ def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Any:
     return decompositions.solve(higher, decompositions.solve(lower, input))
 
 
-def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The pseudo-inverse of each matrix; singular values below rtol times the largest are 0."""
     if atol is not None:
         raise ValueError(
@@ -230,7 +231,7 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
 
 
 @apart
-def matrix_power(input: Any, n: int) -> Any:
+def matrix_power(input: Any, n: int) -> Tensor:
     """Each matrix multiplied by itself, n in all; for a negative n its inverse so."""
     if n < 0:
         return matrix_power(inverse(input), -n)
@@ -238,7 +239,8 @@ def matrix_power(input: Any, n: int) -> Any:
         sizes = known_sizes(input, "matrix_power to the 0")
         one = creation.eye(sizes[-1], dtype=dtype_of(input))
         return one if len(sizes) == 2 else arrays.broadcast_to(one, sizes)
-    power, square = None, input
+    power: Any = None
+    square = input
     while n:
         if n % 2:
             power = square if power is None else arrays.matmul(power, square)
@@ -247,7 +249,7 @@ def matrix_power(input: Any, n: int) -> Any:
     return power
 
 
-def ger(input: Any, vec2: Any) -> Any:
+def ger(input: Any, vec2: Any) -> Tensor:
     """The product of every element of one vector with every one of another."""
     return arrays.outer(input, vec2)
 

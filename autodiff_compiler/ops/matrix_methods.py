@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import orthogonal
 from autodiff_compiler.ops import arrays, layout, matrices, parts, reductions
 from autodiff_compiler.ops._shapes import known_sizes
 
 
-def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
     """The sum of a diagonal of the plane of two axes."""
     return reductions.sum(layout.diagonal(self, offset, axis1, axis2), -1, dtype=dtype)
 
 
-def qr(self: Any, some: bool = True) -> tuple[Any, Any]:
+def qr(self: Any, some: bool = True) -> tuple[Tensor, Tensor]:
     """Q with orthonormal columns and R, upper triangular, of which the tensor is the product.
 
     Of a wide matrix Q is that of its first columns.

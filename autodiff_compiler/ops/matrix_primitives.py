@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops import distances, matrices
 from autodiff_compiler.ops.primitive import Primitive, primitive
 
@@ -28,7 +29,7 @@ class MatrixInverse(Primitive):
         super().__init__()
         self.adjoint = adjoint
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return matrices.inverse(matrices.adjoint(x) if self.adjoint else x)
 
 

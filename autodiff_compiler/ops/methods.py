@@ -50,7 +50,7 @@ from autodiff_compiler.vocabulary.missing import left_out, no_such
 
 def sum(
     self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None
-) -> Any:
+) -> Tensor:
     """The sum over ``axis``, begun with ``initial``."""
     total = reductions.sum(self, axis, keepdims, dtype=dtype)
     return total if initial is None else total + initial
@@ -96,29 +96,29 @@ def min(
 
 def argmax(
     self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False
-) -> Any:
+) -> Tensor:
     """The int64 position of the first largest element along an axis (None: of all, flattened)."""
     return reductions.argmax(self, dim if axis is None else axis, keepdims or keepdim)
 
 
 def argmin(
     self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False
-) -> Any:
+) -> Tensor:
     """The int32 position of the first smallest element along an axis (None: of all, flattened)."""
     return reductions.argmin(self, dim if axis is None else axis, keepdims or keepdim)
 
 
-def var(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+def var(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The variance; that of integers is divided by count - 1."""
     return reductions.var(self, axis, ddof or int(is_integral(self)), keepdims)
 
 
-def std(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+def std(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The standard deviation; that of integers is taken with count - 1."""
     return reductions.std(self, axis, ddof or int(is_integral(self)), keepdims)
 
 
-def cumsum(self: Any, axis: Any = None, dtype: Any = None) -> Any:
+def cumsum(self: Any, axis: Any = None, dtype: Any = None) -> Tensor:
     """Running sums along an axis (None: of all elements in one row)."""
     if axis is None:
         self, axis = arrays.ravel(self), 0
@@ -127,64 +127,64 @@ def cumsum(self: Any, axis: Any = None, dtype: Any = None) -> Any:
     return reductions.cumsum(self, axis, dtype)
 
 
-def reshape(self: Any, *shape: Any) -> Any:
+def reshape(self: Any, *shape: Any) -> Tensor:
     """In another shape, given as a tuple or as arguments."""
     return arrays.reshape(self, one_or_many(shape))
 
 
-def transpose(self: Any, *axes: Any) -> Any:
+def transpose(self: Any, *axes: Any) -> Tensor:
     """The axes in the order given, or reversed."""
     order = one_or_many(axes) if axes else ()
     rank = known_rank(self, "transpose")
     return arrays.transpose(self, order or tuple(reversed(range(rank))))
 
 
-def permute(self: Any, *axis: Any) -> Any:
+def permute(self: Any, *axis: Any) -> Tensor:
     """The axes in the order given."""
     return arrays.transpose(self, one_or_many(axis))
 
 
-def flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim``, here all, joined into one."""
     return arrays.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
 
-def flip(self: Any, *dims: Any) -> Any:
+def flip(self: Any, *dims: Any) -> Tensor:
     """In reverse order along axes."""
     return reductions.flip(self, one_or_many(dims))
 
 
-def expand_as(self: Any, other: Any) -> Any:
+def expand_as(self: Any, other: Any) -> Tensor:
     """Stretched to the shape of another."""
     return arrays.broadcast_to(self, arrays.shape(other))
 
 
-def view_as(self: Any, other: Any) -> Any:
+def view_as(self: Any, other: Any) -> Tensor:
     """In the shape of another."""
     return arrays.reshape(self, arrays.shape(other))
 
 
-def broadcast_to(self: Any, *shape: Any) -> Any:
+def broadcast_to(self: Any, *shape: Any) -> Tensor:
     """Stretched to a shape."""
     return arrays.broadcast_to(self, one_or_many(shape))
 
 
-def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
+def astype(self: Any, dtype: Any, copy: bool = True) -> Tensor:
     """In another dtype, and in memory of its own unless ``copy`` says no."""
     return apart(in_dtype)(self, dtype) if copy else in_dtype(self, dtype)
 
 
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: Any, other: Any) -> Tensor:
     """In the dtype of another."""
     return in_dtype(self, dtype_of(other))
 
 
-def where(self: Any, condition: Any, y: Any) -> Any:
+def where(self: Any, condition: Any, y: Any) -> Tensor:
     """The tensor where the condition holds, else y."""
     return elementwise.where(condition, self, y)
 
 
-def bernoulli(self: Any, *, generator: Any = None) -> Any:
+def bernoulli(self: Any, *, generator: Any = None) -> Tensor:
     """Ones, each with the probability in self, and zeros."""
     return draws.bernoulli(self, self, generator)
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import elementwise as records
 from autodiff_compiler.operators import powers
@@ -29,7 +30,7 @@ def _scaled(x: Any, weight: Any, bias: Any) -> Any:
 
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
-) -> Any:
+) -> Tensor:
     """Normalizes over the last axes, as many as ``normalized_shape`` has."""
     count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
     axes = tuple(range(-count, 0))
@@ -44,7 +45,7 @@ def _statistics(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
 
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
-) -> Any:
+) -> Tensor:
     """Normalizes each sample over groups of the channels, which are axis 1."""
     shape = shape_of(input)
     if shape is None or len(shape) < 2 or not all(isinstance(dim, int) for dim in shape[1:]):
@@ -97,7 +98,7 @@ def unbiased(variance: Any, x: Any, axes: Sequence[int]) -> Any:
 def lrn(
     x: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
     norm_region: str = "ACROSS_CHANNELS",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """x / (bias + alpha * s) ** beta of images, s the sum of squares of the channels around.
 
     The sum is a product with a matrix of ones near the diagonal.
@@ -124,7 +125,7 @@ def batch_norm(
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """Normalizes each channel (axis 1), by the batch in training, else by what is given.
 
     A function changes nothing: ``nn.BatchNorm2d`` keeps the moving statistics.
@@ -135,7 +136,7 @@ def batch_norm(
     return _per_channel(standardized(input_x, mean, variance, eps), weight, bias)
 
 
-def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Any, Any]:
+def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-6) -> tuple[Tensor, Tensor]:
     """x * r * gamma, and r = 1 / sqrt(mean(x ** 2) + epsilon), over the axes of gamma."""
     axes = tuple(range(-known_rank(gamma, "rms_norm"), 0))
     scale = records.rsqrt(reductions.mean(records.square(x), axes, True) + epsilon)
@@ -155,7 +156,7 @@ class LayerNorm(Primitive):
         self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
         self.epsilon = epsilon
 
-    def __call__(self, input_x: Any, gamma: Any, beta: Any) -> tuple[Any, Any, Any]:
+    def __call__(self, input_x: Any, gamma: Any, beta: Any) -> tuple[Tensor, Tensor, Tensor]:
         rank = known_rank(input_x, "LayerNorm")
         mean, variance = _statistics(input_x, range(self.begin_norm_axis % rank, rank))
         out = standardized(input_x, mean, variance, self.epsilon)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.dtype import int32, int64
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import along, compare, indexing, joining, ordering
 from autodiff_compiler.operators.subscripts import FULL
@@ -28,25 +29,25 @@ def _order(x: Any, axis: int, descending: bool) -> tuple[Any, int]:
     return ordering.argsort(x, axis=axis, descending=bool(descending)), axis
 
 
-def argsort(input: Any, axis: int = -1, descending: bool = False) -> Any:
+def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
     """The int32 positions that sort the input along an axis."""
     return in_dtype(_order(input, axis, descending)[0], int32)
 
 
-def sort(input_x: Any, axis: int = -1, descending: bool = False) -> Any:
+def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """The elements in order along an axis, and the int32 positions they came from."""
     order, axis = _order(input_x, axis, descending)
     return along.take_along(input_x, order, axis=axis), in_dtype(order, int32)
 
 
-def msort(input: Any) -> Any:
+def msort(input: Any) -> Tensor:
     """The elements in ascending order along the first axis."""
     return sort(input, 0)[0]
 
 
 def topk(
     input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
-) -> Any:
+) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis, best first, and their int32 positions."""
     axis = axis_of(-1 if dim is None else dim, known_rank(input, "topk"))
     shape = shape_of(input)
@@ -61,7 +62,7 @@ def topk(
     return along.take_along(input, order, axis=axis), in_dtype(order, int32)
 
 
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The k-th smallest elements along an axis (k counts from 1), and their positions."""
     order, axis = _order(input, dim, False)
     order = indexing.index(order, index=(*(FULL,) * axis, ("slice", k - 1, k, None)))
@@ -73,7 +74,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False
-) -> Any:
+) -> Tensor:
     """Where each value would stand in a sorted row: before its equals, or after (``right``).
 
     Rows of more than one axis are searched each for the values in the same place.
@@ -101,12 +102,12 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     return tuple(indexing.index(places, index=(FULL, axis)) for axis in range(rank))
 
 
-def argwhere(input: Any) -> Any:
+def argwhere(input: Any) -> Tensor:
     """The positions of the nonzero elements, a row for each."""
     return nonzero(input)
 
 
-def unique(input: Any) -> Any:
+def unique(input: Any) -> tuple[Tensor, Tensor]:
     """The distinct elements in the order in which they come, and where each element of the input
     is among them."""
     rising = ordering.unique(input)
@@ -119,7 +120,7 @@ def unique(input: Any) -> Any:
     return values, in_dtype(rank, int64 if dtype_of(input) == "int64" else int32)
 
 
-def intopk(x1: Any, x2: Any, k: int) -> Any:
+def intopk(x1: Any, x2: Any, k: int) -> Tensor:
     """For each row of x1 whether its element number x2 is among the k largest."""
     chosen = arrays.gather_elements(x1, known_rank(x1, "intopk") - 1, arrays.expand_dims(x2, -1))
     return compare.less(reductions.sum(compare.greater(x1, chosen), -1), k)

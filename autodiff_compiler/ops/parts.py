@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import indexing, placing
 from autodiff_compiler.operators.subscripts import FULL
@@ -62,32 +63,32 @@ def _axis(input: Any, axis: int, what: str) -> int:
 # ---- one axis
 
 
-def index_select(input: Any, axis: int, index: Any) -> Any:
+def index_select(input: Any, axis: int, index: Any) -> Tensor:
     """The items along an axis at the given positions."""
     return arrays.gather(input, index, axis)
 
 
 def index_add(
     x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True
-) -> Any:
+) -> Tensor:
     """x with the items of y added along an axis; a position named twice gets both."""
     place = (*(FULL,) * _axis(x, axis, "index_add"), ("op", 0))
     return indexing.add_at(x, y, indices, index=place)
 
 
-def index_fill(x: Any, axis: int, index: Any, value: Any) -> Any:
+def index_fill(x: Any, axis: int, index: Any, value: Any) -> Tensor:
     """x with one number written along an axis at the given positions."""
     items, rest = encode(along_axis(_axis(x, axis, "index_fill"), index))
     return indexing.set_item(x, value, *rest, index=items)
 
 
-def narrow(input: Any, axis: int, start: Any, length: Any) -> Any:
+def narrow(input: Any, axis: int, start: Any, length: Any) -> Tensor:
     """``length`` items along an axis, from ``start``."""
     part = _slice(start, start + length)
     return item_at(input, along_axis(_axis(input, axis, "narrow"), part))
 
 
-def select_scatter(input: Any, src: Any, axis: int, index: int) -> Any:
+def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
     """input with one item along an axis replaced."""
     items, rest = encode(along_axis(_axis(input, axis, "select_scatter"), index))
     return indexing.set_item(input, src, *rest, index=items)
@@ -95,14 +96,14 @@ def select_scatter(input: Any, src: Any, axis: int, index: int) -> Any:
 
 def slice_scatter(
     input: Any, src: Any, axis: int = 0, start: Any = None, end: Any = None, step: int = 1
-) -> Any:
+) -> Tensor:
     """input with a slice along an axis replaced."""
     part = _slice(start, end, None if step == 1 else step)
     items, rest = encode(along_axis(_axis(input, axis, "slice_scatter"), part))
     return indexing.set_item(input, src, *rest, index=items)
 
 
-def slice(input_x: Any, begin: Sequence[Any], size: Sequence[Any]) -> Any:
+def slice(input_x: Any, begin: Sequence[Any], size: Sequence[Any]) -> Tensor:
     """The block of the given size (-1: the rest) that begins at a position."""
     pairs = zip(_numbers(begin), _numbers(size))
     return item_at(
@@ -127,7 +128,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-) -> Any:
+) -> Tensor:
     """``input_x[begin:end:strides]`` for each axis; bit k of a mask speaks of axis k."""
     index: list[Any] = []
     for k, (low, high, step) in enumerate(zip(*map(_numbers, (begin, end, strides)))):
@@ -159,54 +160,54 @@ def _coordinates(indices: Any, what: str) -> tuple[list[Any], tuple[Any, ...]]:
     return columns, tuple(("op", k) for k in range(count))
 
 
-def gather_nd(input_x: Any, indices: Any) -> Any:
+def gather_nd(input_x: Any, indices: Any) -> Tensor:
     """The items at positions, each of which is a row of coordinates."""
     columns, index = _coordinates(indices, "gather_nd")
     return indexing.index(input_x, *columns, index=index)
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
     """Zeros with the updates added at positions."""
     columns, index = _coordinates(indices, "scatter_nd")
     known, operands = shape_and_operands(shape)
     return indexing.scatter(updates, *columns, *operands, index=index, shape=known)
 
 
-def tensor_scatter_update(input_x: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_update(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """input_x with the updates written at positions; of two for one position the last stays."""
     columns, index = _coordinates(indices, "tensor_scatter_update")
     return indexing.set_item(input_x, updates, *columns, index=index)
 
 
-def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """input_x with the updates added at positions."""
     columns, index = _coordinates(indices, "tensor_scatter_add")
     return indexing.add_at(input_x, updates, *columns, index=index)
 
 
-def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """input_x with the updates subtracted at positions."""
     return tensor_scatter_add(input_x, indices, -updates)
 
 
-def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """input_x multiplied by the updates at positions."""
     columns, index = _coordinates(indices, "tensor_scatter_mul")
     return placing.multiply_at(input_x, updates, *columns, index=index)
 
 
-def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """input_x divided by the updates at positions."""
     return input_x / tensor_scatter_mul(creation.ones_like(input_x), indices, updates)
 
 
-def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """The larger of input_x and the updates at positions; a tie shares the gradient."""
     columns, index = _coordinates(indices, "tensor_scatter_max")
     return placing.maximum_at(input_x, updates, *columns, index=index)
 
 
-def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """The smaller of input_x and the updates at positions; a tie shares the gradient."""
     columns, index = _coordinates(indices, "tensor_scatter_min")
     return placing.minimum_at(input_x, updates, *columns, index=index)
@@ -229,7 +230,7 @@ def _elements(indices: Any, axis: int, what: str) -> tuple[list[Any], tuple[Any,
 
 def tensor_scatter_elements(
     input_x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none"
-) -> Any:
+) -> Tensor:
     """input_x with each update written (or added) where ``indices`` points along an axis."""
     axis = _axis(indices, axis, "tensor_scatter_elements")
     columns, index = _elements(indices, axis, "tensor_scatter_elements")
@@ -240,12 +241,12 @@ def tensor_scatter_elements(
     return indexing.set_item(input_x, updates, *columns, index=index)
 
 
-def scatter(input: Any, axis: int, index: Any, src: Any) -> Any:
+def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
     """input with the elements of src written where ``index`` points along an axis."""
     return tensor_scatter_elements(input, index, _cut(src, index), axis)
 
 
-def scatter_add_elements(input: Any, axis: int, index: Any, src: Any) -> Any:
+def scatter_add_elements(input: Any, axis: int, index: Any, src: Any) -> Tensor:
     """input with the elements of src added where ``index`` points along an axis."""
     return tensor_scatter_elements(input, index, _cut(src, index), axis, "add")
 
@@ -258,7 +259,7 @@ def _cut(src: Any, index: Any) -> Any:
     return item_at(src, tuple(_slice(None, size) for size in arrays.shape(index)))
 
 
-def gather_d(x: Any, dim: int, index: Any) -> Any:
+def gather_d(x: Any, dim: int, index: Any) -> Tensor:
     """As ``gather_elements``."""
     return arrays.gather_elements(x, dim, index)
 
@@ -272,7 +273,7 @@ def _segments(input_x: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, A
     return elementwise.maximum(segment_ids, -1), (num_segments + 1, *tail)
 
 
-def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Any:
+def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """The sums of the items with equal ids; items with a negative id are ignored."""
     ids, shape = _segments(input_x, segment_ids, num_segments)
     known, operands = shape_and_operands(shape)
@@ -288,7 +289,7 @@ def _gathered(record: Any, start: Any, input_x: Any, segment_ids: Any, num_segme
     )  # fmt: skip
 
 
-def unsorted_segment_prod(input_x: Any, segment_ids: Any, num_segments: Any) -> Any:
+def unsorted_segment_prod(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """The products of the items with equal ids; 1 where an id is missing."""
     return _gathered(placing.multiply_at, 1, input_x, segment_ids, num_segments)
 
@@ -300,13 +301,13 @@ def _bound(input_x: Any, side: str) -> Any:
     return getattr(info, side).item() if "float" in name else getattr(info, side)
 
 
-def unsorted_segment_max(input_x: Any, segment_ids: Any, num_segments: Any) -> Any:
+def unsorted_segment_max(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """The largest of the items with equal ids; the least number there is where an id is missing."""
     start = _bound(input_x, "min")
     return _gathered(placing.maximum_at, start, input_x, segment_ids, num_segments)
 
 
-def unsorted_segment_min(input_x: Any, segment_ids: Any, num_segments: Any) -> Any:
+def unsorted_segment_min(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """The smallest of the items with equal ids; the largest number where an id is missing."""
     start = _bound(input_x, "max")
     return _gathered(placing.minimum_at, start, input_x, segment_ids, num_segments)

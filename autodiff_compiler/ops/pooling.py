@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import (
     along,
@@ -193,7 +194,7 @@ def max_pool3d(
 def avg_pool1d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The mean of each window of a sequence."""
     return avg_pool(input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
@@ -201,7 +202,7 @@ def avg_pool1d(
 def avg_pool2d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The mean of each window of an image."""
     options = (ceil_mode, count_include_pad, divisor_override)
     return avg_pool(input_x, kernel_size, stride, padding, *options, 2)
@@ -210,7 +211,7 @@ def avg_pool2d(
 def avg_pool3d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The mean of each window of a volume."""
     options = (ceil_mode, count_include_pad, divisor_override)
     return avg_pool(input_x, kernel_size, stride, padding, *options, 3)
@@ -227,14 +228,14 @@ def _lp_pool(x: Any, p: Any, size: Any, stride: Any, ceil_mode: bool, space: int
 
 def lp_pool1d(
     x: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Any:
+) -> Tensor:
     """The p-norm of each window of a sequence: (sum of x ** p) ** (1 / p)."""
     return _lp_pool(x, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
 def lp_pool2d(
     x: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Any:
+) -> Tensor:
     """The p-norm of each window of an image: (sum of x ** p) ** (1 / p)."""
     return _lp_pool(x, norm_type, kernel_size, stride, ceil_mode, 2)
 
@@ -317,17 +318,17 @@ def _adaptive_max(x: Any, output_size: Any, space: int, return_indices: bool = F
     return (x, flat) if return_indices else x
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
     """The means of ``output_size`` windows that cover a sequence evenly."""
     return _adaptive_avg(input, output_size, 1)
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     """The means of (rows, columns) windows that cover an image evenly."""
     return _adaptive_avg(input, output_size, 2)
 
 
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
     """The means of windows that cover a volume evenly."""
     return _adaptive_avg(input, output_size, 3)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ops import pooling
 from autodiff_compiler.ops.convolution import check_format
 from autodiff_compiler.ops.pooling import avg_pool, max_pool
@@ -21,7 +22,7 @@ class MaxPool(Primitive):
         check_format(data_format)
         self.kernel_size, self.strides, self.pad_mode = kernel_size, strides, pad_mode
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return max_pool(
             x, self.kernel_size, self.strides, 0, 1, False, 2, pad_mode=self.pad_mode
         )  # fmt: skip
@@ -30,7 +31,7 @@ class MaxPool(Primitive):
 class AvgPool(MaxPool):
     """The mean of each window of an image, padding left out: ``AvgPool(2, 2)(x)``."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return avg_pool(
             x, self.kernel_size, self.strides, 0, False, False, None, 2, self.pad_mode
         )  # fmt: skip
@@ -48,7 +49,7 @@ class MaxPool3D(Primitive):
         self.kernel_size, self.strides, self.pad_mode = kernel_size, strides, pad_mode
         self.pad_list, self.ceil_mode = pad_list, bool(ceil_mode)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return max_pool(
             x, self.kernel_size, self.strides, self.pad_list, 1, self.ceil_mode, 3,
             pad_mode=self.pad_mode,
@@ -69,7 +70,7 @@ class AvgPool3D(Primitive):
         self.pad, self.ceil_mode, self.divisor_override = pad, ceil_mode, divisor_override
         self.count_include_pad = count_include_pad
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return avg_pool(
             x, self.kernel_size, self.strides, self.pad, self.ceil_mode, self.count_include_pad,
             self.divisor_override, 3, self.pad_mode,

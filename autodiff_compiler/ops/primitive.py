@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
 class Primitive:
@@ -31,6 +34,26 @@ class Primitive:
         return f"{type(self).__name__}()"
 
 
+@overload
+def constexpr(
+    fn: Function,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Function: ...
+
+
+@overload
+def constexpr(
+    fn: None = None,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Callable[[Function], Function]: ...
+
+
 def constexpr(
     fn: Any = None,
     get_instance: bool = True,
@@ -54,7 +77,17 @@ def constexpr(
     return computed
 
 
-def primitive(name: str, function: Callable[..., Any], **settings: Any) -> type[Primitive]:
+if TYPE_CHECKING:
+
+    class FunctionPrimitive(Primitive, Generic[R]):
+        """The operator class of a function: any settings, and the result of the function."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+        def __call__(self, *args: Any) -> R: ...
+
+
+def primitive(name: str, function: Callable[..., R], **settings: Any) -> type[FunctionPrimitive[R]]:
     """The class of a function: ``settings`` are the constructor's arguments and their defaults.
 
     >>> Round = primitive("Round", lambda x, digits: round(x, digits), digits=0)
@@ -77,4 +110,4 @@ def primitive(name: str, function: Callable[..., Any], **settings: Any) -> type[
 
     space = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__,
              "__module__": __name__, "function": staticmethod(function)}  # fmt: skip
-    return type(name, (Primitive,), space)
+    return cast("type[FunctionPrimitive[R]]", type(name, (Primitive,), space))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.common.dtype import int32
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.operators import effects, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import apart, in_dtype, rank_of
@@ -32,7 +33,7 @@ class MatMul(Primitive):
         super().__init__()
         self.transpose_a, self.transpose_b = transpose_a, transpose_b
 
-    def __call__(self, input: Any, mat2: Any) -> Any:
+    def __call__(self, input: Any, mat2: Any) -> Tensor:
         a = structure.swap_last_axes(input) if self.transpose_a else input
         b = structure.swap_last_axes(mat2) if self.transpose_b else mat2
         return arrays.matmul(a, b)
@@ -49,7 +50,7 @@ class _Reduction(Primitive):
         super().__init__()
         self.keep_dims = keep_dims
 
-    def __call__(self, x: Any, axis: Any = ()) -> Any:
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         return type(self).function(x, axis, self.keep_dims)
 
 
@@ -96,7 +97,7 @@ class ReduceSum(_Reduction):
         super().__init__(keep_dims)
         self.skip_mode = skip_mode
 
-    def __call__(self, x: Any, axis: Any = ()) -> Any:
+    def __call__(self, x: Any, axis: Any = ()) -> Tensor:
         if self.skip_mode and axis in ((), None):
             return apart(arrays.identity)(x)
         return reductions.reduce_sum(x, axis, self.keep_dims)
@@ -109,14 +110,14 @@ class Argmax(Primitive):
         super().__init__()
         self.axis, self.output_type = axis, output_type
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return in_dtype(reductions.argmax(x, self.axis), self.output_type)
 
 
 class Argmin(Argmax):
     """The position of the smallest element along an axis."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return in_dtype(reductions.argmin(x, self.axis), self.output_type)
 
 
@@ -147,7 +148,7 @@ class Softmax(Primitive):
         super().__init__()
         self.axis = axis
 
-    def __call__(self, logits: Any) -> Any:
+    def __call__(self, logits: Any) -> Tensor:
         axis = self.axis if isinstance(self.axis, int) else self.axis[0]
         return reductions.softmax(logits, axis)
 
@@ -155,7 +156,7 @@ class Softmax(Primitive):
 class LogSoftmax(Softmax):
     """log(softmax(x)) along an axis."""
 
-    def __call__(self, logits: Any) -> Any:
+    def __call__(self, logits: Any) -> Tensor:
         return reductions.log_softmax(logits, self.axis)
 
 
@@ -166,7 +167,7 @@ class CumSum(Primitive):
         super().__init__()
         self.exclusive, self.reverse = exclusive, reverse
 
-    def __call__(self, input: Any, axis: int) -> Any:
+    def __call__(self, input: Any, axis: int) -> Tensor:
         x = reductions.flip(input, axis) if self.reverse else input
         total = reductions.cumsum(x, axis)
         total = total - x if self.exclusive else total
@@ -180,14 +181,14 @@ class Concat(Primitive):
         super().__init__()
         self.axis = axis
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *tensors: Any) -> Tensor:
         return arrays.concat(_sequence(tensors), self.axis)
 
 
 class Stack(Concat):
     """All of one shape, along a new axis."""
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *tensors: Any) -> Tensor:
         return arrays.stack(_sequence(tensors), self.axis)
 
 
@@ -224,7 +225,7 @@ class Squeeze(Primitive):
         super().__init__()
         self.axis = axis
 
-    def __call__(self, input: Any) -> Any:
+    def __call__(self, input: Any) -> Tensor:
         return arrays.squeeze(input, self.axis)
 
 
@@ -238,7 +239,7 @@ class Print(Primitive):
 class Flatten(Primitive):
     """All axes but the first joined into one."""
 
-    def __call__(self, input_x: Any) -> Any:
+    def __call__(self, input_x: Any) -> Tensor:
         return arrays.flatten(input_x)
 
 
@@ -249,7 +250,7 @@ class BroadcastTo(Primitive):
         super().__init__()
         self.shape = shape
 
-    def __call__(self, input_x: Any) -> Any:
+    def __call__(self, input_x: Any) -> Tensor:
         return arrays.broadcast_to(input_x, self.shape)
 
 
@@ -260,7 +261,7 @@ class BiasAdd(Primitive):
         super().__init__()
         self.data_format = data_format
 
-    def __call__(self, input_x: Any, bias: Any) -> Any:
+    def __call__(self, input_x: Any, bias: Any) -> Tensor:
         rank = rank_of(input_x) or 2
         if self.data_format == "NHWC" or rank == 2:
             return elementwise.add(input_x, bias)

@@ -6,18 +6,21 @@ Both change what is kept between forward and backward, and nothing of what is co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+Item = TypeVar("Item")
 
 
 def recompute(
-    block: Callable[..., Any],
+    block: Callable[..., R],
     *args: Any,
     use_reentrant: bool = True,
     output_recompute: bool = False,
     early_stop: bool = True,
     context_fn: Any = None,
     **kwargs: Any,
-) -> Any:
+) -> R:
     """``block(*args, **kwargs)``; backward keeps its inputs and computes the rest again.
 
     What is drawn at random is kept, not drawn again. A block that writes to something outside is
@@ -30,8 +33,8 @@ def recompute(
 
 
 def checkpointed(
-    iterable: Iterable[Any], *, checkpoint_every: int | None = None, kept_states: int | None = None
-) -> Iterable[Any]:
+    iterable: Iterable[Item], *, checkpoint_every: int | None = None, kept_states: int | None = None
+) -> Iterable[Item]:
     """``iterable``, for a loop that keeps few states for backward, which runs it again from those.
 
     checkpoint_every   every k-th state is kept, and then those of the k iterations in between.

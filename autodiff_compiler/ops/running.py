@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.operators import (
     along,
@@ -32,7 +33,7 @@ from autodiff_compiler.ops._shapes import (
 # ---- along an axis
 
 
-def cumprod(input: Any, dim: int, dtype: Any = None) -> Any:
+def cumprod(input: Any, dim: int, dtype: Any = None) -> Tensor:
     """Running products along an axis."""
     return running.cumprod(in_dtype(input, dtype), axis=axis_of(dim, rank_of(input)))
 
@@ -45,26 +46,26 @@ def shifted(x: Any, axis: int) -> Any:
     return joining.pad(kept, widths=widths, value=1)
 
 
-def logcumsumexp(input: Any, axis: int) -> Any:
+def logcumsumexp(input: Any, axis: int) -> Tensor:
     """log(cumsum(exp(input))) along an axis."""
     return running.logcumsumexp(input, axis=axis_of(axis, rank_of(input)))
 
 
-def cummax(input: Any, axis: int) -> tuple[Any, Any]:
+def cummax(input: Any, axis: int) -> tuple[Tensor, Tensor]:
     """The largest elements so far along an axis, and their positions: of equals the last."""
     axis = axis_of(axis, rank_of(input))
     place = running.running_argmax(input, axis=axis)
     return along.take_along(input, place, axis=axis), place
 
 
-def cummin(input: Any, axis: int) -> tuple[Any, Any]:
+def cummin(input: Any, axis: int) -> tuple[Tensor, Tensor]:
     """The smallest elements so far along an axis, and their positions: of equals the last."""
     axis = axis_of(axis, rank_of(input))
     place = running.running_argmin(input, axis=axis)
     return along.take_along(input, place, axis=axis), in_dtype(place, "int32")
 
 
-def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The medians along an axis, the lower of two, and their positions."""
     axis = axis_of(axis, known_rank(input, "median"))
     place = running.argmedian(input, axis=axis)
@@ -74,7 +75,7 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any
     return joining.squeeze(value, axes=(axis,)), joining.squeeze(place, axes=(axis,))
 
 
-def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The medians of what is not NaN along an axis, the lower of two, and their positions."""
     axis = axis_of(axis, known_rank(input, "nanmedian"))
     order = in_dtype(ordering.argsort(input, axis), "int64")  # NaNs come last
@@ -90,7 +91,7 @@ def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, 
 # ---- two answers at once
 
 
-def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Any, Any]:
+def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The smallest and the largest elements over an axis (None: of all)."""
     if axis is None:
         return reductions.amin(input, None, keepdims), reductions.amax(input, None, keepdims)
@@ -99,7 +100,7 @@ def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Any, 
 
 def var_mean(
     input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """The variance and the mean over ``axis``."""
     variance = reductions.var(input, axis, ddof, keepdims)
     return variance, reductions.mean(input, axis, keepdims)
@@ -107,7 +108,7 @@ def var_mean(
 
 def std_mean(
     input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over ``axis``."""
     return reductions.std(input, axis, ddof, keepdims), reductions.mean(input, axis, keepdims)
 
@@ -117,7 +118,7 @@ def std_mean(
 
 def norm(
     A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
+) -> Tensor:
     """A vector's norm over one axis, or of all elements; over two axes a matrix's, as NumPy's.
 
     Without ``ord`` it is the root of the sum of squares, over any axes. Its slope at 0 is 0.
@@ -192,7 +193,7 @@ def _of_singular_values(x: Any, ord: Any) -> Any:
     return indexing.index(values, index=("...", 0 if ord == 2 else -1))
 
 
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Any:
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between x1 and x2 along an axis."""
     sizes = _power_norm(x1, 2, axes_of(dim, x1), False) * _power_norm(
         x2, 2, axes_of(dim, x2), False
@@ -239,7 +240,7 @@ def clip_by_norm(
     return type(x)(clipped) if isinstance(x, (tuple, list)) else clipped[0]
 
 
-def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Any, ...]:
+def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
     """Tensors times clip_norm / max(global norm, clip_norm), the norm of all their elements."""
     if use_norm is not None:
         raise ValueError("use_norm must be None")

@@ -12,7 +12,7 @@ from autodiff_compiler.ops.transform import Transformed, caller, check_callable,
 from autodiff_compiler.plan import Request
 
 
-class TangentFunction(Transformed):
+class TangentFunction(Transformed[..., Any]):
     """Called with the inputs of ``fn``, then the tangents of those at ``positions``, then the
     tangents of ``weights`` (None: of every trainable that takes part); gives value and tangent.
 

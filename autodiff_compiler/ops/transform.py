@@ -11,7 +11,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -23,11 +23,28 @@ from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import ArrayType, ScalarType, is_floating
 
 Maker = TypeVar("Maker")
+P = ParamSpec("P")
+R = TypeVar("R")
+First = TypeVar("First", contravariant=True)
+Result = TypeVar("Result", covariant=True)
 #: What a transformed function has found out by being called: no copy of it has that.
 FOUND = frozenset(("quick", "hurried", "ran", "of_leaves", "_key", "_weights_are_plain"))
 
 
-class Transformed:
+class Differentiable(Protocol[P, First, Result]):
+    """A function by its arguments, the type of the first one, and its result.
+
+    It is for type checkers alone: two signatures of one call tell them all three.
+    """
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result: ...
+
+    @overload
+    def __call__(self, first: First, /, *args: Any, **kwargs: Any) -> Result: ...
+
+
+class Transformed(Generic[P, R]):
     """What a transformation makes of ``fn``.
 
     key      what, besides ``fn`` and the arguments, decides the code.
@@ -48,10 +65,10 @@ class Transformed:
     hurried: Any = None
     ran: Any = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if caller() is None:
             quick = self.quick
-            found = False if quick is None or kwargs else quick(self, args)
+            found: Any = False if quick is None or kwargs else quick(self, args)
             if found is not False:
                 return found
             check_callable(self.fn)
@@ -246,6 +263,6 @@ def check_flags(owner: str, **flags: Any) -> None:
 
 
 __all__ = [
-    "Transformed", "again", "apply", "caller", "check_callable", "check_flags", "is_cached",
-    "is_whole", "takes_functions", "unwrapped", "whole_numbers",
+    "Differentiable", "Transformed", "again", "apply", "caller", "check_callable", "check_flags",
+    "is_cached", "is_whole", "takes_functions", "unwrapped", "whole_numbers",
 ]  # fmt: skip

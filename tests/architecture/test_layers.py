@@ -50,6 +50,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts)
 
 
+STUBS = {f"autodiff_compiler.{module_name(path)}" for path in PACKAGE.rglob("*.pyi")}
 FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 
@@ -95,11 +96,14 @@ def imported(module: str, tree: ast.Module) -> set[str]:
 
 
 def edges() -> list[tuple[str, str]]:
-    """Return every import between two modules of the package, by their short names."""
+    """Return every import between two modules of the package, by their short names.
+
+    Stub files are left out: they hold declarations, which type checkers alone read.
+    """
     pairs = []
     for module, tree in TREES.items():
         for name in sorted(imported(module, tree)):
-            if top(name) == "autodiff_compiler":
+            if top(name) == "autodiff_compiler" and name not in STUBS:
                 pairs.append((module, name.partition(".")[2] or "__init__"))
     return pairs
 
