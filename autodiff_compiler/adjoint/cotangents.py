@@ -135,11 +135,14 @@ def common_type(primal: Type, *types: Type) -> Type:
     where the two meet it is an array. Its shape is unknown where a variable that holds the number
     holds an array on another path.
     """
-    arrays = [type_ for type_ in types if not isinstance(type_, ScalarType)]
-    if isinstance(primal, ScalarType) and not arrays:
-        return primal
-    found = as_cotangent(primal) if isinstance(primal, ScalarType) else primal
-    for type_ in arrays if isinstance(primal, ScalarType) else types:
+    if isinstance(primal, ScalarType):
+        arrays = [type_ for type_ in types if isinstance(type_, ArrayType)]
+        number = as_cotangent(primal) if arrays else primal
+        if isinstance(number, ArrayType) and any(type_.shape != () for type_ in arrays):
+            return ArrayType(number.dtype, None)
+        return number
+    found: Type = primal
+    for type_ in types:
         found = join(found, type_) or found
     return found
 

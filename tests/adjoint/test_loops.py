@@ -364,10 +364,31 @@ def replaced_by_a_number(m, s, n):
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_a_loop_replaces_an_array_by_a_number(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_loop_replaces_an_array_by_a_number(
+    n: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pipeline, "VERIFY", True)
-    m = np.array([[1.0, 2.0], [3.0, 4.0]])
+    m = np.array([[1.0, 2.0], [3.0, 4.0]], dtype)
     d_m, d_s = ms.grad(replaced_by_a_number, (0, 1))(m, 0.7, n)
     np.testing.assert_allclose(d_m, np.zeros((2, 2)) if n else 2 * m)
     np.testing.assert_allclose(d_s, 1.4 if n else 0.0)
     assert np.shape(d_s) == ()
+
+
+def with_a_number_added(y, s, n):
+    for _ in range(n):
+        y = y + s
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_loop_adds_a_number_to_an_array(
+    n: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "VERIFY", True)
+    y = np.array([[1.0, 2.0], [3.0, 4.0]], dtype)
+    d_y, d_s = ms.grad(with_a_number_added, (0, 1))(y, 0.7, n)
+    np.testing.assert_allclose(d_y, np.ones((2, 2)))
+    np.testing.assert_allclose(d_s, 4.0 * n)
