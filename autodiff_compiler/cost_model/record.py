@@ -193,12 +193,12 @@ class Costs:
     #: So many calls of a text inside each other may differ in numbers alone, before these count as
     #: known at run time only. Chosen, not measured.
     recursive_calls: int = 24
-    #: So many calls of texts may nest: about as many as the stack of a thread has room for. No
-    #: figures are recorded.
-    nested_calls: int = 400
-    #: With so many nested calls, a stack that is full is full of calls: the recursion is refused,
-    #: and not the depth of the text. Chosen, not measured.
-    deep_recursion_calls: int = 50
+    #: So many calls of any texts may nest; more are refused. Chosen, not measured: the work and
+    #: the stack of the compiler grow with them.
+    nested_calls: int = 1000
+    #: So many calls of one text may nest in each other where none is known to end the recursion
+    #: earlier; more are refused as a recursion. Chosen, not measured.
+    deep_recursion_calls: int = 400
     #: So many objects are looked at for what a method leads to; who leads to more is taken to lead
     #: to all. Chosen, not measured.
     reached_objects: int = 20_000

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.cost_model import costs
-from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax, raise_all
+from autodiff_compiler.errors import CompileError, DTypeError, raise_all
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.lowering import Lowering
 from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.packing import pack
 from autodiff_compiler.frontend.recording import MISSING, PLAIN
-from autodiff_compiler.frontend.resolve import World
+from autodiff_compiler.frontend.resolve import TooDeep, World
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import (
     NeedStatic,
@@ -188,15 +187,8 @@ def _lower(  # noqa: C901
             raise NeedValues(wanted, need.purpose) from None
         except PoisonTouched:
             pass
-        except RecursionError:
-            if world.deepest < costs().deep_recursion_calls:
-                raise  # not calls, but the text itself is nested deeply
-            raise UnsupportedSyntax(
-                "this function calls itself too deeply: the condition that ends the "
-                "recursion is not a compile-time constant",
-                "write the recursion as a 'while' loop",
-                place_of(fn),
-            ) from None
+        except TooDeep as error:
+            raise error.refusal(place_of(fn)) from None
         world.assume_written()
         raise_all(world.problems)
     if made.returned is MISSING:

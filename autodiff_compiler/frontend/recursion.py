@@ -153,10 +153,10 @@ class Recursing(Calls):
         if met is not None:
             return self._meet(met, given)
         around = [call for call in self.world.calls if call.key == key]
-        for call in around:
-            if self._repeats(call, given, len(around) >= costs().recursive_calls):
-                raise Recursive(call, given)
         call = Call(key, given, self._branches())
+        for earlier in around:
+            if _repeats(earlier, call, len(around) >= costs().recursive_calls):
+                raise Recursive(earlier, given)
         base, told, writes = (
             self.state.fork(), len(self.world.problems), len(self.world.memory.writes)
         )  # fmt: skip
@@ -181,16 +181,6 @@ class Recursing(Calls):
         """How many branches and loops are open, here and around this function."""
         around = getattr(self, "parent", None)
         return self.depth + (around._branches() if around else 0)
-
-    def _repeats(self, call: Call, given: Any, deep: bool) -> bool:
-        """Whether a call with ``given`` does what ``call`` did, as far as is known."""
-        if not same_skeleton(call.given, given):
-            return False
-        alike = True
-        for one, other in zip(leaves(call.given), leaves(given)):
-            known = not isinstance(one, Value) and not isinstance(other, Value)
-            alike &= one == other if known else deep or type_of(one) == type_of(other)
-        return alike or deep and self._branches() > call.depth
 
     def _in_loops(self, recursion: Recursion) -> Any:
         if holds_refs(recursion.given):
@@ -295,6 +285,17 @@ class Recursing(Calls):
                 "condition that ends the recursion is known only when the function runs",
                 "write it as a loop over a list of pending work",
             )
+
+
+def _repeats(call: Call, now: Call, deep: bool) -> bool:
+    """Whether the call ``now`` does what ``call`` did, as far as is known."""
+    if not same_skeleton(call.given, now.given):
+        return False
+    alike = True
+    for one, other in zip(leaves(call.given), leaves(now.given)):
+        known = not isinstance(one, Value) and not isinstance(other, Value)
+        alike &= one == other if known else deep or type_of(one) == type_of(other)
+    return alike or deep and now.depth > call.depth
 
 
 def _alike(one: Any, other: Any) -> bool:

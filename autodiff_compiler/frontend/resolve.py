@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import types
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,54 @@ from autodiff_compiler.ir.text import print_function
 from autodiff_compiler.plan import AttributeInput, Item, Write
 from autodiff_compiler.span import NOWHERE, Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest
+
+
+class TooDeep(RecursionError):
+    """More calls nest than one compilation takes. It leaves all of them at once: what comes after
+    each call would only be lowered to be refused as well."""
+
+    def __init__(self, cause: str, cure: str, span: Span | None):
+        super().__init__(cause)
+        self.cause, self.cure, self.span = cause, cure, span
+
+    def refusal(self, place: Span | None) -> UnsupportedSyntax:
+        """Return what the user is told; ``place`` is that of the outermost text."""
+        return UnsupportedSyntax(self.cause, self.cure, self.span or place)
+
+
+class Depths:
+    """The calls of texts that are being lowered in each other."""
+
+    def __init__(self) -> None:
+        self._of_one: Counter[int] = Counter()
+        self._of_all = 0
+
+    @contextmanager
+    def inside(self, text: Any, name: str, caller: Caller | None) -> Iterator[None]:
+        """Count a call of ``text``, which ``caller`` makes; raise TooDeep where they are many."""
+        key, span = id(text), caller.span if caller else None
+        of_one, of_all = costs().deep_recursion_calls, costs().nested_calls
+        self._of_one[key] += 1
+        self._of_all += 1
+        try:
+            if self._of_one[key] > of_one:
+                raise TooDeep(
+                    f"this function calls itself too deeply: '{name}' is met inside more than "
+                    f"{of_one} calls of itself, which are all written out",
+                    "write the recursion as a 'while' loop",
+                    span,
+                )
+            if self._of_all > of_all:
+                raise TooDeep(
+                    f"calls are nested too deeply: '{name}' is called inside more than {of_all} "
+                    "other calls, which are all written out",
+                    "call some of the functions one after the other, or in a loop",
+                    span,
+                )
+            yield
+        finally:
+            self._of_one[key] -= 1
+            self._of_all -= 1
 
 
 @dataclass
@@ -75,9 +124,7 @@ class World(Recorder):
     discovered: dict[Any, Write] = field(default_factory=dict)
     #: The calls of texts that are being lowered, the outermost first.
     calls: list[Any] = field(default_factory=list)
-    #: How many texts are being lowered in each other now, and at most so far.
-    depth: int = 0
-    deepest: int = 0
+    depths: Depths = field(default_factory=Depths)
     #: Texts that cannot be functions of their own, known from the first try.
     written_out: set[Any] = field(default_factory=set)
     #: The loops in which lists grow and that could be written out, and those that must be.
@@ -112,18 +159,12 @@ class World(Recorder):
     @contextmanager
     def calling(self, caller: Caller | None) -> Iterator[None]:
         """What is refused or reported inside is in a text that was called there."""
-        self.depth += 1
-        self.deepest = max(self.depth, self.deepest)
         try:
-            if self.depth > costs().nested_calls:
-                raise RecursionError
             with calling(caller, self.problems) if caller else nullcontext():
                 yield
         except NeedStatic as need:
             need.callers += (caller,) if caller else ()
             raise
-        finally:
-            self.depth -= 1
 
     def attribute_below(self, owner: Any, name: str, span: Span) -> Any:
         """``owner.name`` as it is read below the class's own ``__getattribute__``."""

@@ -135,7 +135,10 @@ class Texts(Wording):
 
     def inline(self, frame: Frame, names: dict[str, Any]) -> Any:
         """Lowers a text here and now in a frame of its own."""
-        with self.world.calling(self.call_site()):
+        caller = self.call_site()
+        text = frame.tree or frame.source.tree
+        name = getattr(text, "name", "<lambda>")
+        with self.world.depths.inside(text, name, caller), self.world.calling(caller):
             if frame.tree is None:
                 raise_all(check(frame.source))
                 frame.tree = desugared(frame.source)

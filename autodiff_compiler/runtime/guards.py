@@ -15,7 +15,7 @@ import ast
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -230,7 +230,7 @@ class _Parts:
         self.raw = path.encode()
         self.tree = ast.parse(path, mode="eval").body
         #: The look-ups of attributes and items and the calls (of ``type``), innermost first.
-        self.links = list(_links(self.tree))
+        self.links = _links(self.tree)
 
     def text(self, node: ast.expr) -> str:
         """The piece that ``node`` was parsed from."""
@@ -254,11 +254,16 @@ def _parts(path: str) -> _Parts:
     return _Parts(path)
 
 
-def _links(tree: ast.AST) -> Iterator[ast.expr]:
-    for child in children(tree):
-        yield from _links(child)
-    if isinstance(tree, (ast.Attribute, ast.Subscript, ast.Call)):
-        yield tree
+def _links(tree: ast.AST) -> list[ast.expr]:
+    """Return the look-ups and calls in a path, what is inside of one before it."""
+    found: list[ast.expr] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += children(node)
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            found.append(node)
+    return found[::-1]
 
 
 def _is_array(source: Any) -> bool:
