@@ -1,7 +1,7 @@
 """Prints how far the elementwise records are from the exact value, in units in the last place.
 
-    python -m benchmarks.bounds            # the table of docs/extremes.md
-    python -m benchmarks.bounds --write    # the exact numbers that the tests use
+    python -m benchmarks.bounds
+    python -m benchmarks.bounds --write    # into docs/extremes.md, with what the tests use
 
 It needs mpmath. What is swept, and where, stands in ``tests/operators/bounds.py``.
 """
@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 
+from benchmarks.pages import EXTREMES, with_table
 from tests.operators.bounds import ROWS, Row, few, found, points
 from tests.operators.test_bounds import errors
 
 FILE = Path(__file__).parents[1] / "tests" / "operators" / "bounds.json"
-DIGITS, DIFFERENCES = 50, 700
+DIGITS, DIFFERENCES = 50, 800
 #: Sums with the least numbers lose nothing in so many digits.
 WIDE = 1300
 
@@ -74,30 +75,42 @@ def exact(row: Row, columns: Sequence[np.ndarray]) -> list[list[str]]:
     return rows
 
 
-def _written() -> Iterator[tuple[str, Any]]:
-    for row in ROWS:
-        for dtype in ("float64", "float32"):
-            columns = few(points(row, dtype))
-            at = [column.tolist() for column in columns]
-            yield f"{row.name} {dtype}", {"at": at, "exact": exact(row, columns)}
+def _swept(row: Row, dtype: str) -> tuple[list[np.ndarray], list[list[str]], list[list[float]]]:
+    """Return the points of a row, the exact numbers there, and how far ours are off."""
+    columns = points(row, dtype)
+    right = exact(row, columns)
+    off = [errors(*pair, row.faint) for pair in zip(found(row, columns), right)]
+    return columns, right, off
+
+
+def _stored(columns: list[np.ndarray], right: list[list[str]], off: list[list[float]]) -> Any:
+    """Return some of the points, and the worst of each number, with the exact numbers."""
+    places = sorted({*few(len(columns[0])), *(int(np.argmax(each)) for each in off)})
+    at = [column[places].tolist() for column in columns]
+    return {"at": at, "exact": [[numbers[place] for place in places] for numbers in right]}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Prints the table, or writes the file."""
-    if list(arguments) == ["--write"]:
-        lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in _written())
-        FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-        return
-    print("| record | float64 | d_x | d_y | float32 | d_x | d_y |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    """Prints the table; writes it, and the file of exact numbers."""
+    kept, table = (
+        [],
+        [
+            "| record | float64 | d_x | d_y | float32 | d_x | d_y |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+        ],
+    )
     for row in ROWS:
         cells = []
         for dtype in ("float64", "float32"):
-            columns = points(row, dtype)
-            worst = [max(errors(ours, right)) for ours, right in
-                     zip(found(row, columns), exact(row, columns))]  # fmt: skip
-            cells += [f"{each:.1f}" for each in worst] + [""] * (3 - len(worst))
-        print(f"| {row.name.replace('|', chr(92) + '|')} | {' | '.join(cells)} |", flush=True)
+            columns, right, off = _swept(row, dtype)
+            cells += [f"{max(each):.1f}" for each in off] + [""] * (3 - len(off))
+            stored = json.dumps(_stored(columns, right, off))
+            kept.append(f"{json.dumps(f'{row.name} {dtype}')}: {stored}")
+        table.append(f"| {row.name.replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
+        print(table[-1], flush=True)
+    if list(arguments) == ["--write"]:
+        FILE.write_text("{\n" + ",\n".join(kept) + "\n}\n")
+        EXTREMES.write_text(with_table(EXTREMES.read_text(encoding="utf-8"), table))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ leaky_relu = elementwise(
 hardsigmoid = real_function(
     "hardsigmoid",
     "(x + 3) / 6, cut to [0, 1]; the slope at -3 and 3 is 0.",
-    "np.clip({x} / 6.0 + 0.5, 0.0, 1.0)",
+    "np.clip(({x} + 3.0) / 6.0, 0.0, 1.0)",
     lambda ct, x: where(abs(x) < 3.0, ct / 6.0, 0.0),
 )
 

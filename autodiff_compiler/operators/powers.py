@@ -36,16 +36,22 @@ def _slope_of_base(ct: Any, x: Any, y: Any, out: Any) -> Any:
 
 def _any_slope(x: Any, y: Any) -> Any:
     """The same for a ``y`` that a run knows. The power of a positive x is multiplied by y half by
-    half, so that it does not overflow, or vanish, where the slope does not."""
-    both_zero, less = equal(x, 0.0) & equal(y, 0.0), y - 1.0
+    half, so that it does not overflow, or vanish, where the slope does not. Of a negative one only
+    1 / x can, of which y = 0 leaves nothing."""
+    level, less = _near_zero(x) & equal(y, 0.0), y - 1.0
     if x.dtype_name is not None and y.dtype_name is None:
         less = cast(less, dtype=real_dtype(x.dtype_name))  # a plain number is as wide as x
-    less = where(both_zero, 1.0, less)
+    less = where(level, 1.0, less)
     if x.type != FLOAT and x.dtype_name not in FLOATS:
         return y * x**less
     positive = x > 0.0
     half = x ** where(positive, 0.5 * less, less)
     return y * half * where(positive, half, 1.0)
+
+
+def _near_zero(x: Any) -> Any:
+    """Whether x is 0, or below it and of a size below 1."""
+    return equal(x, 0.0) if is_complex(x.type) else (x <= 0.0) & (x > -1.0)
 
 
 def _slope_of_exponent(ct: Any, x: Any, y: Any, out: Any) -> Any:

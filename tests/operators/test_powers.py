@@ -98,3 +98,15 @@ def test_the_slope_of_fmod_by_its_divisor_is_the_whole_number_that_it_took() -> 
     x, y = np.array([700.0, 1e5, -700.0, 1e-22, 5.0]), np.array([1e-5, 1e-5, 1e-5, 1e-30, 2.0])
     exact = [-int(Fraction(a) / Fraction(b)) for a, b in zip(x.tolist(), y.tolist())]
     assert grad(lambda x, y: np.sum(np.fmod(x, y)), 1)(x, y).tolist() == exact
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_slope_of_the_power_0_is_0_for_negative_bases_of_every_size(dtype: str) -> None:
+    info = np.finfo(dtype)
+    sizes = [info.smallest_subnormal, info.tiny / 4, info.tiny, 0.5, 1.0, 3.0, info.max, np.inf]
+    x = -np.array(sizes, dtype)
+    with np.errstate(all="ignore"):
+        found = grad(lambda x, y: np.sum(x**y))(x, np.zeros(len(x), dtype))
+        twice = grad(lambda x, y: np.sum(grad(lambda x: np.sum(x**y))(x)))(x, 0.0 * np.isnan(x))
+    np.testing.assert_array_equal(found, np.zeros(len(x)))
+    np.testing.assert_array_equal(twice, np.zeros(len(x)))
