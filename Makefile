@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RUN := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo help test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same
+.PHONY: demo help setup test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## print the gradient of the first Cell, as source and as numbers (the default)
@@ -13,6 +13,9 @@ demo: $(VENV)/installed-plain  ## print the gradient of the first Cell, as sourc
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/installed-dev  ## install what development needs, and the hooks of git
+	$(BIN)/pre-commit install
 
 test: $(VENV)/installed-test  ## run the tests and doctests
 	$(RUN) -m pytest -q
