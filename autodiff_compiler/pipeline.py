@@ -25,15 +25,15 @@ from autodiff_compiler.emit.apart import named_apart
 from autodiff_compiler.emit.to_numpy import Emitted, emit_module
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
-from autodiff_compiler.ir.digest import digest
 from autodiff_compiler.ir.effects import ends
+from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import double_precision
+from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.rewrite import map_functions, producers
-from autodiff_compiler.ir.text import print_functions
 from autodiff_compiler.ir.types import holds_number, takes_sensitivity
-from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.ir.writes import Place
+from autodiff_compiler.ir.verify.conflicts import Placement
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.operators.declare import numpy_promotion
 from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.at_hand import at_hand
@@ -93,7 +93,7 @@ def compile_unit(
     """
     lowered = _lowered(fn, request, slots, keywords)
     folder, make = compile_cache(), partial(_printed, lowered, request)
-    key = digest(versions(), *_facts(lowered, request)) if folder else None
+    key = fingerprint(versions(), *_facts(lowered, request)) if folder else None
     printed = kept_on_disk(folder, key, make) if folder and key else make()
     return Compiled(
         **vars(printed),
@@ -274,7 +274,7 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
     return min(planned(forward), found, key=lambda each: sum(each[-1].blocks))
 
 
-def _told(function: Function, kept: Sequence[Place] = ()) -> Function:
+def _told(function: Function, kept: Sequence[Placement] = ()) -> Function:
     """``function`` with what is made in tiles, or in its place, in loops and among parts."""
     return begun(turned(carried(assembled(tiles(parts(function)), kept))))
 
@@ -381,6 +381,6 @@ def standalone_text(
     return emit(stages, request, constants).source, stored
 
 
-def _verify(function: Function, stage: str, kept: Sequence[Place] = ()) -> None:
+def _verify(function: Function, stage: str, kept: Sequence[Placement] = ()) -> None:
     if VERIFY:
         verify(function, stage, kept)

@@ -7,7 +7,8 @@ So are a branch and a loop whose course differs between examples. What is no arr
 makes the whole function run so.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> net = parse_function('''
 ... func @net(%x: f32[3], %w: f32[3,2], %b: f32[2]) -> (f32[2]) {
 ...   %u!: f32[2] = matmul %x, %w
@@ -34,7 +35,7 @@ from autodiff_compiler.adjoint.cotangents import children, packed
 from autodiff_compiler.adjoint.examples import Unbatchable, one_by_one
 from autodiff_compiler.adjoint.spread import spread
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.ir.build import Builder, read_type
+from autodiff_compiler.ir.builder import Builder, read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, substitute_op, uses_of
 from autodiff_compiler.ir.types import (

@@ -23,7 +23,7 @@ from autodiff_compiler.adjoint.control import Sweeping
 from autodiff_compiler.adjoint.cotangents import Cotangents
 from autodiff_compiler.adjoint.loops import Mirror, Trial, reverse_loop
 from autodiff_compiler.adjoint.residuals import Cut, silent
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from autodiff_compiler.adjoint.cotangents import Cotangents, Key, common_type, fit, leaves, type_at
 from autodiff_compiler.adjoint.residuals import Cut, cut
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, substitute
 from autodiff_compiler.ir.types import Type

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from autodiff_compiler.ir.build import Builder, current
+from autodiff_compiler.ir.builder import Builder, current
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,

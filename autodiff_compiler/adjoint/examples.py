@@ -3,7 +3,7 @@
 >>> from autodiff_compiler.ir.nodes import Value
 >>> from autodiff_compiler.ir.types import parse_type
 >>> pair = Value(parse_type("(f32[2], int)"), "pair")
->>> from autodiff_compiler.ir.build import Builder
+>>> from autodiff_compiler.ir.builder import Builder
 >>> with Builder():
 ...     print([str(type_) for _, type_ in parts_of(pair, pair.type)])
 ['f32[2]', 'int']
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autodiff_compiler.adjoint.cotangents import children, packed
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, DictType, Dim, ListType, TupleType, Type

@@ -7,7 +7,8 @@ call of its callee's tangent. Primal operations are shared with the function tha
 is made is built of ordinary operators, so that it can be swept again, in either direction.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> net = parse_function('''
 ... func @net(%x: f32[2], %z: f32[1]) -> (f32[2]) {
 ...   %u!: f32[2] = mul %x, %z
@@ -52,7 +53,7 @@ from autodiff_compiler.adjoint.shares import push, push_rule
 from autodiff_compiler.adjoint.zeros import tangent_with_zeros
 from autodiff_compiler.analysis.stilled import stilled_values
 from autodiff_compiler.errors import calling, raise_all
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import UNDEFINED, Type, carries_cotangent

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from autodiff_compiler.adjoint.cotangents import Cotangents, Names, Path, common_type, leaves
-from autodiff_compiler.ir.build import Builder, read_type
+from autodiff_compiler.ir.builder import Builder, read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh
 from autodiff_compiler.ir.types import ListType, Type

@@ -24,8 +24,8 @@ from autodiff_compiler.adjoint.cotangents import (
     type_at,
 )
 from autodiff_compiler.adjoint.residuals import Cut, cut
-from autodiff_compiler.analysis.trips import rows_of_tape, trips
-from autodiff_compiler.ir.build import read_type
+from autodiff_compiler.analysis.trip_count import tape_length, trip_count
+from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.rewrite import fresh, substitute
@@ -181,7 +181,7 @@ class Mirror:
         parts = cut(
             self.loop.body.params, trial.forward, trial.backward, self.sweep.unset,
             taped=(*self.loop.carry_yields, *self.loop.stack_yields),
-            counts=(self.loop.position, self.loop.index), turns=trips(self.loop),
+            counts=(self.loop.position, self.loop.index), turns=trip_count(self.loop),
             changing=self.sweep.changing,
         )  # fmt: skip
         self._join_tapes(parts)
@@ -278,7 +278,7 @@ class Mirror:
     def _stacked(self, tape: Value, more: int = 0) -> Value:
         """A tape, or the array that stands for a long one, of ``more`` items than iterations."""
         item = read_type(tape.type)
-        rows = rows_of_tape(self.loop, item)
+        rows = tape_length(self.loop, item)
         if rows is None:
             return tape
         assert isinstance(item, ArrayType) and item.shape

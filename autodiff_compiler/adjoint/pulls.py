@@ -9,7 +9,8 @@ have the same attribute ``pull``, by which they are told from others at the same
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.adjoint.reverse import Adjoint
 >>> from autodiff_compiler.ir.opdef import OPERATORS
->>> from autodiff_compiler.ir.text import parse_functions, print_function
+>>> from autodiff_compiler.ir.parser import parse_functions
+>>> from autodiff_compiler.ir.printer import print_function
 >>> text = '''
 ... func @f(%x: f32[2]) -> (f32[2]) {
 ...   %y: f32[2] = exp %x

@@ -30,13 +30,13 @@ from autodiff_compiler.adjoint.residuals import cut, prune
 from autodiff_compiler.adjoint.rules import reverse_ruled, stands_for
 from autodiff_compiler.adjoint.zeros import with_zeros
 from autodiff_compiler.analysis.activity import Activity
-from autodiff_compiler.analysis.moderate import moderate_values
+from autodiff_compiler.analysis.magnitude import safe_magnitude_values
 from autodiff_compiler.analysis.untaken import NOTHING_ASKED, Asked, Choices
 from autodiff_compiler.analysis.versions import changing
 from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.opdef import call_rule, facts_of
+from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
 from autodiff_compiler.ir.types import ArrayType, Type, as_cotangent, is_complex, takes_sensitivity
 from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
@@ -184,7 +184,7 @@ class Adjoint:
         body = substitute(parts.backward, copies)
         body = Region((*known.values(), *sweep.sens_params), body.ops, body.yields)
         name = self.new_name(f"{function.name}_backward")
-        sure = moderate_values(Region((), parts.forward, ()), function.moderate)
+        sure = safe_magnitude_values(Region((), parts.forward, ()), function.moderate)
         moderate = frozenset(known[value] for value in sure if value in known)
         made = replace(_made(function, name, "backward", body), moderate=moderate)
         body = self.clean(made).body
@@ -364,7 +364,7 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
         known: dict[Any, Any] = {}
         operands = tuple(conjugates(operands, known))
         results = tuple(conjugates(results, known))
-    facts = facts_of(op.opdef, operands, op.attrs, results if several else results[0])
+    facts = rule_arguments(op.opdef, operands, op.attrs, results if several else results[0])
     cts = tuple(scope.whole(result) for result in op.results)
     facts["ct"] = cts if several else cts[0]
     for position in reversed(wanted) if op.name in PUTTING else wanted:
@@ -373,7 +373,7 @@ def reverse_plain(sweep: Sweep, op: Op, scope: Cotangents) -> Op:
         if rule is None:
             sweep.adjoint.refuse(op, name)
         else:
-            made = partial(call_rule, rule, facts)
+            made = partial(call_with_named, rule, facts)
             found = with_zeros(sweep.zeros, op, sweep.producers, sweep.builder, cts, made)
             scope.add(op.operands[position], found)
     return op

@@ -13,9 +13,9 @@ from typing import Any
 
 from autodiff_compiler.adjoint.residuals import prune
 from autodiff_compiler.adjoint.reverse import Adjoint, Sweep
-from autodiff_compiler.ir.build import Builder, current
+from autodiff_compiler.ir.builder import Builder, current
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.opdef import OpDef, call_rule, facts_of
+from autodiff_compiler.ir.opdef import OpDef, call_with_named, rule_arguments
 from autodiff_compiler.ir.rewrite import clone, substitute
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.containers import add_cotangents
@@ -38,7 +38,7 @@ def push(
         operands = [whole(x) if k in places else x for k, x in enumerate(op.operands)]
         return [op.opdef(*operands, **op.attrs)]
     several = len(op.results) > 1
-    facts = facts_of(op.opdef, op.operands, op.attrs, op.results if several else op.result)
+    facts = rule_arguments(op.opdef, op.operands, op.attrs, op.results if several else op.result)
     total: AnyOperand = None
     rest: dict[int, AnyOperand] = {}
     for position, dot in dots.items():
@@ -47,7 +47,7 @@ def push(
             operands = [dot if k == position else x for k, x in enumerate(op.operands)]
             total = _sum(total, op.opdef(*operands, **op.attrs))
         elif rule is not None:
-            total = _sum(total, call_rule(rule, {**facts, "dot": dot}))
+            total = _sum(total, call_with_named(rule, {**facts, "dot": dot}))
         else:
             rest[position] = dot
     found = [total] * len(op.results) if total is None else [total]
@@ -88,7 +88,7 @@ def transposed(
             if rule is None:
                 adjoint.refuse(op, name)
                 continue
-            part = call_rule(rule, given)
+            part = call_with_named(rule, given)
             if isinstance(part, Value):
                 parts.append((part, dot))
     if not parts:

@@ -17,7 +17,7 @@ from typing import Any
 
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
-from autodiff_compiler.ir.opdef import call_rule, facts_of
+from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.types import ArrayType, Dim, ListType, batched, join
 from autodiff_compiler.operators.declare import moved_on, shape_of_type
 from autodiff_compiler.operators.structure import expand_dims
@@ -35,8 +35,8 @@ def spread(op: Op, now: Stand, whole: Stand, mapped: Sequence[bool], size: Dim) 
         return None
     try:
         if callable(how):
-            facts = facts_of(op.opdef, [now(x) for x in op.operands], op.attrs)
-            found = call_rule(how, {**facts, "mapped": tuple(mapped), "size": size})
+            facts = rule_arguments(op.opdef, [now(x) for x in op.operands], op.attrs)
+            found = call_with_named(how, {**facts, "mapped": tuple(mapped), "size": size})
         else:
             found = WORDS[how](op, now, whole)
     except CompileError:

@@ -13,7 +13,7 @@ from typing import Any
 
 from autodiff_compiler.analysis.masks import has_mask, is_mask
 from autodiff_compiler.analysis.untaken import Found, has_extreme
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating
 from autodiff_compiler.operators.zeros import ZERO_WINS, zero_mul

@@ -2,7 +2,7 @@
 below 0, and its tangent there is 0, though the slope of the root at 0 is infinite.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function
+>>> from autodiff_compiler.ir.parser import parse_function
 >>> made = parse_function('''
 ... func @f(%x: f32[2]) -> (f32[2]) {
 ...   %y: f32[2] = maximum %x, 0.0

@@ -5,7 +5,7 @@ It is *unbounded* where it, or a slope on the way to it, may be infinite or no n
 inputs are ordinary numbers.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function
+>>> from autodiff_compiler.ir.parser import parse_function
 >>> made = parse_function('''
 ... func @f(%c: bool[2], %x: f32[2]) -> (f32[2]) {
 ...   %s: f32[2] = sqrt %x
@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from math import isfinite
 
 from autodiff_compiler.analysis.activity import Activity, _Spread
+from autodiff_compiler.analysis.magnitude import LEAST, safe_magnitude_values
 from autodiff_compiler.analysis.masks import has_mask, is_mask
-from autodiff_compiler.analysis.moderate import LEAST, moderate_values
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
@@ -145,7 +145,7 @@ class _Unbounded(_Spread):
         super().__init__(Activity())
         self.choices = choices
         self.makers = producers(function.body)
-        self.moderate = moderate_values(function.body, function.moderate, GUARD)
+        self.moderate = safe_magnitude_values(function.body, function.moderate, GUARD)
         self.regular: set[int] = set()
         tested = [op.operands[0] for op in function.body.walk() if op.name in TESTS]
         self.values.update(value for value in tested if isinstance(value, Value))

@@ -4,7 +4,7 @@ In the IR every write gives a new array, a version of the one before. In memory 
 keeps all versions of an array, one for each iteration, copies it in each.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function
+>>> from autodiff_compiler.ir.parser import parse_function
 >>> function = parse_function('''
 ... func @f(%x: f32[9]) -> (f32[9]) {
 ...   %y: f32[9], %m: int = for %p, %i in (0, 9, 1) carry (%c: f32[9] = %x) {

@@ -18,7 +18,7 @@ the sweeps, the emission and the run time read numbers of it too, and most of th
 passes. It imports nothing else of ours.
 
 Rules of correctness are no thresholds and stay where they are applied: the tolerances of formulas
-(``analysis/moderate.py``), the digits of a dtype, the depth of indentation that Python reads, the
+(``analysis/magnitude.py``), the digits of a dtype, the depth of indentation that Python reads, the
 stack of a thread (``faults.py``). So does the layout of text.
 """
 

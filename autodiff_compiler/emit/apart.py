@@ -1,6 +1,6 @@
 """``named_apart``: every function of a module has a name of its own.
 
->>> from autodiff_compiler.ir.text import parse_function
+>>> from autodiff_compiler.ir.parser import parse_function
 >>> text = "func @f(%x: int) -> (int) {{\\n  %y: int = add %x, {}\\n  return %y\\n}}\\n"
 >>> one, other, again = (parse_function(text.format(number)) for number in (1, 2, 1))
 >>> [function.name for function in named_apart([one, other, again])]
@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import cache
 
 from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.rewrite import map_functions
-from autodiff_compiler.ir.text import print_functions
 
 
 def named_apart(roots: Sequence[Function]) -> list[Function]:

@@ -37,8 +37,8 @@ from autodiff_compiler.emit.templates import fill, fill_statements, with_constan
 from autodiff_compiler.emit.unparse import print_expression
 from autodiff_compiler.emit.uses import count_uses
 from autodiff_compiler.errors import InternalError
+from autodiff_compiler.ir.aliasing import destination_of
 from autodiff_compiler.ir.effects import end_of
-from autodiff_compiler.ir.memory import writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
@@ -147,7 +147,7 @@ class Composer:
         if op.name == "demand" and op.operands[0] not in self.waiting:
             return  # it has a line of its own
         template = with_constants(op.opdef.template(op.types, op.attrs))
-        if op.opdef.effect or writes_to(op) is not None:
+        if op.opdef.effect or destination_of(op) is not None:
             self.flush(set(op.operands))
         if not op.results:
             slots, _ = self.slots(op, template)
@@ -182,7 +182,7 @@ class Composer:
 
     def may_wait(self, op: Op, region: Region) -> bool:
         """Whether the result of ``op`` can be written inside its user."""
-        if op.opdef.effect or writes_to(op) is not None or len(op.results) != 1:
+        if op.opdef.effect or destination_of(op) is not None or len(op.results) != 1:
             return False
         value = op.result
         if op.name == "undefined":

@@ -6,7 +6,7 @@ under the name of its residuals (``residuals_1.x``), of what a loop keeps there 
 each iteration.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function
+>>> from autodiff_compiler.ir.parser import parse_function
 >>> forward = parse_function('''
 ... func @f_forward(%x: f32[b], %n: int) -> ((int, list[f32[b]])) {
 ...   %y: f32[b], %t: list[f32[b]], %m: int = for %k, %i in (0, %n, 1) carry (%c: f32[b] = %x) {

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autodiff_compiler.analysis.trips import trips
+from autodiff_compiler.analysis.trip_count import trip_count
 from autodiff_compiler.emit.sizes import Size, formula_of
 from autodiff_compiler.emit.to_numpy import Names
-from autodiff_compiler.ir.memory import changes_array
+from autodiff_compiler.ir.aliasing import updates_in_place
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.span import NOWHERE, Span
@@ -93,7 +93,7 @@ class Origins:
 
     def trips(self, loop: Loop) -> Size:
         """How often a loop runs: a number, the name of its bound or of its count."""
-        known = trips(loop)
+        known = trip_count(loop)
         if known is not None:
             return Size.of(known)
         start, stop, step = loop.bounds or (0, loop.count, 1)
@@ -123,7 +123,7 @@ class Origins:
         last = _last(maker, operand)
         if last is not None:
             return self.made(last, met)
-        filled = self.made(maker.operands[1], met) if changes_array(maker) else NOWHERE
+        filled = self.made(maker.operands[1], met) if updates_in_place(maker) else NOWHERE
         return maker.span if filled == NOWHERE else filled
 
     def memory(self, operand: AnyOperand, met: Met = frozenset()) -> tuple[Memory, ...]:

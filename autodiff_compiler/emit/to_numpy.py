@@ -68,7 +68,7 @@ def emit_module(
     name the kinds of NumPy's warnings that it does not give, ``constants`` by a parameter the text
     of its value: that stands above the functions, and is the parameter's default where it can be.
 
-    >>> from autodiff_compiler.ir.build import Builder
+    >>> from autodiff_compiler.ir.builder import Builder
     >>> from autodiff_compiler.ir.types import array
     >>> from autodiff_compiler.operators.structure import sum_, transpose
     >>> with Builder() as builder:

@@ -36,7 +36,7 @@ from autodiff_compiler.frontend.values import (
     same_skeleton,
 )
 from autodiff_compiler.frontend.writes import Writes
-from autodiff_compiler.ir.build import Unreached
+from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.control import undefined

@@ -41,7 +41,7 @@ from autodiff_compiler.frontend.values import (
     View,
     leaves,
 )
-from autodiff_compiler.ir.build import Unreached
+from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import compare, containers, effects

@@ -15,7 +15,7 @@ from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.meeting import as_type, item_as, joined_type, list_type
 from autodiff_compiler.frontend.packing import make_container
 from autodiff_compiler.frontend.values import Listed, Ref, leaves
-from autodiff_compiler.ir.build import Unreached
+from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import (
     INT,

@@ -35,7 +35,7 @@ from autodiff_compiler.frontend.values import (
     RunTimeRange,
     same,
 )
-from autodiff_compiler.ir.build import Unreached
+from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import containers, indexing, numbers, tapes

@@ -25,7 +25,7 @@ from autodiff_compiler.frontend.values import (
     leaves,
 )
 from autodiff_compiler.frontend.views import note
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
 from autodiff_compiler.ir.rewrite import free_values, users

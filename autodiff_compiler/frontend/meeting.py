@@ -17,7 +17,7 @@ from autodiff_compiler.frontend.values import (
     Perhaps,
     same_skeleton,
 )
-from autodiff_compiler.ir.build import current
+from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value, type_of
 from autodiff_compiler.ir.types import (
     UNDEFINED,

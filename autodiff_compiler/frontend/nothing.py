@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from autodiff_compiler.frontend.values import NUMBERS, Perhaps, leaves, rebuild
-from autodiff_compiler.ir.build import current
+from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import Region, Value
 from autodiff_compiler.operators import compare, effects
 from autodiff_compiler.operators.control import is_unset, undefined

@@ -30,7 +30,7 @@ from autodiff_compiler.frontend.values import (
     leaves,
     rebuild,
 )
-from autodiff_compiler.ir.build import Unreached
+from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers

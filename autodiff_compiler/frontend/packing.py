@@ -16,7 +16,7 @@ from autodiff_compiler.frontend.values import (
     Unset,
     View,
 )
-from autodiff_compiler.ir.build import current
+from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.operators.containers import make_dict, make_tuple
 

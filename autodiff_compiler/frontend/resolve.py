@@ -35,7 +35,7 @@ from autodiff_compiler.frontend.recording import (
 )
 from autodiff_compiler.frontend.values import NeedStatic, Ref
 from autodiff_compiler.ir.nodes import Function, Op, Value
-from autodiff_compiler.ir.text import print_function
+from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.plan import AttributeInput, Item, Write
 from autodiff_compiler.span import NOWHERE, Caller, Span
 from autodiff_compiler.vocabulary.missing import nearest

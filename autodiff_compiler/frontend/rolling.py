@@ -34,7 +34,7 @@ from autodiff_compiler.frontend.values import (
     same,
     same_skeleton,
 )
-from autodiff_compiler.ir.build import read_type
+from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, Type
 from autodiff_compiler.operators import compare

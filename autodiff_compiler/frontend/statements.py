@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.exits import leaves as ends
 from autodiff_compiler.frontend.stepping import Thrown
 from autodiff_compiler.frontend.storing import Storing
 from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset
-from autodiff_compiler.ir.build import Unreached
+from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.span import Span

@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.memory import refuse_spoilt
 from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.trying import Way
 from autodiff_compiler.frontend.values import Ref, State
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators import compare
 from autodiff_compiler.span import Span

@@ -235,10 +235,10 @@ def value_type(value: Any) -> Type:
     return type_of_literal(value)
 
 
-def call_rule(rule: Callable[..., Any], facts: Mapping[str, Any]) -> Any:
+def call_with_named(rule: Callable[..., Any], facts: Mapping[str, Any]) -> Any:
     """Calls ``rule`` with those of ``facts`` that its signature names.
 
-    >>> call_rule(lambda ct, y: ct + y, dict(ct=1, x=5, y=2))
+    >>> call_with_named(lambda ct, y: ct + y, dict(ct=1, x=5, y=2))
     3
     """
     return rule(**{name: facts[name] for name in rule_names(rule)})
@@ -270,7 +270,7 @@ def _compiled(template: str, names: tuple[str, ...], slots: tuple[str, ...]) -> 
     return scope["function"]
 
 
-def facts_of(
+def rule_arguments(
     opdef: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any], out: Any = None
 ) -> dict[str, Any]:
     """Everything a rule may ask for, by name: operands, attributes, ``out``, ``rest`` (what a

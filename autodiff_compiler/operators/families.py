@@ -13,7 +13,7 @@ import numpy as np
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.opdef import OpDef, call_rule, rule_names
+from autodiff_compiler.ir.opdef import OpDef, call_with_named, rule_names
 from autodiff_compiler.ir.types import (
     BOOL,
     COMPLEX,
@@ -175,8 +175,8 @@ def _number_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
 def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:
     """A partial derivative as a scaling of ``ct``; a rule that names ``ct`` is one already."""
     if "ct" in rule_names(partial):
-        return lambda ct, facts: call_rule(partial, {**facts, "ct": ct})
-    return lambda ct, facts: ct * call_rule(partial, facts)
+        return lambda ct, facts: call_with_named(partial, {**facts, "ct": ct})
+    return lambda ct, facts: ct * call_with_named(partial, facts)
 
 
 def _adjoint(operand: str, scale: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.ir.build import current
+from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import Loop, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import (

@@ -1,7 +1,7 @@
 """What the last stage adds, when nothing will be differentiated any more: writing over memory.
 
 These records are of kind ``lowered``; the verifier lets them stand in no earlier stage, and holds
-every write against ``ir/writes.py``. They have no derivative.
+every write against ``ir/verify/memory_safety.py``. They have no derivative.
 """
 
 from __future__ import annotations

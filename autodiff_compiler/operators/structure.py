@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.ir.build import current
+from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import SHAPE, ArrayType, Dim, Shape, Type, is_complex, is_floating

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.ir.build import read_type
+from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import SHAPE, ArrayType, DictType, Dim, ListType, TupleType, Type

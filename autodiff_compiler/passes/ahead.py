@@ -8,7 +8,8 @@ few beside the matrix, and every row is read. A matrix from outside may be seen 
 its transpose, that the loop makes.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[9,1,8], %w: f32[8,8], %h: f32[1,8]) -> (f32[1,8]) {
 ...   %a: f32[1,8], %n: int = for %p, %k in (0, 9, 1) carry (%c: f32[1,8] = %h) {
@@ -40,8 +41,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.trips import is_worth_stacking, trips
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.analysis.trip_count import is_worth_stacking, trip_count
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType
@@ -72,7 +73,7 @@ class _Loop:
         self.builder = Builder()
         #: Views, made in the loop, of what is outside.
         self.views: dict[Value, Op] = {}
-        for inner in self.loop.body.ops if trips(self.loop) else ():
+        for inner in self.loop.body.ops if trip_count(self.loop) else ():
             if inner.opdef.views and is_pure(inner) and all(map(self.is_same, inner.operands)):
                 self.views[inner.result] = inner
 
@@ -138,7 +139,7 @@ class _Loop:
         if not (whole.is_static and factor.is_static) or len(whole.shape or ()) != 3:
             return False
         steps, rows, inner = whole.shape  # type: ignore[misc]
-        if factor.ndim != 2 or trips(self.loop) != steps:
+        if factor.ndim != 2 or trip_count(self.loop) != steps:
             return False
         columns = factor.shape[1]  # type: ignore[index]
         if not is_worth_stacking(rows, inner, columns):  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ array of zeros that the compiler made counts as exact, as it only ever says "not
 and so does a sum that takes its terms in another order.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[2]) -> (f32[2]) {
 ...   %ones: f32[2] = full {dtype='float32', shape=(2,), value=1}

@@ -5,7 +5,8 @@ Where one call makes it and nothing else reads it, that call is told to put it w
 an array that is made before. Parts that fill all of it need no zeros.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[700], %y: f32[300]) -> (f32[1000]) {
 ...   %a: f32[700] = sin %x
@@ -31,12 +32,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import changes_array, is_row
+from autodiff_compiler.ir.aliasing import is_row, updates_in_place
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import ArrayType, size_of
-from autodiff_compiler.ir.writes import Place
+from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.operators.indexing import index, set_item
 from autodiff_compiler.operators.lowered import empty, filled
 from autodiff_compiler.operators.structure import full
@@ -49,7 +50,7 @@ from autodiff_compiler.passes.sweep import with_body
 STARTS = ("scatter", "pad", "concat")
 
 
-def assembled(function: Function, kept: Sequence[Place] = ()) -> Function:
+def assembled(function: Function, kept: Sequence[Placement] = ()) -> Function:
     """``function`` with parts of arrays of ``medium_bytes`` or more made in their place;
     ``kept`` are those of the residuals of a backward half."""
     if function.op_names.isdisjoint(STARTS):
@@ -58,7 +59,7 @@ def assembled(function: Function, kept: Sequence[Place] = ()) -> Function:
     return with_body(function, _rewritten(function.body, users(function.body), spared))
 
 
-def _over_lanes(function: Function, kept: Sequence[Place]) -> set[Value]:
+def _over_lanes(function: Function, kept: Sequence[Placement]) -> set[Value]:
     """The arrays that loops carry and that may lie where lanes do which the loop reads: a row is
     put there once all lanes of that row were read, and not part by part."""
     lanes = {
@@ -193,7 +194,7 @@ def _row_for(
     """The operation that writes the whole to a row of an array which nothing else in ``region``
     knows of, so that the whole may be made there."""
     users = [op for op in region.ops if whole.result in op.operands]
-    rows = [op for op in users if is_row(op) and changes_array(op)]
+    rows = [op for op in users if is_row(op) and updates_in_place(op)]
     if len(rows) != 1 or len(users) != uses.get(whole.result) or None in told:
         return None
     (row,) = rows
@@ -201,7 +202,7 @@ def _row_for(
     alone = array in region.params and uses.get(array) == 1 and item is whole.result
     if not alone or place not in region.params or not whole.is_full:
         return None
-    return None if any(changes_array(op) for op in users if op is not row) else row
+    return None if any(updates_in_place(op) for op in users if op is not row) else row
 
 
 def _assemble(

@@ -12,7 +12,8 @@ Only what differentiation added is changed, and nothing is divided that was not:
 inverse go together, so that where ``s`` is 0 or infinite no NaN arises that was not there.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%c: f32[8,9], %m: f32[8,1], %t: f32[8,9], %k: f32[8,1]) -> (f32[8,9], f32[8,9]) {
 ...   %d: f32[8,9] = sub %c, %m
@@ -46,7 +47,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from autodiff_compiler.analysis.moderate import moderate_values
+from autodiff_compiler.analysis.magnitude import safe_magnitude_values
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import BUILDING
@@ -70,7 +71,7 @@ def at_hand(function: Function) -> Function:
         Row("mask of a product", "mul", _unmasked),
         Row("share of a product", "where", lambda view: _untied(view, larger)),
     )
-    moderate = dict.fromkeys(moderate_values(function.body), True) if larger else {}
+    moderate = dict.fromkeys(safe_magnitude_values(function.body), True) if larger else {}
     found = Table(masks).applied(function, moderate=moderate)
     if _scaled(found):
         tidy = found

@@ -3,11 +3,12 @@
 An iteration makes ``u + v + w`` and keeps it in row k: two arrays are made on the way, and the last
 sum goes to a third piece of memory. Where each is made by one call, and read by the next one alone,
 all of them lie in the row, one after the other: no memory is handed out, and what the next call
-reads is in the cache. As in ``overwrite``, the change is made and ``is_sound`` says whether anybody
-would read what was spoilt.
+reads is in the cache. As in ``overwrite``, the change is made and ``is_memory_safe`` says whether
+anybody would read what was spoilt.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[5000], %t: f32[9,5000]) -> (f32[9,5000]) {
 ...   %t.1: f32[9,5000] = copy %t
@@ -38,12 +39,12 @@ from dataclasses import replace
 import numpy as np
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import cells, is_row
+from autodiff_compiler.ir.aliasing import alias_sets, is_row
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.ir.writes import is_sound
+from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.passes.stacks import make_in, may_be_told
 from autodiff_compiler.passes.sweep import with_body
 from autodiff_compiler.passes.tiles import arrays_taken
@@ -58,7 +59,7 @@ def begun(function: Function) -> Function:
     for row in list(_rows(function.body)):
         room = _taken(function, row)
         changed = with_body(function, _begun(function.body, row, users(function.body)))
-        if changed is not function and is_sound(changed) and _taken(changed, row) == room:
+        if changed is not function and is_memory_safe(changed) and _taken(changed, row) == room:
             function = changed
     return function
 
@@ -71,7 +72,7 @@ def _taken(function: Function, row: Value) -> list[Value]:
             loop, made = Loop(op), next(e for e in op.regions[0].ops if row in e.results)
             if made.operands[0] in loop.carry_params:
                 carry = loop.carry_params.index(made.operands[0])  # type: ignore[arg-type]
-                return arrays_taken(loop, carry, cells(function.body))
+                return arrays_taken(loop, carry, alias_sets(function.body))
     return []
 
 

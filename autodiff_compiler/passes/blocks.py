@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from autodiff_compiler.ir.memory import Cells
+from autodiff_compiler.ir.aliasing import AliasSet
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import Type, size_of
 
@@ -17,7 +17,7 @@ from autodiff_compiler.ir.types import Type, size_of
 class Memory:
     """What is known of memory wherever control is: the lent arrays, and what is in them."""
 
-    def __init__(self, lies: Mapping[Value, Cells], rows: Mapping[Value, Type], lends: bool):
+    def __init__(self, lies: Mapping[Value, AliasSet], rows: Mapping[Value, Type], lends: bool):
         self.lies, self.rows, self.lends = lies, rows, lends
         #: The lent arrays, by the block that they begin and their type; and the blocks' bytes.
         self.buffers: dict[tuple[int, Type], Value] = {}
@@ -36,7 +36,7 @@ class Memory:
         self.blocks, self.slots = list(blocks), {cell: block for block, cell in held.items()}
         self.free = [block for block in range(len(blocks)) if block not in held]
 
-    def cells(self, value: AnyOperand) -> Cells:
+    def cells(self, value: AnyOperand) -> AliasSet:
         return self.lies.get(value, frozenset()) if isinstance(value, Value) else frozenset()
 
     def release(self, cell: Value) -> None:

@@ -3,12 +3,13 @@
 An array that a loop carries is made anew in each iteration: new memory, handed out and cleared,
 and two of them at a time. What makes it by one call may put it into the memory of the old one,
 where the loop's array is this function's own and nothing reads the old one later. As in
-``overwrite``, the change is made and ``is_sound`` says whether anybody would read what was
+``overwrite``, the change is made and ``is_memory_safe`` says whether anybody would read what was
 spoilt; where only the way into the loop hinders, the array is copied once, before the loop, and
 where others still read the old one for the same line, they go first.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[999], %n: int) -> (f32[999]) {
 ...   %z: f32[999] = sin %x
@@ -36,15 +37,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from autodiff_compiler.analysis.trips import computes_with, trips
-from autodiff_compiler.analysis.ways import Ways
+from autodiff_compiler.analysis.path_conditions import PathConditions
+from autodiff_compiler.analysis.trip_count import surely_reads, trip_count
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import Cells, cells
+from autodiff_compiler.ir.aliasing import AliasSet, alias_sets
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.ir.writes import is_sound
+from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.passes.stacks import make_in, may_be_told
 from autodiff_compiler.passes.sweep import half_by_half, sweep, with_body
@@ -59,7 +60,7 @@ def carried(function: Function) -> Function:
     """``function`` with what loops carry, of ``medium_bytes`` or more, in one place."""
     if function.op_names.isdisjoint(LOOPS):
         return function
-    sites = list(dict(_sites(function.body, cells(function.body))).items())
+    sites = list(dict(_sites(function.body, alias_sets(function.body))).items())
     return half_by_half(function, sites, _in_one, _prepared)
 
 
@@ -67,7 +68,7 @@ def _in_one(function: Function, sites: Sequence[Site]) -> Function | None:
     """``function`` with what is made at ``sites`` put where it is carried, if nobody minds; it is
     put into no view, which may be stretched."""
     put = _put(function, dict(sites))
-    return put if is_sound(put, [param for _, param in sites]) else None
+    return put if is_memory_safe(put, [param for _, param in sites]) else None
 
 
 def _prepared(function: Function, site: Site) -> Function:
@@ -84,7 +85,7 @@ def _prepared(function: Function, site: Site) -> Function:
     return function
 
 
-def _sites(region: Region, lies: Mapping[Value, Cells]) -> Iterator[Site]:
+def _sites(region: Region, lies: Mapping[Value, AliasSet]) -> Iterator[Site]:
     """What leaves an iteration and is made by one call in it, with what enters in its place."""
     for op in region.ops:
         for inner in op.regions:
@@ -101,7 +102,7 @@ def _sites(region: Region, lies: Mapping[Value, Cells]) -> Iterator[Site]:
                 yield made.result, param
 
 
-def _may_go(made: Op, param: Value, lies: Mapping[Value, Cells]) -> bool:
+def _may_go(made: Op, param: Value, lies: Mapping[Value, AliasSet]) -> bool:
     """Whether ``made`` is one call that may put what it makes where ``param`` is: one that mixes
     elements must not read there."""
     if not may_be_told(made):
@@ -147,7 +148,7 @@ def _late(function: Function, made: Value, param: Value) -> Function:
 
 def _entered(function: Function, param: Value) -> Function:
     """``function`` with a copy of what the loop that carries ``param`` is entered with."""
-    ways = Ways(function)
+    ways = PathConditions(function)
 
     def visit(op: Op) -> Sequence[Op]:
         if op.name not in LOOPS or param not in Loop(op).carry_params:
@@ -155,11 +156,11 @@ def _entered(function: Function, param: Value) -> Function:
         loop, builder = Loop(op), Builder()
         number = loop.carry_params.index(param)
         init = loop.inits[number]
-        few = trips(loop) in (0, 1)
+        few = trip_count(loop) in (0, 1)
         if few or not isinstance(init, Value) or init.type != param.type:
             return (op,)
         unsure = init not in function.params and ways.may_be_unset(init)
-        if unsure and not computes_with(loop, param):
+        if unsure and not surely_reads(loop, param):
             return (op,)
         with builder, builder.at(op.span, op.about):
             copied = copy(init)

@@ -6,7 +6,8 @@ multiplies these. Nothing is lost but the sign of a zero that is added to anothe
 own text is computed as it is written.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.algebra import algebra
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''

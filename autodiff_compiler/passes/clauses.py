@@ -4,7 +4,8 @@ So it is when a user writes the test first and the rest after it; and what the b
 given, had it not raised, is in nobody's text.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: float, %bad: bool) -> (float) {
 ...   %y: float = if %bad {

@@ -8,7 +8,8 @@ many rows of ``tape_row_bytes`` or more as there are iterations. And a loop that
 list of an array's rows, as backward then does, reads the array.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[999]) -> (f32[4,999]) {
 ...   %e: list[undefined] = make_list
@@ -39,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.trips import rows_of_tape
+from autodiff_compiler.analysis.trip_count import tape_length
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import ListType
@@ -92,7 +93,7 @@ def _appended(
             continue
         alone = uses.get(param) == uses.get(append.result) == uses.get(result) == 1
         item = type_of(append.operands[1])
-        fits = result.type == ListType(item) and rows_of_tape(loop, item) is not None
+        fits = result.type == ListType(item) and tape_length(loop, item) is not None
         empty = begins.name == "make_list" and not begins.operands
         if alone and fits and empty and result in stacked:
             return number, append

@@ -6,7 +6,8 @@ is cheapest, the same terms are summed by BLAS; and as this is so before anythin
 backward reads the products that forward made. Transposes are views, which BLAS takes as they are.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.algebra import algebra
 >>> before = parse_function('''
 ... func @f(%x: f32[5,8], %w: f32[8,9], %y: f32[5,9]) -> (f32[5]) {

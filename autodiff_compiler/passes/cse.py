@@ -6,7 +6,8 @@ before, whatever way control took. Of the two names the one that the user gave s
 reduced over the same axes, and kept them where this does not, is that in another shape.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: float, %go: bool) -> (float, float) {
 ...   %neg_x: float = neg %x

@@ -9,7 +9,8 @@ the demand goes where something else reads the item. Calls keep all their result
 whoever shapes the callee.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: float) -> (float) {
 ...   %unused: float = neg %x

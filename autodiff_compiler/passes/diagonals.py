@@ -6,7 +6,8 @@ columns. That counts as exact: beside the diagonal stand zeros that the compiler
 say that nothing flows there. The user's own ``eye`` is another record, and an array like others.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.algebra import algebra
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''

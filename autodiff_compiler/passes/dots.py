@@ -11,7 +11,8 @@ This is a part of the last stage, and stands before whatever writes over memory:
 read later than they were.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[30,50], %y: f32[30,50]) -> (f32[], f32[30]) {
 ...   %p: f32[30,50] = mul %x, %y

@@ -3,10 +3,10 @@
 Large factors stay as they stood; small ones are collected in groups, whose product is made first.
 What is far from 1 is not multiplied before it meets its like: of ``x / s / s``, where all are tiny,
 every step is a number, and ``1 / s / s`` is none. So there is at most one array in a group of which
-nothing is known (``analysis/moderate.py``).
+nothing is known (``analysis/magnitude.py``).
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function
+>>> from autodiff_compiler.ir.parser import parse_function
 >>> from autodiff_compiler.passes.rows import View
 >>> made = parse_function('''
 ... func @f(%x: f32[8,9], %c: f32[]) -> (f32[8,9]) {

@@ -7,7 +7,8 @@ than the whole), the operation stays, because everything after it is typed alrea
 Python operator early gives the very number that computing it late gives.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: float) -> (float, float) {
 ...   %a: float = mul 2.0, 3.0

@@ -6,7 +6,8 @@ effect, and if it cannot fail where the loop would not have run at all: its shap
 loop is known to run. A view costs nothing and stays, unless it is a view for something that moves.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[2,2], %w: f32[2,2], %n: int) -> (f32[2,2]) {
 ...   %a: f32[2,2], %m: int = for %p, %i in (0, %n, 1) carry (%c: f32[2,2] = %x) {
@@ -35,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.trips import trips
+from autodiff_compiler.analysis.trip_count import trip_count
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, is_floating
 from autodiff_compiler.passes.sweep import sweep_named
@@ -51,7 +52,7 @@ def hoist(function: Function) -> Function:
 
 def _visit(op: Op) -> Sequence[Op]:
     loop = Loop(op)
-    runs = loop.is_for and bool(trips(loop))
+    runs = loop.is_for and bool(trip_count(loop))
     changing = set(loop.body.params)
     alike: list[Op] = []
     for inner in loop.body.ops:

@@ -9,7 +9,8 @@ known where the change stands is used after it; in a loop, *after* is also the n
 only the way into a loop hinders, the list is copied once, before the loop.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: float, %n: int) -> (list[float]) {
 ...   %e: list[undefined] = make_list
@@ -36,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import free_values, map_regions, uses_of
 from autodiff_compiler.ir.types import DictType, ListType, TupleType, Type

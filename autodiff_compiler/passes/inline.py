@@ -4,7 +4,8 @@ A call whose operands are typed more narrowly than the callee's parameters stays
 operations are typed for its parameters.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @g(%a: float) -> (float) {
 ...   %b: float = neg %a

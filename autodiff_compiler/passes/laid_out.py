@@ -6,7 +6,8 @@ backward has the memory for its own columns. So it is with axes that a transpose
 those of the heads of an attention, and with an array of another dtype.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[9,3000]) -> (f32[18,2999]) {
 ...   %w: f32[9,2999,2] = windows %x {dilation=(1,), size=(2,), stride=(1,)}
@@ -38,7 +39,7 @@ from operator import mul
 import numpy as np
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.operators.lowered import empty, filled, into

@@ -3,13 +3,14 @@
 A loop of gates takes row k of one product, as wide as all gates together, and keeps what it makes
 of each. Nobody reads that row again, and there is room in it for a row of each tape, side by side.
 So tapes become *lanes* of the array: views, whose rows are written as before. As in ``overwrite``,
-the change is made and ``is_sound`` says whether anybody would read what was spoilt.
+the change is made and ``is_memory_safe`` says whether anybody would read what was spoilt.
 
 Backward reads the tapes of the gates row by row, and fills an array as wide as all of them: it goes
 where they are (``reuse``). Tapes that no array has room for are laid side by side for its sake.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[9,5000], %h: f32[2500], %z: f32[]) -> (f32[]) {
 ...   %r: f32[9,5000] = sin %x
@@ -41,12 +42,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.lanes import Lane
-from autodiff_compiler.ir.memory import Cells, cells, writes_to
+from autodiff_compiler.ir.aliasing import AliasSet, alias_sets, destination_of
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers, users, uses_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
-from autodiff_compiler.ir.writes import is_sound
+from autodiff_compiler.ir.verify.disjoint_slices import AxisSlice
+from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.operators.lowered import lane
 from autodiff_compiler.passes.stacks import in_any_order
 from autodiff_compiler.passes.sweep import sweep, with_body
@@ -95,11 +96,11 @@ def _filled(forward: Function, backward: Function) -> Iterator[_Filled]:
 def _with_some(function: Function, taken: Sequence[Sequence[Op]]) -> Function:
     """``function`` with those of the groups of lanes that do no harm."""
     together = _with_all(function, [op for group in taken for op in group]) if taken else function
-    if not taken or is_sound(together):
+    if not taken or is_memory_safe(together):
         return together
     for group in taken:
         alone = _with_all(function, group)
-        function = alone if is_sound(alone) else function
+        function = alone if is_memory_safe(alone) else function
     return function
 
 
@@ -114,7 +115,7 @@ def _with_all(function: Function, taken: Sequence[Op]) -> Function:
             after[array].append(op)
             if array in joined:
                 first[op.result] = joined.pop(array)  # type: ignore[arg-type]
-    lies = cells(function.body)
+    lies = alias_sets(function.body)
 
     def visit(op: Op) -> Sequence[Op]:
         if not instead.isdisjoint(op.results):
@@ -131,7 +132,7 @@ def _wanted(function: Function, loop: Loop, filled: list[_Filled]) -> Iterator[S
     """The operations that take lanes for tapes which ``loop`` begins empty, in groups of which all
     must be there. Those of ``filled`` that get a place leave the list."""
     made = {result: op for op in function.body.ops for result in op.results}
-    lies = cells(loop.body)
+    lies = alias_sets(loop.body)
     given = dict(zip(loop.inits, loop.carried))
     tapes = {
         init: place
@@ -169,7 +170,7 @@ def _wanted(function: Function, loop: Loop, filled: list[_Filled]) -> Iterator[S
         tapes = {tape: place for tape, place in tapes.items() if tape not in found}
 
 
-def _lane(empty: Op, array: Value, where: Lane) -> Op:
+def _lane(empty: Op, array: Value, where: AxisSlice) -> Op:
     """What takes the lane of ``array`` that an ``empty`` array becomes."""
     return replace(empty, opdef=lane, operands=(array,), attrs=asdict(where))
 
@@ -189,21 +190,21 @@ def _is_read_by_rows(tape: Value, function: Function) -> bool:
     )
 
 
-def _widest(array: Value, tapes: Sequence[Value]) -> dict[Value, Lane]:
+def _widest(array: Value, tapes: Sequence[Value]) -> dict[Value, AxisSlice]:
     """The lanes of most of ``tapes`` for which there is room in ``array`` along one axis."""
     axes = range(1, array.ndim or 0)
     return max((_beside(array, tapes, axis) for axis in axes), key=len, default={})
 
 
-def _beside(array: Value, tapes: Sequence[Value], axis: int) -> dict[Value, Lane]:
+def _beside(array: Value, tapes: Sequence[Value], axis: int) -> dict[Value, AxisSlice]:
     """Those of ``tapes`` for which there is room in ``array``, side by side along ``axis``. One
     that fills it alone is a matter of ``reuse``."""
-    found: dict[Value, Lane] = {}
+    found: dict[Value, AxisSlice] = {}
     start = 0
     for tape in tapes:
         (room, *around), (width, *others) = (_split(value, axis) for value in (array, tape))
         if around == others and 0 < width <= room - start and width < room:
-            found[tape] = Lane(axis, start, start + width)
+            found[tape] = AxisSlice(axis, start, start + width)
             start += width
     return found
 
@@ -215,14 +216,14 @@ def _split(value: Value, axis: int) -> list:
     return [size, value.type.dtype, value.type.shape[:axis], rest]
 
 
-def _written_at(body: Region, tape: Value, lies: Mapping[Value, Cells]) -> int | None:
+def _written_at(body: Region, tape: Value, lies: Mapping[Value, AliasSet]) -> int | None:
     """The place of the first operation that writes to ``tape``; None where one writes to a view
     that no subscript takes: of a lane that may be a copy."""
     writes: list[int] = []
     makers = producers(body)
     for place, op in enumerate(body.ops):
         for each in (op, *(each for region in op.regions for each in region.walk())):
-            target = writes_to(each)
+            target = destination_of(each)
             if target is not None and tape in lies[target]:
                 writes.append(place)
                 if not _is_part(target, tape, makers):

@@ -8,7 +8,8 @@ array after all others: where it comes before them, as the sums of ``d`` here, o
 write over the array.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[300,200], %s: f32[300,1]) -> (f32[300,200]) {
 ...   %d: f32[300,200] = sin %x

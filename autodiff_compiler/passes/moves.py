@@ -4,7 +4,8 @@ What is done to each element may be done before it is moved: then it happens whe
 in the order in which they lie in memory, and moves meet that undo each other.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.algebra import algebra
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''

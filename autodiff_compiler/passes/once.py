@@ -16,7 +16,8 @@ written out, its tapes are arrays, and products with weights are one for all tur
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS
->>> from autodiff_compiler.ir.text import parse_functions, print_function
+>>> from autodiff_compiler.ir.parser import parse_functions
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_functions('''
 ... # role='gradient', order=1
 ... func @u_grad(%a: float) -> (float) {
@@ -47,7 +48,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.trips import trips
+from autodiff_compiler.analysis.trip_count import trip_count
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
@@ -138,7 +139,7 @@ def _ops(region: Region, times: int) -> Iterator[tuple[Op, int]]:
     """The operations of ``region``, which runs so many times, with how often each of them does."""
     for op in region.ops:
         yield op, times
-        turns = (trips(Loop(op)) or 1) if op.name == "for" else 1
+        turns = (trip_count(Loop(op)) or 1) if op.name == "for" else 1
         for inner in op.regions:
             yield from _ops(inner, times * turns)
 

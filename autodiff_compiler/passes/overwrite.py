@@ -8,7 +8,8 @@ them. What hinders is mended where that costs less than the copy (``spared.py``)
 that hinders stays a copy, and the program is run again.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%v: f32[], %n: int) -> (f32[9]) {
 ...   %z: f32[9] = full {dtype='float32', shape=(9,), value=0}
@@ -36,9 +37,9 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.conflicts import Conflict
 from autodiff_compiler.ir.nodes import Function, Op, Value
-from autodiff_compiler.ir.writes import conflicts
+from autodiff_compiler.ir.verify.conflicts import Conflict
+from autodiff_compiler.ir.verify.memory_safety import conflicts
 from autodiff_compiler.passes.spared import Mender
 from autodiff_compiler.passes.sweep import sweep, with_body
 

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.analysis.trips import computes_with
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.analysis.trip_count import surely_reads
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import ArrayType, ListType
@@ -108,7 +108,7 @@ class _Entered:
         param, init = loop.carry_params[place], loop.inits[place]
         if not isinstance(init, Value) or init.type != result.type:
             return None
-        if not computes_with(loop, param):
+        if not surely_reads(loop, param):
             return None
         found = self.roots.of(loop.carry_yields[place], {param})
         return None if FOREIGN in found else found | {result}

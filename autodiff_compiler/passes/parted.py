@@ -6,7 +6,8 @@ gives back as a new array. That would take as long as the array is, in every ite
 of the loop itself the items are read, and written, where they are.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @g(%a: f32[9], %i: int) -> (f32[]) {
 ...   %b: f32[] = index %a, %i {index=(('op', 0),)}

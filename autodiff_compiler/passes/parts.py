@@ -6,7 +6,8 @@ keep the short text. Some are taken apart early, before anything is differentiat
 derivative is quicker in parts: that of a log-softmax then reads the exponentials that are there.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[300,200]) -> (f32[300,200]) {
 ...   %y!: f32[300,200] = softmax %x {axis=1}
@@ -30,9 +31,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Value
-from autodiff_compiler.ir.opdef import call_rule, facts_of
+from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.passes.reuse import BEGUN
@@ -97,7 +98,7 @@ def _apart(op: Op) -> Sequence[Op]:
     assert op.opdef.parts is not None
     builder = Builder()
     with builder, builder.at(op.span, op.about):
-        found = call_rule(op.opdef.parts, facts_of(op.opdef, op.operands, op.attrs))
+        found = call_with_named(op.opdef.parts, rule_arguments(op.opdef, op.operands, op.attrs))
     if found is None or found.type != op.result.type:
         return (op,)
     for each in builder.ops:

@@ -4,7 +4,8 @@ A sum with an array that is zero but for some places is an addition at these pla
 of which a few places are read, no more than these is computed.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.algebra import algebra
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''

@@ -6,7 +6,8 @@ transposed after, as when ``q, k, v`` were parts of a transposed product, the pa
 zeros of that order at once, so that nothing has to be copied into it.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''
 ... func @f(%a: f32[3], %b: f32[3]) -> (f32[3,2]) {

@@ -13,7 +13,8 @@ out of a sum unless it is known to be neither tiny nor huge, as the root of a su
 by which normalizations divide.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''
 ... func @f(%x: f32[8,9], %y: f32[8,9], %v: f32[8,1], %c: f32[]) -> (f32[8,9], f32[8,1]) {
@@ -45,7 +46,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autodiff_compiler.analysis.moderate import moderate_values
+from autodiff_compiler.analysis.magnitude import safe_magnitude_values
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType
@@ -65,7 +66,7 @@ from autodiff_compiler.passes.subtotals import SUBTOTALS, sums
 
 def products(function: Function) -> Function:
     """``function`` with fewer operations on whole arrays in what was added to the user's text."""
-    moderate = moderate_values(function.body, function.moderate)
+    moderate = safe_magnitude_values(function.body, function.moderate)
     known = dict.fromkeys(moderate, True)
     return _ROWS.applied(function, moderate=known, sums=sums(function))
 

@@ -6,7 +6,8 @@ Exceptions and early exits are flags after desugaring; with this they are branch
 between allows.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: float, %bad: bool) -> (float) {
 ...   %nothing: undefined = undefined
@@ -42,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.ways import Ways
+from autodiff_compiler.analysis.path_conditions import PathConditions
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import free_values, map_regions, substitute, uses_of
@@ -59,7 +60,7 @@ def rejoin(function: Function) -> Function:
 
 class _Joining:
     def __init__(self, function: Function):
-        self.ways, self.effects = Ways(function), Effects()
+        self.ways, self.effects = PathConditions(function), Effects()
 
     def region(self, region: Region) -> Region:
         ops = [map_regions(op, self.region) for op in region.ops]

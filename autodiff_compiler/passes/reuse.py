@@ -6,14 +6,15 @@ the memory of any array that is dead, else into one of the work arrays that a ca
 (``work``, which is None for each where nobody lends any). What a caller receives is in no memory
 that is lent again: a result that ends up in a block takes it along. Residuals live until backward
 has run; it works where those were that it reads no more. A loop over tiles puts what it makes where
-it takes tiles for the last time. The law is ``ir/writes.py``'s.
+it takes tiles for the last time. The law is ``ir/verify/memory_safety.py``'s.
 
 This is the last pass: nothing is differentiated after it. It looks at results of known size, from
 ``large_bytes`` on, and from ``medium_bytes`` where an operand has a variable of its own: those are
 kept as long as a text runs. What an iteration or a branch hands on is left in memory of its own.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[99999]) -> (f32[99999]) {
 ...   %u: f32[99999] = sin %x
@@ -43,11 +44,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.memory import cells
+from autodiff_compiler.ir.aliasing import alias_sets
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import NONE, TupleType, Type, size_of
-from autodiff_compiler.ir.writes import Place, places, rows_of
+from autodiff_compiler.ir.verify.conflicts import Placement
+from autodiff_compiler.ir.verify.memory_safety import residual_placements, row_types
 from autodiff_compiler.operators.lowered import into, lent
 from autodiff_compiler.passes.blocks import Memory
 from autodiff_compiler.passes.pieces import Piece, filled_with, pieces_of, surely
@@ -72,7 +74,7 @@ class Reused:
     work: tuple[tuple[int, Type], ...] = ()
     blocks: tuple[int, ...] = ()
     given: frozenset[int] = frozenset()
-    kept: tuple[Place, ...] = ()
+    kept: tuple[Placement, ...] = ()
 
 
 def reuse(function: Function, lends: bool = True, forward: Reused | None = None) -> Reused:
@@ -88,7 +90,7 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
         for op in body.ops if held and op.name == "item" and op.operands[0] is body.params[0]
     }  # fmt: skip
     lying = {value: lies for value, lies in lying.items() if lies}
-    memory = Memory(cells(body, lying), rows_of(function, before.kept), lends)
+    memory = Memory(alias_sets(body, lying), row_types(function, before.kept), lends)
     memory.begin(before.blocks, held)
     kept = [function.residuals] if lends and isinstance(function.residuals, Value) else []
     plan = _Plan(memory, body, kept, gives=lends and function.residuals is None)
@@ -108,7 +110,7 @@ def reuse(function: Function, lends: bool = True, forward: Reused | None = None)
         ]  # fmt: skip
         body = Region((*body.params, given), (*opened, *body.ops), body.yields)
     function = with_body(function, body)
-    found = places(function) if kept else ()
+    found = residual_placements(function) if kept else ()
     return Reused(function, work, tuple(memory.blocks), frozenset(memory.given), found)
 
 

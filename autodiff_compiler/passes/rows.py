@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.rewrite import substitute_op, users
 from autodiff_compiler.ir.types import INT, ArrayType, Type, is_floating

@@ -7,7 +7,8 @@ and of its derivative that column again. Only products that differentiation adde
 a zero is no number of the user's that an infinity might meet.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.algebra import algebra
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''

@@ -20,16 +20,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autodiff_compiler.analysis.trips import computes_with
-from autodiff_compiler.analysis.ways import Ways
+from autodiff_compiler.analysis.path_conditions import PathConditions
+from autodiff_compiler.analysis.trip_count import surely_reads
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.conflicts import Conflict
+from autodiff_compiler.ir.aliasing import NONE, AliasSet, alias_sets, destination_of, memory_effect
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.ir.memory import NONE, Cells, cells, step_of, writes_to
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, producers, uses_of
 from autodiff_compiler.ir.types import ArrayType, size_of
+from autodiff_compiler.ir.verify.conflicts import Conflict
 from autodiff_compiler.operators.lowered import copy_if_set
 from autodiff_compiler.operators.structure import copy
 from autodiff_compiler.operators.subscripts import FULL
@@ -126,9 +126,9 @@ class _Facts:
                 self.sources.update(zip(op.results, yields))
             elif op.name in LOOPS:
                 self.enter(Loop(op))
-        self.ways, self.effects = Ways(function), Effects()
-        self.lies: Mapping[Value, Cells] = cells(function.body)
-        writes = (op for op in function.body.walk() if writes_to(op) is not None)
+        self.ways, self.effects = PathConditions(function), Effects()
+        self.lies: Mapping[Value, AliasSet] = alias_sets(function.body)
+        writes = (op for op in function.body.walk() if destination_of(op) is not None)
         self.written = {result for op in writes for result in op.results}
 
     def enter(self, loop: Loop) -> None:
@@ -157,7 +157,9 @@ class _Facts:
                 if touches and is_small(op, writer):
                     found.append(value)
                     continue
-                further = step_of(op).shares  # a tuple or the result of a call may hold a view
+                further = memory_effect(
+                    op
+                ).shares  # a tuple or the result of a call may hold a view
             for each in further:
                 if isinstance(each, Value) and each not in seen:
                     seen.add(each)
@@ -178,7 +180,7 @@ class _Facts:
         """Whether what a loop begins to carry is surely set."""
         init = loop.inits[number]
         is_set = init in self.function.params or not self.ways.may_be_unset(init)
-        return is_set or computes_with(loop, loop.carry_params[number])
+        return is_set or surely_reads(loop, loop.carry_params[number])
 
 
 def _is_such(init: AnyOperand, written: Value) -> bool:

@@ -6,7 +6,8 @@ value that is used elsewhere too stays for that use. The lines concerned get a n
 printed as a comment above them.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[2]) -> (f32[2]) {
 ...   %e: f32[2] = exp %x

@@ -7,7 +7,8 @@ A list that begins with one item more is an array with one row more. What enters
 kept first, so that its memory is free for what leaves it.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''
 ... func @f(%x: f32[4]) -> (f32[4,4]) {
@@ -41,9 +42,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autodiff_compiler.analysis.trips import trips
-from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import cells
+from autodiff_compiler.analysis.trip_count import trip_count
+from autodiff_compiler.ir.aliasing import alias_sets
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import fresh, map_regions, users
 from autodiff_compiler.ir.types import ArrayType
@@ -124,7 +125,7 @@ def _stack(
     loop = makers.get(tape) if isinstance(tape, Value) else None
     if loop is None or loop.name != "for" or uses.get(tape) != 1:  # type: ignore[arg-type]
         return None
-    steps = trips(Loop(loop))
+    steps = trip_count(Loop(loop))
     fits = steps is not None and tape in Loop(loop).stacked and type_.is_static
     return (tape, loop) if fits and type_.shape[:1] == (steps + rows,) else None  # type: ignore[index, operator, return-value]
 
@@ -197,7 +198,7 @@ def _maker(loop: Loop, item: AnyOperand) -> Op | None:
     made = next((op for op in loop.body.ops if item in op.results), None)
     if made is None or not may_be_told(made):
         return None
-    lies = cells(loop.body)
+    lies = alias_sets(loop.body)
     handed = [value for value in loop.body.yields if item in lies.get(value, ())]  # type: ignore[arg-type]
     return made if len(handed) == 1 else None
 

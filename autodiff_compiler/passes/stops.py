@@ -5,7 +5,8 @@ the flag, the test of that branch ends the loop by itself: in an iteration that 
 not set before. What was the flag's goes with the dead code.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f64[], %n: int) -> (f64[]) {
 ...   %y: f64[], %stop: bool, %c: int = for %k, %i in (0, %n, 1) carry (%p: f64[] = %x, %was: bool = False) {

@@ -4,7 +4,8 @@ Arithmetic stretches its operands by itself, and puts ones before a shape. What 
 stretched array with numbers alone is done before it is stretched, to fewer elements.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.algebra import algebra
 >>> from autodiff_compiler.passes.dce import dce
 >>> before = parse_function('''

@@ -6,7 +6,8 @@ through once, and need not be in memory (``dots``). Only what differentiation ad
 ``products`` applies the row. The terms are the same, added in another order.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> from autodiff_compiler.passes.cse import cse
 >>> from autodiff_compiler.passes.products import products
 >>> before = parse_function('''

@@ -7,7 +7,8 @@ sums, and what is reduced within each row, as in a softmax, is reduced in its ti
 equal size: arrays whose first axis has no fitting divisor are left alone.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[1000000]) -> (f32[1000000], f32[]) {
 ...   %a: f32[1000000] = sin %x
@@ -43,8 +44,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.build import Builder
-from autodiff_compiler.ir.memory import NONE, Cells, is_row, writes_to
+from autodiff_compiler.ir.aliasing import NONE, AliasSet, destination_of, is_row
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
@@ -258,7 +259,7 @@ class _Loop:
         return self.builder.make(into, (made, target), {"text": "np.maximum({0}, {0}, out={1})"})
 
 
-def arrays_taken(loop: Loop, carry: int, lies: Mapping[Value, Cells]) -> list[Value]:
+def arrays_taken(loop: Loop, carry: int, lies: Mapping[Value, AliasSet]) -> list[Value]:
     """The arrays of which ``loop`` takes the very tile, or row, that it fills of an array it
     carries, and that before, and nothing else of the memory that they are in."""
     ops, param = loop.body.ops, loop.carry_params[carry]
@@ -300,7 +301,7 @@ def _is_fixed(op: Op) -> bool:
     """Whether what stands before ``op`` cannot be done after it: a row may read, as it is now, the
     memory that ``op`` writes to."""
     inner = (each for region in op.regions for each in region.walk())
-    return any(each.opdef.effect or writes_to(each) is not None for each in (op, *inner))
+    return any(each.opdef.effect or destination_of(each) is not None for each in (op, *inner))
 
 
 def _is_small(op: Op, whole: int) -> bool:

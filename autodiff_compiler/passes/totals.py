@@ -6,7 +6,8 @@ sum over the rows of what is stacked anyway. The terms are the same, added in an
 done where the number of steps is known, and the factors are small beside the matrix.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%h: list[f32[1,8]], %u: list[f32[1,8]], %z: f32[8,8]) -> (f32[8,8]) {
 ...   %w: f32[8,8], %n: int = for %p, %k in (0, 9, 1) carry (%c: f32[8,8] = %z) \\
@@ -42,8 +43,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autodiff_compiler.analysis.trips import is_worth_stacking, trips
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.analysis.trip_count import is_worth_stacking, trip_count
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, users
 from autodiff_compiler.ir.types import ArrayType, ListType
@@ -57,7 +58,7 @@ def totals(function: Function) -> Function:
     """Takes sums of products out of loops."""
 
     def visit(op: Op) -> Sequence[Op]:
-        return _Loop(op).rewritten() if trips(Loop(op)) else (op,)
+        return _Loop(op).rewritten() if trip_count(Loop(op)) else (op,)
 
     return sweep_named(function, ("for",), visit)
 
@@ -67,7 +68,7 @@ class _Loop:
 
     def __init__(self, op: Op):
         self.op, self.loop = op, Loop(op)
-        self.steps = trips(self.loop) or 0
+        self.steps = trip_count(self.loop) or 0
         body = self.loop.body
         self.makers = {result: inner for inner in body.ops for result in inner.results}
         self.uses = users(body)

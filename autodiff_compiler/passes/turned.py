@@ -5,7 +5,8 @@ end, as backward needs them, it is told to by views: the array is read and writt
 nothing has to be turned back.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @f(%x: f32[99999]) -> (f32[99999]) {
 ...   %a: f32[99999] = sin %x
@@ -31,7 +32,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.memory import step_of
+from autodiff_compiler.ir.aliasing import memory_effect
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import size_of
@@ -83,7 +84,7 @@ def _chain(back: Op, makers: Mapping[Value, Op]) -> Sequence[Op] | None:
     fits = fits and made.result.type == back.result.type
     fits = fits and size_of(back.result.type) >= costs().large_bytes
     calls = calls_of(run) if fits and len(run.operands) == 1 else ()
-    owned = not made.regions and step_of(made).owns and not step_of(made).shares
+    owned = not made.regions and memory_effect(made).owns and not memory_effect(made).shares
     return (made, there, run) if owned and len(calls) == 1 and calls[0].runs else None
 
 

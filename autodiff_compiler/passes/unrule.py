@@ -4,7 +4,8 @@ so is what stands where no gradient flows.
 Of their two names the one that the user gave stays.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function, print_function
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
 >>> before = parse_function('''
 ... func @half(%x: float, %out: float, %d_out: float) -> (float) {
 ...   %d_x: float = mul %d_out, 0.5

@@ -2,8 +2,8 @@
 
 A call takes a set that nobody uses, or makes one, and gives it back when both halves have run; so
 calls in several threads, or one inside another, have sets of their own. What a caller receives is
-in none of them (``ir/writes.py`` proves it), but for the blocks that are given: they are made for
-each call, and go with a result. A call that raises keeps its set, which then goes.
+in none of them (``ir/verify/memory_safety.py`` proves it), but for the blocks that are given: they
+are made for each call, and go with a result. A call that raises keeps its set, which then goes.
 """
 
 from __future__ import annotations

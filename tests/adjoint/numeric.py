@@ -13,9 +13,10 @@ from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import gradient_function, split
 from autodiff_compiler.ir.nodes import Function, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.text import parse_functions, print_functions
+from autodiff_compiler.ir.parser import parse_functions
+from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.types import ArrayType, ListType, TupleType, Type
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.dce import dce
 from tests.interpreter import run
 

@@ -13,7 +13,7 @@ from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.nodes import Function, Region
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.testing.samples import Sample
 from tests.adjoint.numeric import flat, read

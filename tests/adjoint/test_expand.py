@@ -6,7 +6,7 @@ import numpy as np
 
 from autodiff_compiler.adjoint.expand import expand_gradients
 from autodiff_compiler.adjoint.reverse import split
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.verify.structure import verify
 from tests.adjoint.numeric import check, read
 from tests.interpreter import run
 

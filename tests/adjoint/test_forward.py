@@ -8,7 +8,7 @@ import pytest
 from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import gradient_function
 from autodiff_compiler.errors import NoDerivative
-from autodiff_compiler.ir.text import print_functions
+from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.passes.cse import cse
 from autodiff_compiler.passes.dce import dce
 from tests.adjoint.numeric import check, flat, read

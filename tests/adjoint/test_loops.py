@@ -8,7 +8,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import pipeline
 from autodiff_compiler.adjoint.reverse import gradient_function, split
-from autodiff_compiler.ir.text import print_function
+from autodiff_compiler.ir.printer import print_function
 from tests.adjoint.numeric import check, read
 
 X = np.array([[0.3, -0.5, 0.7], [0.2, 0.9, -0.4]])

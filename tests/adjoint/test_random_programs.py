@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import BOOL, INT, ListType, Type, array
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.span import Span
 from tests.adjoint.numeric import check
 

@@ -8,7 +8,7 @@ import pytest
 from autodiff_compiler.adjoint.reverse import gradient_function, split
 from autodiff_compiler.errors import NoDerivative
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.text import print_function, print_functions
+from autodiff_compiler.ir.printer import print_function, print_functions
 from tests.adjoint.numeric import check, read
 from tests.interpreter import run
 

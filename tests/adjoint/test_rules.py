@@ -9,8 +9,8 @@ from autodiff_compiler.adjoint.forward import tangent_function
 from autodiff_compiler.adjoint.reverse import gradient_function, split
 from autodiff_compiler.errors import NoDerivative
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.text import print_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.runner import run as optimise
 from tests.adjoint.numeric import read
 from tests.interpreter import run

@@ -12,7 +12,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import faults, ops
 from autodiff_compiler.cost_model import Costs, changed_costs, costs
-from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.passes.runner import run
 
 PLAIN = costs()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import BOOL, INT, ListType

@@ -16,9 +16,9 @@ import pytest
 import autodiff_compiler.operators  # noqa: F401  fills OPERATORS
 from autodiff_compiler.adjoint.reverse import Adjoint
 from autodiff_compiler.adjoint.shares import push, transposed
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
-from autodiff_compiler.ir.opdef import OPERATORS, OpDef, call_rule, facts_of, value_type
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef, call_with_named, rule_arguments, value_type
 from autodiff_compiler.ir.types import (
     SHAPE,
     UNDEFINED,
@@ -147,13 +147,13 @@ class Program:
             for op in reversed(ops):
                 if op.result not in cotangents:
                     continue
-                facts = facts_of(op.opdef, op.operands, op.attrs, op.result)
+                facts = rule_arguments(op.opdef, op.operands, op.attrs, op.result)
                 for name, operand in zip(facts["operands"], op.operands):
                     rule = op.opdef.rule(op.opdef.adjoint, name)
                     if rule is None or not isinstance(operand, Value):
                         assert op.opdef.kind == "zero" or not _carries(operand), (op.name, name)
                         continue
-                    part = call_rule(rule, {**facts, "ct": cotangents[op.result]})
+                    part = call_with_named(rule, {**facts, "ct": cotangents[op.result]})
                     if part is not None and operand in cotangents:
                         part = OPERATORS["add"](cotangents[operand], part)
                     if part is not None:
@@ -324,7 +324,7 @@ def test_an_adjoint_transposed_is_the_tangent(opdef: OpDef, sample: Sample) -> N
     program = Program(opdef, sample)
     op = program.builder.producer(program.out)
     assert op is not None
-    facts = facts_of(op.opdef, op.operands, op.attrs, op.result)
+    facts = rule_arguments(op.opdef, op.operands, op.attrs, op.result)
     for n in program.active if _carries(program.out) else ():
         places = [k for k, operand in enumerate(op.operands) if operand is program.params[n]]
         if not places:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler.errors import DTypeError, ShapeError
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import parse_type

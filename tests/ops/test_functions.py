@@ -12,7 +12,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import INT, array
 from autodiff_compiler.ops import operations as P

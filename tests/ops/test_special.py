@@ -11,7 +11,7 @@ import pytest
 
 from autodiff_compiler import Tensor, grad, nn, ops
 from autodiff_compiler.errors import DTypeError, ShapeError
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import ArrayType, array
 from autodiff_compiler.ops import operations as P

@@ -13,8 +13,8 @@ from autodiff_compiler import Tensor, gradient_source, ops
 from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.emit.to_numpy import emit_module
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.assembled import assembled
 from autodiff_compiler.passes.overwrite import overwrite
 from autodiff_compiler.testing import check_grads

@@ -12,8 +12,8 @@ import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.choices import CHOICES
 from autodiff_compiler.passes.dce import dce

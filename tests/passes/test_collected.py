@@ -11,7 +11,7 @@ import pytest
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, gradient_source, ops, pipeline
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.passes.collected import collected
 from autodiff_compiler.testing import check_grads
 

@@ -9,9 +9,10 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.text import parse_function, parse_functions, print_function
+from autodiff_compiler.ir.parser import parse_function, parse_functions
+from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.ir.types import FLOAT
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.dce import dce
 
 CASES = {

@@ -10,8 +10,8 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.dots import dots
 from autodiff_compiler.passes.tiles import tiles
 from tests.interpreter import run

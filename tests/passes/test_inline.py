@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Op
-from autodiff_compiler.ir.text import parse_function, print_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.inline import inline
 
 TEXT = """

@@ -11,7 +11,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.passes.laid_out import laid_out
 from autodiff_compiler.testing import check_grads
 

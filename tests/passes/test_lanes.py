@@ -16,8 +16,9 @@ from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.emit.to_numpy import emit_module
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.text import parse_function, print_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.lanes import lanes
 from autodiff_compiler.testing import check_grads
 

@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
-from autodiff_compiler.ir.build import Builder
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.text import parse_functions, print_function, print_functions
+from autodiff_compiler.ir.parser import parse_functions
+from autodiff_compiler.ir.printer import print_function, print_functions
 from autodiff_compiler.ir.types import FLOAT, INT
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.inline import inline
 from autodiff_compiler.passes.runner import PASSES, run
 from autodiff_compiler.span import NOWHERE

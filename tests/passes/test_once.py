@@ -19,7 +19,7 @@ from autodiff_compiler import (
 )
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.text import parse_functions
+from autodiff_compiler.ir.parser import parse_functions
 from autodiff_compiler.passes.once import once
 
 HALVES = """

@@ -7,7 +7,7 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.passes.own import own_results, owns
 from tests import interpreter
 

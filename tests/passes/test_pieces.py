@@ -10,8 +10,9 @@ import pytest
 
 from autodiff_compiler import Tensor, compile_info, ops, value_and_grad
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.ir.text import parse_function, print_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.reuse import reuse
 from autodiff_compiler.testing import check_grads
 

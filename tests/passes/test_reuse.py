@@ -13,10 +13,11 @@ import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.errors import InternalError
-from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.ir.verify import verify
-from autodiff_compiler.ir.writes import Place
+from autodiff_compiler.ir.verify.memory_safety import Place
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.ufuncs import steps
 from tests.runtime.chains import arrays, chain, wanted

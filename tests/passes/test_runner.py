@@ -6,8 +6,9 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function
-from autodiff_compiler.ir.text import parse_function, print_functions
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_functions
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes import runner
 
 TEXT = """

@@ -8,7 +8,8 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, compile_info, ops
-from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.passes.algebra import algebra
 from autodiff_compiler.passes.dce import dce
 

@@ -10,7 +10,8 @@ import pytest
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, compile_info, gradient_source, ops, vmap
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.testing import check_grads
 

@@ -7,8 +7,8 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function, Loop
-from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.ahead import ahead
 from autodiff_compiler.passes.dce import dce
 from autodiff_compiler.passes.totals import totals

@@ -9,7 +9,7 @@ import pytest
 
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function, Op, Region
-from autodiff_compiler.ir.text import parse_function
+from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.passes.rows import Row, Table, View
 
 TEXT = """

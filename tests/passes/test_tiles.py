@@ -12,8 +12,8 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.cost_model import changed_costs, costs
 from autodiff_compiler.ir.nodes import Function, Loop
-from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes.reuse import reuse
 from autodiff_compiler.passes.tiles import tiles
 from tests import interpreter

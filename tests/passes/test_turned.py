@@ -10,7 +10,8 @@ import pytest
 
 from autodiff_compiler import Tensor, gradient_source, ops, value_and_grad
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.ir.text import parse_function, print_function
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.passes.turned import turned
 from autodiff_compiler.testing import check_grads
 

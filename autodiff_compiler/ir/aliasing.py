@@ -1,10 +1,10 @@
 """In whose memory a value may lie, and which operations write to memory that is there.
 
 A *cell* is a piece of memory, known by the value that brought it into being: a parameter, an
-operation that computes, or one of the work arrays that a caller lends. ``cells`` says of every
+operation that computes, or one of the work arrays that a caller lends. ``alias_sets`` says of every
 value in which cells it may lie, and says too many rather than too few: a view lies where its
 operand does, a container where any of its parts do, the result of a call anywhere in reach.
-What may be written over is proved in ``writes.py``.
+What may be written over is proved in ``verify/memory_safety.py``.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from weakref import WeakKeyDictionary
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import SHAPE, ArrayType, ScalarType, TupleType, Type
 
-Cells: TypeAlias = frozenset[Value]
-NONE: Cells = frozenset()
+AliasSet: TypeAlias = frozenset[Value]
+NONE: AliasSet = frozenset()
 
 
-def writes_to(op: Op) -> Value | None:
+def destination_of(op: Op) -> Value | None:
     """The value in whose memory ``op`` puts its result: the last operand of an ``into``, the first
     of what changes an array in place."""
     if op.name == "into":
         target = op.operands[-1]
     else:
-        target = op.operands[0] if changes_array(op) else None
+        target = op.operands[0] if updates_in_place(op) else None
     return target if isinstance(target, Value) else None
 
 
-def changes_array(op: Op) -> bool:
+def updates_in_place(op: Op) -> bool:
     """Whether ``op`` changes a part of an array where it stands."""
     return bool(op.attrs.get("in_place")) and isinstance(type_of(op.operands[0]), ArrayType)
 
 
-def cells(body: Region, known: Mapping[Value, Cells] | None = None) -> dict[Value, Cells]:
+def alias_sets(
+    body: Region, known: Mapping[Value, AliasSet] | None = None
+) -> dict[Value, AliasSet]:
     """The cells in which each value defined in ``body``, or around it, may lie; ``known`` are those
     of some results."""
-    found: dict[Value, Cells] = {}
+    found: dict[Value, AliasSet] = {}
     size = -1
     while size != sum(map(len, found.values())):  # loops carry memory round: until nothing is new
         size = sum(map(len, found.values()))
@@ -47,16 +49,16 @@ def cells(body: Region, known: Mapping[Value, Cells] | None = None) -> dict[Valu
 
 
 class _Cells:
-    def __init__(self, found: dict[Value, Cells], known: Mapping[Value, Cells]):
+    def __init__(self, found: dict[Value, AliasSet], known: Mapping[Value, AliasSet]):
         self.found, self.known = found, known
 
-    def of(self, operand: AnyOperand) -> Cells:
+    def of(self, operand: AnyOperand) -> AliasSet:
         return self.found.get(operand, NONE) if isinstance(operand, Value) else NONE
 
-    def all(self, operands: Iterable[AnyOperand]) -> Cells:
+    def all(self, operands: Iterable[AnyOperand]) -> AliasSet:
         return NONE.union(*map(self.of, operands))
 
-    def add(self, value: Value, more: Cells) -> None:
+    def add(self, value: Value, more: AliasSet) -> None:
         self.found[value] = self.found.get(value, NONE) | more
 
     def region(self, region: Region, known: list[Value]) -> None:
@@ -98,7 +100,7 @@ class _Cells:
             self.add(result, self.of(item))
 
     def plain(self, op: Op) -> None:
-        step = step_of(op)
+        step = memory_effect(op)
         shared = self.all(step.shares)
         for result in op.results:
             lies = shared | {result} if step.owns else shared
@@ -132,7 +134,7 @@ def is_row(op: Op) -> bool:
     return len(op.operands) == operands and op.attrs["index"] == (("op", 0),)
 
 
-class Step(NamedTuple):
+class MemoryEffect(NamedTuple):
     """What a plain operation has to do with memory.
 
     reads    what is read: not what is written to, or was in part.
@@ -151,19 +153,19 @@ class Step(NamedTuple):
 
 
 #: Loops bring an operation by again, and so does whoever asks next.
-_STEPS: WeakKeyDictionary[Op, Step] = WeakKeyDictionary()
+_STEPS: WeakKeyDictionary[Op, MemoryEffect] = WeakKeyDictionary()
 
 
-def step_of(op: Op) -> Step:
+def memory_effect(op: Op) -> MemoryEffect:
     """What ``op`` has to do with memory, found out once."""
     step = _STEPS.get(op)
     if step is None:
-        target = writes_to(op)
+        target = destination_of(op)
         takes = op.name == "part" or op.name == "index" and is_row(op)
-        step = _STEPS[op] = Step(
+        step = _STEPS[op] = MemoryEffect(
             reads=op.operands[:-1] if op.name in ("into", "filled") else op.operands,
             target=target,
-            writes=target is not None and (len(op.operands) > 1 or changes_array(op)),
+            writes=target is not None and (len(op.operands) > 1 or updates_in_place(op)),
             shares=_shares(op, target),
             owns=target is None and not op.viewed,
             start=op.operands[-1] if takes else None,

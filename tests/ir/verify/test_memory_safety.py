@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autodiff_compiler.errors import InternalError
-from autodiff_compiler.ir.text import parse_function
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
 from tests.passes.test_reuse import ROWS, SHARED, by_rows, reused
 
 

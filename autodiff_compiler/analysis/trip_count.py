@@ -8,7 +8,7 @@ from autodiff_compiler.ir.nodes import Loop, Value
 from autodiff_compiler.ir.types import Type, size_of
 
 
-def trips(loop: Loop) -> int | None:
+def trip_count(loop: Loop) -> int | None:
     """The number of iterations where it is sure while compiling, else None."""
     if not loop.is_for or loop.has_until:
         return None
@@ -16,11 +16,13 @@ def trips(loop: Loop) -> int | None:
     return len(range(*numbers)) if len(numbers) == 3 else None
 
 
-def computes_with(loop: Loop, param: Value) -> bool:
+def surely_reads(loop: Loop, param: Value) -> bool:
     """Whether an iteration surely runs, and computes with the array that ``param`` carries into it:
     then that is set."""
     users = (op for op in loop.body.ops if param in op.operands and not op.regions)
-    return bool(trips(loop)) and any(op.opdef.kind not in ("container", "control") for op in users)
+    return bool(trip_count(loop)) and any(
+        op.opdef.kind not in ("container", "control") for op in users
+    )
 
 
 def is_worth_stacking(rows: int, inner: int, columns: int) -> bool:
@@ -33,7 +35,7 @@ def is_worth_stacking(rows: int, inner: int, columns: int) -> bool:
     return rows * (inner + columns) < inner * columns
 
 
-def rows_of_tape(loop: Loop, item: Type) -> int | None:
+def tape_length(loop: Loop, item: Type) -> int | None:
     """How many rows the array has that stands for a tape of such items; None where a list does."""
-    steps = trips(loop)
+    steps = trip_count(loop)
     return steps if steps and size_of(item) >= costs().tape_row_bytes else None

@@ -17,14 +17,14 @@ LEAST = 1e-12
 MOVES = ("reshape", "expand_dims", "squeeze", "broadcast_to", "index", "neg", "copy", "reciprocal")
 
 
-def moderate_values(
+def safe_magnitude_values(
     body: Region, known: Set[Value] = frozenset(), most: float = math.inf
 ) -> frozenset[Value]:
     """The values in ``body`` that are the root of a sum with a number, ``most`` at most, one over
     it, or a part of it, and arrays of one number; ``known`` are some of those around.
 
     >>> import autodiff_compiler.operators
-    >>> from autodiff_compiler.ir.text import parse_function
+    >>> from autodiff_compiler.ir.parser import parse_function
     >>> made = parse_function('''
     ... func @f(%x: f32[2]) -> (f32[2]) {
     ...   %v: f32[2] = add %x, 0.1
@@ -34,7 +34,7 @@ def moderate_values(
     ...   return %r
     ... }
     ... ''')
-    >>> sorted(value.name for value in moderate_values(made.body))
+    >>> sorted(value.name for value in safe_magnitude_values(made.body))
     ['r', 's']
     """
     raised: set[Value] = set()

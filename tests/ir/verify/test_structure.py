@@ -11,9 +11,9 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.text import parse_functions
+from autodiff_compiler.ir.parser import parse_functions
 from autodiff_compiler.ir.types import FLOAT, INT
-from autodiff_compiler.ir.verify import verify
+from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.span import NOWHERE, Span
 
 LEGAL = """\

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.ir.text import parse_functions, print_function, print_functions
+from autodiff_compiler.ir.parser import parse_functions
+from autodiff_compiler.ir.printer import print_function, print_functions
 from autodiff_compiler.ir.types import FLOAT, INT, array
 from autodiff_compiler.span import NOWHERE, Span
 

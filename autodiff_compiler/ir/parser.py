@@ -1,4 +1,4 @@
-"""The reader of IR text, the inverse of the printer in ``text.py``, where the form is explained."""
+"""Parses IR text: the inverse of the printer (``printer.py``), which explains the form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
-from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import INT, Type, parse_type
 from autodiff_compiler.span import NOWHERE, Span
 
@@ -356,3 +356,16 @@ class Reader:
         stop = self.text.find("\n", self.position)
         line = self.text[start : stop if stop >= 0 else None].strip()
         return ValueError(f"line {self.text.count(chr(10), 0, start) + 1}: {cause}: {line}")
+
+
+def parse_functions(text: str, operators: Mapping[str, OpDef]) -> dict[str, Function]:
+    """The functions of ``text`` by their names in it; callees must come before callers.
+
+    Raises ValueError, with the line of the text, where it cannot be read.
+    """
+    return Reader(text, operators).functions()
+
+
+def parse_function(text: str) -> Function:
+    """The last function of ``text``, with the operators that have been declared so far."""
+    return list(parse_functions(text, OPERATORS).values())[-1]

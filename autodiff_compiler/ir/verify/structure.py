@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autodiff_compiler.errors import DTypeError, InternalError
-from autodiff_compiler.ir.build import read_type
+from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import BOOL, INT, ArrayType, ListType, Type, batched, join
-from autodiff_compiler.ir.writes import Place, check_writes
+from autodiff_compiler.ir.verify.conflicts import Placement
+from autodiff_compiler.ir.verify.memory_safety import check_memory_safety
 from autodiff_compiler.span import NOWHERE
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageRules:
     """The operators that may no longer, or may not yet, stand in a function."""
 
     without_names: tuple[str, ...] = ()
@@ -31,13 +32,13 @@ class Stage:
 DERIVED = ("grad", "jvp", "vmap")
 
 STAGES = {
-    "typed": Stage(without_kinds=("lowered",)),
-    "differentiated": Stage(without_names=DERIVED, without_kinds=("lowered",)),
-    "lowered": Stage(without_names=DERIVED),
+    "typed": StageRules(without_kinds=("lowered",)),
+    "differentiated": StageRules(without_names=DERIVED, without_kinds=("lowered",)),
+    "lowered": StageRules(without_names=DERIVED),
 }
 
 
-def verify(function: Function, stage: str, kept: Sequence[Place] = ()) -> None:
+def verify(function: Function, stage: str, kept: Sequence[Placement] = ()) -> None:
     """Raises InternalError where ``function``, or one that it calls, breaks a law.
 
     ``stage`` is a name in ``STAGES``; what follows a colon (``"typed: dce"``) is only told.
@@ -50,15 +51,15 @@ def verify(function: Function, stage: str, kept: Sequence[Place] = ()) -> None:
 
 
 class _Verifier:
-    def __init__(self, function: Function, stage: str, rules: Stage):
+    def __init__(self, function: Function, stage: str, rules: StageRules):
         self.function, self.stage, self.rules = function, stage, rules
         self.op: Op | None = None
         self.defined: set[Value] = set()
         self.visible: set[Value] = set()
 
-    def check(self, kept: Sequence[Place] = ()) -> None:
+    def check(self, kept: Sequence[Placement] = ()) -> None:
         self.region(self.function.body)
-        check_writes(self.function, lambda law: self.demand(False, law), kept)
+        check_memory_safety(self.function, lambda law: self.demand(False, law), kept)
 
     def demand(self, holds: bool, law: str) -> None:
         if not holds:

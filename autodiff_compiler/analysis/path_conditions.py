@@ -1,7 +1,7 @@
 """Which way control took: what a test that was set in a branch says of that branch's own test.
 
 >>> import autodiff_compiler.operators
->>> from autodiff_compiler.ir.text import parse_function
+>>> from autodiff_compiler.ir.parser import parse_function
 >>> function = parse_function('''
 ... func @f(%test: bool, %x: float) -> (float) {
 ...   %nothing: undefined = undefined
@@ -14,7 +14,7 @@
 ...   return %y
 ... }
 ... ''')
->>> ways = Ways(function)
+>>> ways = PathConditions(function)
 >>> test, thrown = function.params[0], function.body.ops[-1].results[0]
 >>> ways.root(thrown) == (test, True)
 True
@@ -30,12 +30,12 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Value
 from autodiff_compiler.ir.rewrite import producers
 
 
-class Ways:
+class PathConditions:
     """Answers for one function; those that it calls are looked into."""
 
     def __init__(self, function: Function):
         self.makers = producers(function.body)
-        self._called: dict[Function, Ways] = {}
+        self._called: dict[Function, PathConditions] = {}
         #: What a loop carries is what it begins with, or what an iteration leaves.
         self._carried: dict[Value, tuple[AnyOperand, AnyOperand]] = {}
         self._open: set[Value] = set()
@@ -101,7 +101,7 @@ class Ways:
         """What is known of results of a call is known of what the callee returns."""
         callee = op.attrs["callee"]
         if callee not in self._called:
-            self._called[callee] = Ways(callee)
+            self._called[callee] = PathConditions(callee)
         inside = self._called[callee]
         told = {}
         for result, returned in zip(op.results, callee.returns):
@@ -118,4 +118,4 @@ def _said(op: Op, yielded: AnyOperand, side: bool) -> bool | None:
     return yielded if isinstance(yielded, bool) else None
 
 
-__all__ = ["Ways"]
+__all__ = ["PathConditions"]

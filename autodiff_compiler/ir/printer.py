@@ -1,4 +1,4 @@
-"""IR to text, and text back to IR: exact inverses, so that any stage can be shown and read again.
+"""Prints IR as text; the parser (``parser.py``) is the exact inverse: any stage can be read again.
 
     # title='Decay.construct'
     func @decay(%x!: f32[2,3], %w!: f32[3,3], %n!: int) -> (f32[2,3]) {  # decay.py:9
@@ -19,12 +19,10 @@ unless that is ``primal``. The text of the user's line is not kept.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.opdef import OPERATORS, OpDef
-from autodiff_compiler.ir.read import Reader
 from autodiff_compiler.ir.types import INT, Type
 from autodiff_compiler.span import NOWHERE, Span
 
@@ -41,19 +39,6 @@ def print_functions(function: Function) -> str:
     """The text of ``function``, the functions that it calls before it."""
     printer = _Printer(_function_names(function))
     return "\n".join(printer.function(each) for each in (*function.callees(), function))
-
-
-def parse_functions(text: str, operators: Mapping[str, OpDef]) -> dict[str, Function]:
-    """The functions of ``text`` by their names in it; callees must come before callers.
-
-    Raises ValueError, with the line of the text, where it cannot be read.
-    """
-    return Reader(text, operators).functions()
-
-
-def parse_function(text: str) -> Function:
-    """The last function of ``text``, with the operators that have been declared so far."""
-    return list(parse_functions(text, OPERATORS).values())[-1]
 
 
 def _function_names(function: Function) -> _Names:

@@ -1,6 +1,6 @@
 """Lanes of an array: parts side by side along an axis, none of which is in another's way.
 
-The proof (``writes.py``) knows memory as pieces, and what lies in one piece is spoilt together. A
+The proof (``memory_safety.py``) knows memory as pieces, and what lies in one piece is spoilt together. A
 lane gets a piece of its own, which everything else in the array's memory holds from then on: what
 is written to a lane spoils the array and all that may see it, but no lane beside it.
 """
@@ -13,33 +13,34 @@ from autodiff_compiler.ir.nodes import Value
 
 
 @dataclass(frozen=True)
-class Lane:
+class AxisSlice:
     """The positions from ``start`` up to ``stop`` along ``axis``."""
 
     axis: int
     start: int
     stop: int
 
-    def is_beside(self, other: Lane) -> bool:
+    def is_beside(self, other: AxisSlice) -> bool:
         """Whether the two surely have no position in common.
 
-        >>> Lane(1, 0, 4).is_beside(Lane(1, 4, 6)), Lane(1, 0, 4).is_beside(Lane(2, 4, 6))
+        >>> slice_ = AxisSlice(1, 0, 4)
+        >>> slice_.is_beside(AxisSlice(1, 4, 6)), slice_.is_beside(AxisSlice(2, 4, 6))
         (True, False)
         """
         apart = self.stop <= other.start or other.stop <= self.start
         return self.axis == other.axis and apart
 
 
-class Lanes:
+class DisjointSlices:
     """Which pieces are those of lanes. Lanes are beside each other only if they were taken of one
     value, and that was not defined anew in between."""
 
     def __init__(self) -> None:
         self.divided: dict[int, frozenset[int]] = {}
-        self.taken: dict[Value, dict[int, Lane]] = {}
+        self.taken: dict[Value, dict[int, AxisSlice]] = {}
 
     def take(
-        self, array: Value, pieces: frozenset[int], lane: Lane, own: int
+        self, array: Value, pieces: frozenset[int], lane: AxisSlice, own: int
     ) -> tuple[frozenset[int], frozenset[int]]:
         """The ``pieces`` of ``array`` that are divided by taking ``lane``, whose own piece is
         ``own``; and the pieces that it lies in: with every lane that may meet it."""

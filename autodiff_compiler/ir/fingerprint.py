@@ -1,9 +1,9 @@
-"""``digest``: a number for what a function says, which is another where anything else is said.
+"""``fingerprint``: a number for what a function says, which is another where anything else is said.
 
-    >>> from autodiff_compiler.ir.text import parse_function
+    >>> from autodiff_compiler.ir.parser import parse_function
     >>> text = "func @f(%x: f32[2]) -> (f32[2]) {{\\n  %y: f32[2] = {} %x\\n  return %y\\n}}\\n"
     >>> sin, again, cos = (parse_function(text.format(name)) for name in ("sin", "sin", "cos"))
-    >>> digest(sin) == digest(again), digest(sin) == digest(cos)
+    >>> fingerprint(sin) == fingerprint(again), fingerprint(sin) == fingerprint(cos)
     (True, False)
 
 Unlike the printed text, it takes in everything that the source may be made from: names, places in
@@ -27,7 +27,7 @@ from autodiff_compiler.span import Span
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 
 
-def digest(*things: Any) -> str | None:
+def fingerprint(*things: Any) -> str | None:
     """The digest of functions and plain data, as hexadecimal digits; None where there is none."""
     made = hashlib.sha256()
     try:
@@ -91,4 +91,4 @@ class _Reader:
             yield from self.pieces(getattr(thing, each.name))
 
 
-__all__ = ["digest"]
+__all__ = ["fingerprint"]

@@ -2,9 +2,10 @@
 
 It walks the program as it runs, and no value is read after the memory it may lie in was given to
 another result. It does not ask how the writes were chosen. Forward and backward work in the same
-lent blocks: ``places`` tells in which of them each residual lies, and backward is held to that.
-An array that is written tile by tile spoils one of its size tile by tile, or row by row, so that a
-loop may read there what it has not yet come to. So do lanes of such an array (``lanes.py``).
+lent blocks: ``residual_placements`` tells in which of them each residual lies, and backward is held
+to that. An array that is written tile by tile spoils one of its size tile by tile, or row by row,
+so that a loop may read there what it has not yet come to. So do lanes of such an array
+(``disjoint_slices.py``).
 """
 
 from __future__ import annotations
@@ -14,11 +15,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
-from autodiff_compiler.ir.conflicts import Conflict, Place, common_rows, entries_of, in_step
-from autodiff_compiler.ir.lanes import Lane, Lanes
-from autodiff_compiler.ir.memory import changes_array, is_row, step_of, writes_to
+from autodiff_compiler.ir.aliasing import destination_of, is_row, memory_effect, updates_in_place
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
+from autodiff_compiler.ir.verify.conflicts import (
+    Conflict,
+    Placement,
+    common_rows,
+    entries_of,
+    in_step,
+)
+from autodiff_compiler.ir.verify.disjoint_slices import AxisSlice, DisjointSlices
 
 #: What one iteration spoils the next may read, or the one after; and where arrays change places,
 #: it takes as many more until each has been in every place that it comes to.
@@ -31,32 +38,32 @@ SECTIONS = (
 )  # fmt: skip
 
 
-def check_writes(
-    function: Function, refuse: Callable[[str], None], kept: Sequence[Place] = ()
+def check_memory_safety(
+    function: Function, refuse: Callable[[str], None], kept: Sequence[Placement] = ()
 ) -> None:
     """Says why to ``refuse`` where a write into memory finds it not owned, still read, or returned
     to a user. ``kept`` are the places of what the residuals of a backward half hold."""
-    if any(writes_to(op) is not None for op in function.body.walk()):
-        _Writes(function, lambda conflict: refuse(conflict.why), kept).check()
+    if any(destination_of(op) is not None for op in function.body.walk()):
+        _MemoryInterpreter(function, lambda conflict: refuse(conflict.why), kept).check()
 
 
 def conflicts(function: Function) -> list[Conflict]:
     """All that hinders the writes of ``function``, found in one run: a write into what is not its
     own is taken for one into a copy, and so are two writes that one value is kept from."""
     found: dict[Conflict, None] = {}
-    _Writes(function, lambda conflict: found.setdefault(conflict)).check()
+    _MemoryInterpreter(function, lambda conflict: found.setdefault(conflict)).check()
     return list(found)
 
 
-#: What ``rows_of`` says of functions that were found sound.
+#: What ``row_types`` says of functions that were found sound.
 _ROWS: WeakKeyDictionary[Function, Mapping[Value, Type]] = WeakKeyDictionary()
 
 
-def is_sound(function: Function, whole: Iterable[Value] = ()) -> bool:
+def is_memory_safe(function: Function, whole: Iterable[Value] = ()) -> bool:
     """Whether nothing is read in ``function`` after it was overwritten, and all of ``whole`` are
     arrays as an operation made them, and no views."""
     against: list[Conflict] = []
-    found = _Writes(function, against.append)
+    found = _MemoryInterpreter(function, against.append)
     found.check()
     if against:
         return False
@@ -64,22 +71,22 @@ def is_sound(function: Function, whole: Iterable[Value] = ()) -> bool:
     return all(found.rows.get(value) == value.type for value in whole)
 
 
-def places(forward: Function) -> tuple[Place, ...]:
+def residual_placements(forward: Function) -> tuple[Placement, ...]:
     """Where in lent memory each residual of a forward half lies."""
     packed = [op for op in forward.body.ops if forward.residuals in op.results]
     if not packed or packed[0].name != "make_tuple":
         return ()
-    found = _Writes(forward)
+    found = _MemoryInterpreter(forward)
     found.check()
     return tuple(found.place(operand) for operand in packed[0].operands)
 
 
-def rows_of(function: Function, kept: Sequence[Place] = ()) -> Mapping[Value, Type]:
+def row_types(function: Function, kept: Sequence[Placement] = ()) -> Mapping[Value, Type]:
     """For what is an array as an operation made it its type; for a lane of such an array the type
     of that, in whose row k lies row k of the lane. Other views have none."""
     if not kept and function in _ROWS:
         return _ROWS[function]
-    found = _Writes(function, kept=kept)
+    found = _MemoryInterpreter(function, kept=kept)
     found.check()
     return found.rows
 
@@ -88,7 +95,7 @@ def _tolerate(_: Conflict) -> None:
     """Refuses nothing."""
 
 
-class _Writes:
+class _MemoryInterpreter:
     """Runs a function with pieces of memory for values: every loop for a few iterations, both
     branches of an ``if``. ``where`` are the pieces that a value may lie in now, ``stale`` the
     values that lie where another result was put since."""
@@ -97,7 +104,7 @@ class _Writes:
         self,
         function: Function,
         refuse: Callable[[Conflict], None] = _tolerate,
-        kept: Sequence[Place] = (),
+        kept: Sequence[Placement] = (),
     ):
         self.function, self.refuse, self.kept = function, refuse, kept
         #: The operation that runs, and the loops around it with the pieces that they began with.
@@ -105,7 +112,7 @@ class _Writes:
         self.around: tuple[tuple[Loop, tuple[frozenset[int], ...]], ...] = ()
         #: What overwrote each value first, in which pieces, and the loops around that.
         self.spoilt: dict[Value, tuple[Op, frozenset[int], tuple]] = {}
-        self.pieces, self.lanes = itertools.count(), Lanes()
+        self.pieces, self.lanes = itertools.count(), DisjointSlices()
         self.where: dict[Value, frozenset[int]] = {}
         #: The values that ever lay in each piece, and are not stale: who to ask when it is written
         #: to. Those that went are ``retired``, in order: a chain of writes asks each value once.
@@ -113,7 +120,7 @@ class _Writes:
         self.retired, self.stale = list[tuple[int, Value]](), set[Value]()
         #: Sections of arrays that are no views, or of such sections.
         self.sections: set[Value] = set()
-        #: What ``rows_of`` tells: a view, which has none, may be stretched, and read-only.
+        #: What ``row_types`` tells: a view, which has none, may be stretched, and read-only.
         self.rows: dict[Value, Type] = {}
         #: The piece of each block that is lent: arrays of one block are in one another's way.
         self.lent: dict[int, frozenset[int]] = {}
@@ -146,9 +153,9 @@ class _Writes:
             if value is not self.function.residuals and self.all([value]) & lent:
                 self.refuse(Conflict(f"{value} is returned in memory that is only lent"))
 
-    def place(self, residual: AnyOperand) -> Place:
+    def place(self, residual: AnyOperand) -> Placement:
         blocks = frozenset(self.blocks_of(self.all([residual])))
-        return Place(blocks, self.shared_rows([residual]))
+        return Placement(blocks, self.shared_rows([residual]))
 
     def lend(self, block: int, pieces: frozenset[int]) -> None:
         """``block`` is in these pieces, and in those that it was in."""
@@ -210,7 +217,7 @@ class _Writes:
         self.read(region.yields)
 
     def plain(self, op: Op) -> None:
-        step = step_of(op)
+        step = memory_effect(op)
         target, start = step.target, step.start
         # No two iterations take the same rows.
         if isinstance(start, Value) and step.rows > self.steps.get(start, 0):
@@ -256,7 +263,7 @@ class _Writes:
         """What lies in the memory of the array lies in the lane as well, from now on."""
         array, own = op.operands[0], self.new()
         assert isinstance(array, Value)
-        divided, lies = self.lanes.take(array, self.where[array], Lane(**op.attrs), *own)
+        divided, lies = self.lanes.take(array, self.where[array], AxisSlice(**op.attrs), *own)
         gone = {value for piece, value in self.retired if piece in divided}
         for value in gone.union(*(self.tenants[piece] for piece in divided)):
             if self.where[value] & divided:
@@ -360,7 +367,7 @@ class _Writes:
             return self.refuse(Conflict(why, None, victim, self.now))
         writer, pieces, around = known
         self.refuse(Conflict(why, writer, victim, self.now, entries_of(around, pieces)))
-        if self.now is not None and writes_to(self.now) is victim:
+        if self.now is not None and destination_of(self.now) is victim:
             self.stale, self.spent = self.stale - {victim}, self.spent - {victim}
             self.lies_too(victim, self.where[victim])
             self.partly.pop(victim, None)
@@ -372,7 +379,7 @@ class _Writes:
         why = ""
         if pieces & self.foreign:
             why = f"{op.result} is written over {target}, which is the caller's"
-        elif target not in self.rows and (changes_array(op) or target not in self.sections):
+        elif target not in self.rows and (updates_in_place(op) or target not in self.sections):
             why = f"{target}, which is written to, may be a view"
         elif target.type != op.result.type:
             why = f"{op.result} does not fit over {target}"

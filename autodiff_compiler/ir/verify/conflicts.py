@@ -1,4 +1,4 @@
-"""What the proof of writes (``writes.py``) says against a write, and what may be done about it."""
+"""What the proof of writes (``memory_safety.py``) says against a write, and what may be done about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autodiff_compiler.ir.types import ArrayType, Type
 
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """In which lent blocks a residual may lie, and its ``rows`` (see ``writes.rows_of``)."""
 
     blocks: frozenset[int]

@@ -1,0 +1,1 @@
+"""The verifier: structure, memory safety, and what of them each stage demands."""
