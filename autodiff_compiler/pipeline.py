@@ -15,9 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.adjoint.expand import expand_gradients
-from autodiff_compiler.adjoint.forward import tangent_function
-from autodiff_compiler.adjoint.reverse import split
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
 from autodiff_compiler.emit.account import account
@@ -61,6 +58,9 @@ from autodiff_compiler.plan import Compiled, Printed, Request, Slot
 from autodiff_compiler.runtime.disk import kept_on_disk, versions
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.stages import Stages, all_constants, constant_texts, header, written_name
+from autodiff_compiler.transforms.expand_derivatives import expand_derivatives
+from autodiff_compiler.transforms.reverse.sweep import split
+from autodiff_compiler.transforms.tangent.sweep import tangent_function
 
 #: Whether every stage is verified: on in tests, off in use.
 VERIFY = False
@@ -178,7 +178,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     def whole(function: Function) -> Function:
         return clean(once(function, _may_go)) if request.opt_level else function
 
-    tidied = expand_gradients(typed, lambda each: clean(_written_out(each)), whole)
+    tidied = expand_derivatives(typed, lambda each: clean(_written_out(each)), whole)
     expanded = _placed(tidied, typed)
     primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
     primal = whole(primal)

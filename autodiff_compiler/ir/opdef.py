@@ -91,7 +91,8 @@ class OpDef:
                 operator itself on their tangents.
                 An operand without either gets its tangent by transposing its adjoint.
     batch       how it takes a batch of operands, the examples along the first axis: a word or a
-                rule (``adjoint/spread.py``); empty where it is run for one after the other.
+                rule (``transforms/batching/operators.py``); empty where it is run for one after the
+                other.
     parts       a rule from operands and attributes to the same result in other records, or None:
                 what stands for it in the last stage where the result is large, so that each part
                 can be told where to put what it makes.

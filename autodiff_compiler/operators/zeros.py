@@ -1,7 +1,8 @@
 """Products in which a zero wins, and which operators choose or have derivatives without bound.
 
 What a choice did not take has the cotangent 0, and 0 times an infinite slope is no number. Where a
-cotangent may be 0 for that reason the reverse sweep uses these records (``adjoint/zeros.py``).
+cotangent may be 0 for that reason the reverse sweep uses these records
+(``transforms/reverse/zero_wins.py``).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autodiff_compiler.analysis.activity import Activity, varied_values
-from tests.adjoint.numeric import read
+from tests.transforms.numeric import read
 
 
 def names(values: frozenset) -> set[str]:

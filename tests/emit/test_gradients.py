@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from autodiff_compiler.adjoint.reverse import gradient_function, split
 from autodiff_compiler.emit.to_numpy import emit_module
 from autodiff_compiler.ir.nodes import Function
-from tests.adjoint.test_random_programs import LOOSE, VECTOR, Writer
+from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
 from tests.interpreter import run
+from tests.transforms.test_random_programs import LOOSE, VECTOR, Writer
 
 X = np.array([0.3, -0.2, 0.5])
 

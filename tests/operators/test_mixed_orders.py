@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autodiff_compiler.adjoint.forward import tangent_function
-from autodiff_compiler.adjoint.reverse import gradient_function
 from autodiff_compiler.ir.nodes import Function, Region
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.testing.samples import Sample
+from autodiff_compiler.transforms.reverse.sweep import gradient_function
+from autodiff_compiler.transforms.tangent.sweep import tangent_function
 from tests.interpreter import run
 from tests.operators.test_records import SMOOTH, Program, _carries, at, directional, flat, weights
 

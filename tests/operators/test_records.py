@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 
 import autodiff_compiler.operators  # noqa: F401  fills OPERATORS
-from autodiff_compiler.adjoint.reverse import Adjoint
-from autodiff_compiler.adjoint.shares import push, transposed
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef, call_with_named, rule_arguments, value_type
@@ -31,9 +29,11 @@ from autodiff_compiler.ir.types import (
 from autodiff_compiler.operators.containers import zero_of
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.testing.samples import SAMPLES, Sample, real
+from autodiff_compiler.transforms.reverse.sweep import ReverseTransform
+from autodiff_compiler.transforms.tangent.operators import jvp_of_operator, transpose_adjoint
 from tests.interpreter import run
 
-#: Operators with regions, and tuples and dicts, have tests of their own (tests/adjoint).
+#: Operators with regions, and tuples and dicts, have tests of their own (tests/transforms).
 # Effects have no result; tests/frontend/test_effects.py runs them. Lowered records are never
 #: differentiated; tests/passes/test_reuse.py is about them.
 UNTABLED = ("control", "container", "effect", "lowered")
@@ -171,7 +171,7 @@ class Program:
         def whole(operand: Any) -> Any:
             return dots[operand] if operand in dots else zero_of(operand)
 
-        return push(op, found, whole, Adjoint())[0] if found else None
+        return jvp_of_operator(op, found, whole, ReverseTransform())[0] if found else None
 
 
 def _is_real(arg: Any) -> bool:
@@ -332,7 +332,7 @@ def test_an_adjoint_transposed_is_the_tangent(opdef: OpDef, sample: Sample) -> N
         dot = Value(program.params[n].type, "dot")
         direction = weights(program.args[n], seed=11)
         with program.builder:
-            (out,) = transposed(op, {k: dot for k in places}, facts, Adjoint())
+            (out,) = transpose_adjoint(op, {k: dot for k in places}, facts, ReverseTransform())
         expected = directional(program.of(n), program.args[n], direction)
         if out is None:
             assert np.allclose(expected, 0.0)

@@ -1,4 +1,5 @@
-"""What the proof of writes (``memory_safety.py``) says against a write, and what may be done about it."""
+"""What the proof of writes (``memory_safety.py``) says against a write, and what may be done about
+it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Lanes of an array: parts side by side along an axis, none of which is in another's way.
 
-The proof (``memory_safety.py``) knows memory as pieces, and what lies in one piece is spoilt together. A
-lane gets a piece of its own, which everything else in the array's memory holds from then on: what
-is written to a lane spoils the array and all that may see it, but no lane beside it.
+The proof (``memory_safety.py``) knows memory as pieces, and what lies in one piece is spoilt
+together. A lane gets a piece of its own, which everything else in the array's memory holds from
+then on: what is written to a lane spoils the array and all that may see it, but no lane beside it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,10 @@
+"""Derivatives of IR: reverse mode, forward mode and batching. Rewrites that keep the meaning of a
+function are in ``passes``.
+
+reverse               the reverse sweep, and its partition into a forward and a backward function
+tangent               the tangent sweep (forward mode)
+batching              a function for many examples, out of the function for one (``vmap``)
+share_pullbacks       one forward pass for several pullbacks of one call
+expand_derivatives    replaces ``grad``, ``jvp`` and ``vmap``, so that all can be differentiated
+again
+"""

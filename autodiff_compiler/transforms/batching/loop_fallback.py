@@ -1,0 +1,96 @@
+"""One example after the other: a loop over a batch around an operation that cannot take it whole.
+
+>>> from autodiff_compiler.ir.nodes import Value
+>>> from autodiff_compiler.ir.types import parse_type
+>>> pair = Value(parse_type("(f32[2], int)"), "pair")
+>>> from autodiff_compiler.ir.builder import Builder
+>>> with Builder():
+...     print([str(type_) for _, type_ in parts_of(pair, pair.type)])
+['f32[2]', 'int']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
+from autodiff_compiler.ir.rewrite import clone_ops, uses_of
+from autodiff_compiler.ir.types import INT, ArrayType, DictType, Dim, ListType, TupleType, Type
+from autodiff_compiler.operators.containers import item
+from autodiff_compiler.operators.numbers import dim
+from autodiff_compiler.operators.structure import full
+from autodiff_compiler.operators.tapes import stack_rows
+from autodiff_compiler.transforms.reverse.cotangents import children, packed
+
+
+class Unbatchable(Exception):
+    """Something that differs from example to example is no array: a number, a list."""
+
+
+def loop_over_examples(
+    builder: Builder,
+    op: Op,
+    batches: Mapping[Value, AnyOperand],
+    shared: Mapping[Value, AnyOperand],
+    size: Dim,
+) -> list[AnyOperand]:
+    """The results of ``op`` for every example, by a loop over them.
+
+    ``batches`` holds the batch of each value that differs, ``shared`` what stands for others.
+    """
+    read = [value for value in uses_of(op) if value in batches]
+    apart = {value: list(parts_of(batches[value], value.type)) for value in read}
+    sources: list[AnyOperand] = []
+    params: list[Value] = []
+    for parts in apart.values():
+        for number, (part, type_) in enumerate(parts):
+            if isinstance(type_, ArrayType):
+                sources.append(part)
+                params.append(Value(type_, f"{part.name}_i" if part.name else ""))
+                parts[number] = params[-1], type_
+    with builder.block() as ops:
+        mapping: dict[Value, AnyOperand] = dict(shared)
+        for value, parts in apart.items():
+            mapping[value] = _whole(builder, value.type, iter([part for part, _ in parts]))
+        (made,) = clone_ops([op], mapping)
+        builder.add(made)
+        found = [list(parts_of(result, result.type)) for result in made.results]
+        yields = [part for parts in found for part, type_ in parts if isinstance(type_, ArrayType)]
+    if any(not isinstance(type_, ArrayType) for parts in found for _, type_ in parts):
+        raise Unbatchable
+    body = Region((Value(INT, "i"), Value(INT, "i"), *params), tuple(ops), tuple(yields))
+    count = size if isinstance(size, int) else dim(sources[0], axis=0)
+    tapes = iter(Loop(builder.loop((0, count, 1), (), sources, body)).stacked)
+    returns = []
+    for result, parts in zip(made.results, found):
+        rows = [_stacked(next(tapes), type_, size) for _, type_ in parts]
+        returns.append(_whole(builder, result.type, iter(rows)))
+    return returns
+
+
+def parts_of(value: Any, type_: Type) -> Iterator[tuple[Any, Type]]:
+    """What a value is made of, below its tuples and dicts."""
+    if isinstance(type_, ListType):
+        raise Unbatchable
+    if not isinstance(type_, (TupleType, DictType)):
+        yield value, type_
+    for key, inner in children(type_):
+        yield from parts_of(item(value, key=key), inner)
+
+
+def _whole(builder: Builder, type_: Type, parts: Iterator[Any]) -> Any:
+    """The value of which ``parts_of`` gives these parts, or such."""
+    if not isinstance(type_, (TupleType, DictType)):
+        return next(parts)
+    return packed(builder, type_, [_whole(builder, inner, parts) for _, inner in children(type_)])
+
+
+def _stacked(tape: Value, type_: Type, size: Dim) -> AnyOperand:
+    """The batch of one part of a result."""
+    assert isinstance(type_, ArrayType)
+    if not type_.is_static or isinstance(size, int) and size > 0:
+        return stack_rows(tape, length=size)
+    none = full(shape=(0, *(type_.shape or ())), dtype=type_.dtype, value=0)
+    return stack_rows(tape, none, length=size)

@@ -1,0 +1,12 @@
+"""Reverse mode: the reverse sweep of a function, split into a forward and a backward function.
+
+cotangents           the known cotangents of values, region by region
+partition            the values that the backward function reads of the forward one (residuals)
+branches_and_calls   reverse of ``if`` and ``call``, of containers and lists
+loops                reverse of ``for`` and ``while``
+checkpointing        reverse of a loop that saves few of its states
+custom_rules         derivatives that the user defines
+zero_wins            derivatives in which 0 times infinity is 0
+selection            the forward values that a choice selects
+sweep                the sweep over operations; gradients and forward/backward pairs of functions
+"""

@@ -1,0 +1,55 @@
+"""The adjoint of ``ruled`` values: the rule that the user gave, written out in backward.
+
+    %y: f32[2] = ruled %x, %y_0 {rule=@square_bprop, wrt=(0,)}
+
+stands for ``%y_0`` in forward. In backward the operations of ``@square_bprop(%x, %y, %d_y)`` come
+in the place of a derivative of whatever computed ``%y_0``. They are ordinary operations, so what
+they do not read is not kept, and they can be differentiated in their turn; there ``%y`` has its
+rule again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+from autodiff_compiler.ir.rewrite import clone_ops, map_regions, substitute_operands
+from autodiff_compiler.transforms.reverse.branches_and_calls import SweepProtocol
+from autodiff_compiler.transforms.reverse.cotangents import Cotangents, conform
+
+
+def reverse_ruled(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
+    """Writes out the rule for the results' cotangents."""
+    if not any(scope.has(result) for result in op.results):
+        return op
+    rule, given = op.attrs["rule"], op.operands[: -len(op.results)]
+    params = rule.params[len(rule.params) - len(op.results) :]
+    cotangents = [
+        conform(scope.whole(result), param.type) for result, param in zip(op.results, params)
+    ]
+    mapping: dict[Value, AnyOperand] = dict(zip(rule.params, (*given, *op.results, *cotangents)))
+    for made in clone_ops(rule.body.ops, mapping):
+        sweep.builder.add(_adjoint(made))
+    found = substitute_operands(rule.returns, mapping)
+    for position, ct in zip(op.attrs["wrt"], found):
+        scope.add(op.operands[position], ct)
+    return op
+
+
+def stands_for(ops: Sequence[Op]) -> dict[Value, Value]:
+    """The values that ``ruled`` results stand for: the same at run time, with another rule."""
+    found: dict[Value, Value] = {}
+    for op in ops:
+        if op.name == "ruled":
+            for result, value in zip(op.results, op.operands[-len(op.results) :]):
+                if isinstance(value, Value):
+                    found[result] = found.get(value, value)
+    return found
+
+
+def _adjoint(op: Op) -> Op:
+    def inside(region: Region) -> Region:
+        return Region(region.params, tuple(map(_adjoint, region.ops)), region.yields)
+
+    return replace(map_regions(op, inside), about="adjoint")

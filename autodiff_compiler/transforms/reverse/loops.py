@@ -1,0 +1,351 @@
+"""The mirror of ``for`` and ``while``: a ``for`` over the iterations that ran, the other way round.
+
+Ports turn round too: a carry stays a carry, what was stacked is read, what was read is stacked. The
+cotangent of a value from outside is a further carry. What backward reads of an iteration of
+forward is stacked by forward and read by backward, unless backward can have it for nothing.
+
+Which carries have a cotangent depends on the body, so the body is swept until that is settled;
+mostly the first trial settles it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from autodiff_compiler.analysis.trip_count import tape_length, trip_count
+from autodiff_compiler.ir.builder import read_type
+from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.rewrite import fresh, substitute
+from autodiff_compiler.ir.types import ArrayType, ListType, Type
+from autodiff_compiler.operators.containers import make_list
+from autodiff_compiler.operators.indexing import index
+from autodiff_compiler.operators.lists import list_head, list_join, list_slice
+from autodiff_compiler.operators.tapes import list_pad, rows_like, stack_rows
+from autodiff_compiler.transforms.reverse.branches_and_calls import SweepProtocol
+from autodiff_compiler.transforms.reverse.cotangents import (
+    Cotangents,
+    Key,
+    LoopCotangents,
+    Path,
+    common_type,
+    conform,
+    leaves,
+    type_at,
+)
+from autodiff_compiler.transforms.reverse.partition import Partition, partition
+
+#: The operators that tell how many items a list or an array's first axis has.
+LENGTHS = (("list_length", 0), ("dim", 0))
+#: A part of a carry: the carry's number and the path in it.
+Port = tuple[int, Path]
+
+
+def reverse_loop(
+    sweep: SweepProtocol, op: Op, scope: Cotangents, mirror: type[ReversedLoop] | None = None
+) -> Op | list[Op]:
+    """Builds the adjoint of a loop; gives the loop that also keeps what that reads. A ``mirror``
+    keeps in another way than stacking it."""
+    loop = Loop(op)
+    if not any(scope.has(result) for result in op.results):
+        return op
+    carries: dict[Port, Type] = {}
+    for number, (result, param) in enumerate(zip(loop.carried, loop.carry_params)):
+        for path, leaf in leaves(param.type):
+            known = scope.so_far((result, path))
+            if known is not None:
+                carries[number, path] = common_type(leaf, leaf, type_of(known))
+    captured: dict[Key, Type] = {}
+    while True:
+        trial = CarryHypothesis(sweep, loop, scope, carries, captured)
+        if not trial.found_more:
+            break
+    if not (trial.ports or trial.inner.captured or trial.read_cotangents):
+        return op
+    return (mirror or ReversedLoop)(sweep, loop, scope, trial).build()
+
+
+class CarryHypothesis:
+    """One sweep of the body, given the carries known to have a cotangent and their types.
+
+    Adds to ``carries`` and ``captured`` what it finds missing: then another trial is needed.
+    """
+
+    def __init__(
+        self,
+        sweep: SweepProtocol,
+        loop: Loop,
+        scope: Cotangents,
+        carries: dict[Port, Type],
+        captured: dict[Key, Type],
+    ):
+        self.sweep, self.loop, self.scope = sweep, loop, scope
+        self.inner = LoopCotangents(scope, loop.body, captured)
+        self.ports = {
+            (number, path): scope.names.fresh(type_, loop.carry_params[number], path)
+            for (number, path), type_ in carries.items()
+        }
+        self.stacked: list[tuple[Value, Value]] = []
+        self.found_more = False
+        with sweep.builder.block() as self.ops:
+            self._seed()
+            self.forward = sweep.region(loop.body, self.inner)
+            self._widen(carries, captured)
+            if not self.found_more:
+                self._close()
+
+    def _seed(self) -> None:
+        for (number, path), param in self.ports.items():
+            self.inner.add(self.loop.carry_yields[number], param, path)
+        for result, yielded in zip(self.loop.stacked, self.loop.stack_yields):
+            if self.scope.has(result) and isinstance(yielded, Value):
+                item = self.scope.names.fresh(_item_type(self.scope.so_far((result, ()))), yielded)
+                self.stacked.append((result, item))
+                self.inner.add(yielded, item)
+
+    def _widen(self, carries: dict[Port, Type], captured: dict[Key, Type]) -> None:
+        for number, param in enumerate(self.loop.carry_params):
+            for path, leaf in leaves(param.type):
+                ct = self.inner.so_far((param, path))
+                if ct is not None:
+                    have = carries.get((number, path), leaf)
+                    self._note(carries, (number, path), common_type(leaf, have, type_of(ct)))
+        for key in self.inner.captured:
+            ct = self.inner.so_far(key)
+            self._note(captured, key, common_type(type_at(key), captured[key], type_of(ct)))
+
+    def _note(self, known: dict, key: Port | Key, type_: Type) -> None:
+        self.found_more |= known.get(key) != type_
+        known[key] = type_
+
+    def _close(self) -> None:
+        """The yields: carries as the body leaves them, and what goes to the lists read."""
+        inner, params = self.inner, self.loop.carry_params
+        self.carry_yields = [
+            conform(inner.leaf((params[number], path)), param.type)
+            for (number, path), param in self.ports.items()
+        ]
+        self.carry_yields += [conform(inner.leaf(k), p.type) for k, p in inner.captured.items()]
+        read = [
+            (source, conform(inner.whole(param), param.type))
+            for source, param in zip(self.loop.reads, self.loop.read_params)
+            if inner.has(param)
+        ]
+        self.read_cotangents: list[tuple[AnyOperand, AnyOperand]] = read
+
+    @property
+    def backward(self) -> Region:
+        """The body so far; its position, index and reads are set when it is cut."""
+        yields = (*self.carry_yields, *(ct for _, ct in self.read_cotangents))
+        params = (*self.ports.values(), *self.inner.captured.values())
+        return Region(params, tuple(self.ops), yields)
+
+
+@dataclass
+class _Reads:
+    """The read ports of the loop being made."""
+
+    sources: list[AnyOperand]
+    params: list[Value]
+
+    def add(self, source: AnyOperand, param: Value) -> Value:
+        self.sources.append(source)
+        self.params.append(param)
+        return param
+
+
+class ReversedLoop:
+    """Makes both loops of a settled trial."""
+
+    def __init__(self, sweep: SweepProtocol, loop: Loop, scope: Cotangents, trial: CarryHypothesis):
+        self.builder, self.sweep = sweep.builder, sweep
+        self.loop, self.scope, self.trial = loop, scope, trial
+        self.reads = _Reads([], [])
+        self.tapes: list[tuple[Value, Value]] = []
+        #: Carries of which backward reads both what enters and what leaves an iteration: the list
+        #: of all their values, first and last included; and the parts of it that backward reads.
+        self.whole: dict[int, Value] = {}
+        self.parts: dict[Value, Value] = {}
+        #: What makes arrays of tapes, after forward.
+        self.stacked: list[Op] = []
+        # Where all iterations ran, backward runs over the same range; else over those that ran.
+        self.same_range = loop.is_for and not loop.has_until
+        self.position = fresh(loop.position)
+        self.index = fresh(loop.position if loop.index is None else loop.index)
+
+    def build(self) -> Op | list[Op]:
+        """Adds the backward loop, hands out its results, and gives the forward loop."""
+        for result, param in self.trial.stacked:
+            self.reads.add(self.scope.so_far((result, ())), param)
+        trial = self.trial
+        parts = partition(
+            self.loop.body.params, trial.forward, trial.backward, self.sweep.unset,
+            taped=(*self.loop.carry_yields, *self.loop.stack_yields),
+            counts=(self.loop.position, self.loop.index), turns=trip_count(self.loop),
+            changing=self.sweep.changing,
+        )  # fmt: skip
+        self._join_tapes(parts)
+        body = self._body(parts)
+        forward = self._forward(parts)
+        bounds = self.loop.bounds if self.same_range else (0, self.loop.count, 1)
+        made = self.builder.loop(
+            bounds, self._inits(), self.reads.sources, body, reverse=not self.loop.runs_reversed
+        )
+        self._hand_out(Loop(made))
+        return forward
+
+    def _join_tapes(self, parts: Partition) -> None:
+        """Finds the carries whose values are kept in one list, and takes the parts of it."""
+        loop = self.loop
+        ports = zip(loop.inits, loop.carry_params, loop.carry_yields)
+        for number, (init, param, yielded) in enumerate(ports):
+            both = param in parts.kept and yielded in parts.kept and param is not yielded
+            alike = type_of(init) == param.type == type_of(yielded)
+            if both and alike and not loop.runs_reversed and yielded not in self.parts:
+                assert isinstance(yielded, Value)
+                whole = Value(ListType(param.type), f"{param.name or yielded.name}_tape")
+                self.whole[number] = whole
+                rows = whole if {param, yielded} & self.sweep.unset else self._stacked(whole, 1)
+                if rows is whole:
+                    self.parts[param] = list_head(whole)
+                    self.parts[yielded] = list_slice(whole, 1, None, None)
+                else:
+                    self.parts[param] = index(rows, index=(("slice", None, -1, None),))
+                    self.parts[yielded] = index(rows, index=(("slice", 1, None, None),))
+
+    def _inits(self) -> list[AnyOperand]:
+        trial, scope = self.trial, self.scope
+        inits = [
+            conform(scope.leaf((self.loop.carried[number], path)), param.type)
+            for (number, path), param in trial.ports.items()
+        ]
+        return inits + [conform(scope.leaf(key), p.type) for key, p in trial.inner.captured.items()]
+
+    def _hand_out(self, made: Loop) -> None:
+        scope, ports = self.scope, self.trial.ports
+        captured = made.carried[len(ports) :]
+        scope.names.named.update(captured)
+        for key, result in zip(self.trial.inner.captured, captured):
+            scope.put(key, result)
+        for (number, path), result in zip(ports, made.carried):
+            scope.add(self.loop.inits[number], result, path)
+        for (source, _), tape in zip(self.trial.read_cotangents, made.stacked):
+            assert isinstance(source, Value)
+            is_list = isinstance(source.type, ListType)
+            items = tape if _reads_all(self.sweep, self.loop, source) else list_pad(tape, source)
+            scope.add(source, items if is_list else rows_like(items, source))
+
+    def _body(self, parts: Partition) -> Region:
+        with self.builder.block() as before:
+            mapping = {value: self._available(value) for value in parts.kept}
+        inner = substitute(parts.backward, mapping)
+        params = (self.position, self.index, *inner.params, *self.reads.params)
+        return Region(params, (*before, *inner.ops), inner.yields)
+
+    def _available(self, value: Value) -> AnyOperand:
+        """How the backward body has a value of the forward body: for nothing, or by a tape."""
+        loop = self.loop
+        if value is loop.position:
+            return self.position
+        if value is loop.index:
+            return self._index()
+        for init, param, yielded in zip(loop.inits, loop.carry_params, loop.carry_yields):
+            if value is param and value is yielded and type_of(init) == value.type:
+                return init
+        if value in self.parts:
+            return self.reads.add(self.parts[value], fresh(value))
+        return self.reads.add(self._tape(value), fresh(value))
+
+    def _tape(self, value: Value) -> AnyOperand:
+        """A list or array that holds the value of every iteration."""
+        loop = self.loop
+        for source, param in zip(loop.reads, loop.read_params):
+            same = value is param and read_type(type_of(source)) == value.type
+            if same and _reads_all(self.sweep, loop, source):
+                return source
+        for yielded, result in zip(loop.stack_yields, loop.stacked):
+            if value is yielded and read_type(result.type) == value.type:
+                return self._stacked(result) if self._is_stacked(result) else result
+        tape = Value(ListType(value.type), f"{value.name}_tape" if value.name else "tape")
+        self.tapes.append((value, tape))
+        return tape if value in self.sweep.unset else self._stacked(tape)
+
+    def _is_stacked(self, result: Value) -> bool:
+        """Whether the primal makes an array of a list: backward reads that, and not the list."""
+        made = self.sweep.producers.values()
+        return any(op.name == "stack_rows" and op.operands[0] is result for op in made)
+
+    def _stacked(self, tape: Value, more: int = 0) -> Value:
+        """A tape, or the array that stands for a long one, of ``more`` items than iterations."""
+        item = read_type(tape.type)
+        rows = tape_length(self.loop, item)
+        if rows is None:
+            return tape
+        assert isinstance(item, ArrayType) and item.shape
+        length = rows + more
+        array = Value(ArrayType(item.dtype, (length, *item.shape)), tape.name)
+        self.stacked.append(Op(stack_rows, (tape,), {"length": length}, (array,),
+                               self.loop.op.span, self.loop.op.about))  # fmt: skip
+        return array
+
+    def _index(self) -> AnyOperand:
+        if self.same_range or self.loop.starts_at_zero:
+            return self.index
+        start, _, step = self.loop.bounds
+        scaled = OPERATORS["mul"](self.position, step)
+        return OPERATORS["add"](scaled, start)
+
+    def _forward(self, parts: Partition) -> Op | list[Op]:
+        loop, op = self.loop, self.loop.op
+        joins: list[Op] = []
+        whole_tapes = []
+        for number, whole in self.whole.items():
+            yielded = loop.carry_yields[number]
+            assert isinstance(yielded, Value)
+            tape = Value(whole.type, whole.name)
+            whole_tapes.append((yielded, tape))
+            first = Value(whole.type)
+            joins += [
+                Op(make_list, (loop.inits[number],), {}, (first,), op.span, op.about),
+                Op(list_join, (first, tape), {}, (whole,), op.span, op.about),
+            ]
+        self.tapes = whole_tapes + self.tapes
+        stop = len(loop.body.yields) - loop.has_until
+        yields = (
+            *loop.body.yields[:stop],
+            *(value for value, _ in self.tapes),
+            *loop.body.yields[stop:],
+        )
+        results = (*op.results[:-1], *(tape for _, tape in self.tapes), loop.count)
+        body = Region(loop.body.params, parts.forward, yields)
+        made = replace(op, regions=(*op.regions[:-1], body), results=results)
+        after = [*joins, *self.stacked]
+        return [made, *after] if after else made
+
+
+def _item_type(operand: AnyOperand) -> Type:
+    return read_type(type_of(operand))
+
+
+def _reads_all(sweep: SweepProtocol, loop: Loop, source: AnyOperand) -> bool:
+    """Whether the loop surely reads every item of ``source``, so that nothing need be padded.
+
+    Loops that a sweep made do: they read tapes of the loop that they mirror.
+    """
+    if loop.op.about == "adjoint":
+        return True
+    stop = loop.bounds[1] if loop.starts_at_zero and not loop.has_until else None
+    type_ = type_of(source)
+    if isinstance(type_, ArrayType) and type_.shape and isinstance(stop, int):
+        return type_.shape[0] == stop
+    length = sweep.producers.get(stop) if isinstance(stop, Value) else None
+    if length is not None and (length.name, length.attrs.get("axis", 0)) in LENGTHS:
+        return length.operands[0] is source
+    maker = sweep.producers.get(source) if isinstance(source, Value) else None
+    if maker is None or maker.name not in ("for", "while"):
+        return False
+    wrote = Loop(maker)
+    if stop is wrote.count:
+        return True
+    whole = not wrote.has_until and not loop.has_until
+    return whole and wrote.is_for and loop.is_for and wrote.bounds == loop.bounds

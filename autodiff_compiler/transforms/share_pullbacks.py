@@ -1,0 +1,122 @@
+"""A call, and gradients taken at the same operands, as the halves of one function.
+
+``out, pull = vjp(f, x)`` is lowered as a call of ``f`` and, for each use of ``pull``, a ``grad`` of
+``f`` at ``x`` with a sensitivity. Here the call becomes one of forward, which keeps residuals, and
+each ``grad`` one of backward, which takes them. So ``f`` is computed once, prints once, and what it
+draws at random is one draw for its value and its gradients. Where that matters, call and ``grad``
+have the same attribute ``pull``, by which they are told from others at the same operands.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.transforms.reverse.sweep import ReverseTransform
+>>> from autodiff_compiler.ir.opdef import OPERATORS
+>>> from autodiff_compiler.ir.parser import parse_functions
+>>> from autodiff_compiler.ir.printer import print_function
+>>> text = '''
+... func @f(%x: f32[2]) -> (f32[2]) {
+...   %y: f32[2] = exp %x
+...   return %y
+... }
+... func @g(%x: f32[2]) -> (f32[2]) {
+...   %out: f32[2] = call @f(%x)
+...   %d_x: f32[2] = grad @f(%x, %out) {wrt=(0,), sens=True}
+...   return %d_x
+... }
+... '''
+>>> function = parse_functions(text, OPERATORS)["g"]
+>>> shared = share_pullbacks(function.body, ReverseTransform())
+>>> print(print_function(replace(function, body=shared)), end="")
+func @g(%x: f32[2]) -> (f32[2]) {
+  %out: f32[2], %residuals: (f32[2],) = call @f_forward(%x)
+  %d_x: f32[2] = call @f_backward(%residuals, %out)
+  return %d_x
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import map_regions, substitute
+from autodiff_compiler.operators.control import call
+from autodiff_compiler.transforms.reverse.sweep import ReverseTransform, typed_gradients
+
+#: What decides over a pair of halves: the function, the inputs and the returns concerned.
+Key = tuple[Function, tuple[int, ...], Any]
+
+
+def share_pullbacks(region: Region, adjoint: ReverseTransform) -> Region:
+    """``region`` with such calls and gradients in halves; the same object if there are none."""
+    pairing = _PullbackSharing(adjoint)
+    return substitute(pairing.region(region), pairing.values)
+
+
+class _PullbackSharing:
+    """``values`` holds what stands for the value that a gradient was to return, too."""
+
+    def __init__(self, adjoint: ReverseTransform):
+        self.adjoint = adjoint
+        self.values: dict[Value, AnyOperand] = {}
+        self.around: list[list[Op]] = []
+        self.halves: dict[Key, tuple[Function, Function]] = {}
+        self.forward: dict[Op, tuple[Key, Value]] = {}
+
+    def region(self, region: Region) -> Region:
+        ops: list[Op] = []
+        self.around.append(ops)
+        for op in region.ops:
+            ops.append(self.op(op))
+        self.around.pop()
+        if all(new is old for new, old in zip(ops, region.ops)):
+            return region
+        return Region(region.params, tuple(ops), region.yields)
+
+    def op(self, op: Op) -> Op:
+        if op.name == "grad" and op.attrs.get("sens"):
+            key = op.attrs["callee"], tuple(op.attrs["wrt"]), op.attrs.get("outputs")
+            for ops in reversed(self.around):
+                for place, made in enumerate(ops):
+                    if self.fits(made, op, key):
+                        return self.backward(op, key, ops, place)
+        return map_regions(op, self.region)
+
+    def fits(self, made: Op, op: Op, key: Key) -> bool:
+        """Whether ``made`` calls, at the same operands, the function or its forward half."""
+        if made.name != "call" or "recompute" in made.attrs:
+            return False
+        if made.attrs.get("pull") != op.attrs.get("pull"):
+            return False
+        if self.forward[made][0] != key if made in self.forward else made.attrs["callee"] != key[0]:
+            return False
+        return _alike(made.operands, op.operands[:-1])
+
+    def backward(self, op: Op, key: Key, ops: list[Op], place: int) -> Op:
+        """The call of backward; the call at ``place`` in ``ops`` becomes one of forward."""
+        if key not in self.halves:
+            callee, wrt, outputs = key
+            forward, backward = self.adjoint.split(callee, wrt, True, True, outputs)
+            self.halves[key] = forward, typed_gradients(backward, callee, wrt)
+        forward, backward = self.halves[key]
+        made = ops[place]
+        if made not in self.forward:
+            residuals = Value(type_of(forward.returns[-1]), "residuals")
+            results = (*made.results, residuals)
+            attrs = {**made.attrs, "callee": forward}
+            ops[place] = made = replace(made, attrs=attrs, results=results)
+            self.forward[made] = key, residuals
+        values = op.results[: len(op.results) - len(key[1])]
+        self.values.update(zip(values, made.results))
+        return replace(
+            op, opdef=call, attrs={"callee": backward}, results=op.results[len(values) :],
+            operands=(self.forward[made][1], op.operands[-1]),
+        )  # fmt: skip
+
+
+def _alike(left: Sequence[AnyOperand], right: Sequence[AnyOperand]) -> bool:
+    """Whether these are the same values, and literals of one kind."""
+    return len(left) == len(right) and all(
+        a is b or not isinstance(a, Value) and a == b and type_of(a) == type_of(b)
+        for a, b in zip(left, right)
+    )
