@@ -17,9 +17,9 @@ import numpy as np
 
 from autodiff_compiler.analysis.activity import varied_values
 from autodiff_compiler.common.context import compile_cache
-from autodiff_compiler.emit.account import account
-from autodiff_compiler.emit.apart import named_apart
-from autodiff_compiler.emit.to_numpy import Emitted, emit_module
+from autodiff_compiler.emit.memory_report.table import memory_table
+from autodiff_compiler.emit.module import Emitted, emit_module
+from autodiff_compiler.emit.naming.unique_functions import with_unique_names
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
 from autodiff_compiler.ir.effects import ends
@@ -212,7 +212,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:
         _verify(half, "lowered: own")
-    finished = named_apart(finished)
+    finished = with_unique_names(finished)
     reused = _reused(finished) if request.opt_level else [Reused(half) for half in finished]
     for each, before in zip(reused, [(), *(each.kept for each in reused)]):
         _verify(each.function, "lowered: reuse", before)
@@ -363,7 +363,7 @@ def stage_text(
             raise CallError(
                 "there is no backward half, so nothing is kept for it", "compile a gradient"
             )
-        return account(stages.emitted, emit(stages, request).names)
+        return memory_table(stages.emitted, emit(stages, request).names)
     chosen = {
         "ir": (stages.lowered.function,), "typed": (stages.primal,), "adjoint": stages.halves,
         "optimized": stages.finished, "lowered": stages.emitted,

@@ -11,9 +11,9 @@ import numpy as np
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.emit.account import in_short
-from autodiff_compiler.emit.to_numpy import Names, optional
-from autodiff_compiler.emit.wrap import filled, wrap
+from autodiff_compiler.emit.memory_report.table import memory_summary
+from autodiff_compiler.emit.module import Names, optional
+from autodiff_compiler.emit.text.line_breaking import filled, wrap
 from autodiff_compiler.frontend.lower import Lowered
 from autodiff_compiler.frontend.recipes import literal
 from autodiff_compiler.ir.nodes import Function, Value, type_of
@@ -116,7 +116,7 @@ def header(
     lines += ["", *draws, *_usage(stages, request, printed, given)]
     done = {op.name for function in stages.emitted for op in function.body.walk()}
     notes = [note for name, note in NOTES.items() if name in done]
-    kept = in_short(stages.emitted, printed) if request.differentiates else []
+    kept = memory_summary(stages.emitted, printed) if request.differentiates else []
     return [*lines, *([""] * bool(notes)), *notes, *([""] * bool(kept)), *kept]
 
 

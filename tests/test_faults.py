@@ -15,8 +15,8 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import cli, faults, pipeline
-from autodiff_compiler.emit import to_numpy
-from autodiff_compiler.emit.lines import DEEPEST, Document
+from autodiff_compiler.emit import module
+from autodiff_compiler.emit.text.document import DEEPEST, Document
 from autodiff_compiler.errors import CompileError, InternalError
 from autodiff_compiler.faults import COUNT, DEEP, FRAMES, compiling
 from autodiff_compiler.frontend.arithmetic import Arithmetic
@@ -83,7 +83,7 @@ def test_a_fault_names_the_users_line_the_stage_and_how_to_report_it(
 @pytest.mark.planted_fault
 @pytest.mark.parametrize(
     ("owner", "name", "stage"),
-    [(pipeline, "split", "compiling"), (to_numpy, "_name", "emission"), (unit, "load", "loading")],
+    [(pipeline, "split", "compiling"), (module, "_name", "emission"), (unit, "load", "loading")],
 )
 def test_the_stage_is_told(
     owner: Any, name: str, stage: str, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,6 @@
 """The text of loops and branches, small and exact; all of it also runs."""
 
-from autodiff_compiler.emit.to_numpy import emit_module
+from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import INT, ListType, array

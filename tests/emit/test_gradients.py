@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autodiff_compiler.emit.to_numpy import emit_module
+from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
 from tests.interpreter import run

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from autodiff_compiler.emit.unparse import print_statement
+from autodiff_compiler.emit.text.expressions import print_statement
 from tests.golden.cells import FOLDER, GOLDEN, NAMES, Golden
 
 TEXTS = [(golden, golden.text("gradient.py")) for golden in GOLDEN]

@@ -11,7 +11,7 @@ import pytest
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, gradient_source, ops
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.emit.to_numpy import emit_module
+from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.verify.structure import verify

@@ -13,7 +13,7 @@ import autodiff_compiler as ms
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler import Tensor, compile_info, gradient_source, ops, pipeline
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.emit.to_numpy import emit_module
+from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.parser import parse_function

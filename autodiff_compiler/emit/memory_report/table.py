@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.emit.kept import Kept, held, kept_values
-from autodiff_compiler.emit.origins import ONE
-from autodiff_compiler.emit.sizes import Size
-from autodiff_compiler.emit.to_numpy import Names
+from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula
+from autodiff_compiler.emit.memory_report.saved_values import SavedValue, saved_bytes, saved_values
+from autodiff_compiler.emit.memory_report.value_origins import ONE
+from autodiff_compiler.emit.module import Names
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.span import NOWHERE, Span
 
@@ -21,26 +21,26 @@ HEAD = ("name", "type", "bytes", "made by", "needed by the gradient of")
 LINE = 48
 
 
-def account(halves: Sequence[Function], names: Names) -> str:
+def memory_table(halves: Sequence[Function], names: Names) -> str:
     """The table of what forward keeps for backward, and what is held in all."""
     forward, backward = halves
-    kept = kept_values(forward, backward, names)
+    kept = saved_values(forward, backward, names)
     where = forward.span.where.rpartition(":")[0]
     lines = [f"Kept for backward by {forward.name} ({where}).", ""]
     home = forward.span.file
     lines += [f"    {line}" for line in columns([HEAD, *(_row(value, home) for value in kept)])]
-    whole, arguments = held(kept)
+    whole, arguments = saved_bytes(kept)
     lines += ["", f"In all at most {whole} bytes; what shares memory counts once. Arguments and",
               f"Parameters, which the caller has anyway, take {arguments} of them."]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def in_short(halves: Sequence[Function], names: Names) -> list[str]:
+def memory_summary(halves: Sequence[Function], names: Names) -> list[str]:
     """Lines for a docstring: the largest values that are no arguments, if together they are large.
-    Where that depends on the run, ``account`` tells it."""
+    Where that depends on the run, ``memory_table`` tells it."""
     forward, backward = halves
-    kept = kept_values(forward, backward, names)
-    whole, arguments = held(kept)
+    kept = saved_values(forward, backward, names)
+    whole, arguments = saved_bytes(kept)
     own = (whole - arguments).number
     if own is None or own < costs().told_bytes:
         return []
@@ -69,18 +69,18 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
             for row in listed]  # fmt: skip
 
 
-def _row(kept: Kept, home: str) -> tuple[str, ...]:
+def _row(kept: SavedValue, home: str) -> tuple[str, ...]:
     made = "(an argument)" if kept.made == NOWHERE else _shown(kept.made, home)
     lines = list({(span.file, span.line): span for span in kept.needed}.values())
     needed = [_shown(span, home) for span in lines[:1]] + [f"{span.line}|" for span in lines[1:]]
     return kept.name, _type(kept), _bytes(kept), made, ", ".join(needed) or "(the result)"
 
 
-def _type(kept: Kept) -> str:
+def _type(kept: SavedValue) -> str:
     return str(kept.type) if kept.times == ONE else f"{kept.type} x {_factor(kept.times)}"
 
 
-def _bytes(kept: Kept) -> str:
+def _bytes(kept: SavedValue) -> str:
     """What one item takes, and all; nothing where it is no array."""
     if not kept.size.terms or kept.times == ONE:
         return str(kept.size) if kept.size.terms else ""
@@ -88,7 +88,7 @@ def _bytes(kept: Kept) -> str:
     return product if kept.size.number is None else f"{product} = {kept.size}"
 
 
-def _factor(size: Size) -> str:
+def _factor(size: ByteFormula) -> str:
     return f"({size})" if len(size.terms) > 1 else str(size)
 
 

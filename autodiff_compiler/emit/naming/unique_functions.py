@@ -1,9 +1,9 @@
-"""``named_apart``: every function of a module has a name of its own.
+"""``with_unique_names``: every function of a module has a name of its own.
 
 >>> from autodiff_compiler.ir.parser import parse_function
 >>> text = "func @f(%x: int) -> (int) {{\\n  %y: int = add %x, {}\\n  return %y\\n}}\\n"
 >>> one, other, again = (parse_function(text.format(number)) for number in (1, 2, 1))
->>> [function.name for function in named_apart([one, other, again])]
+>>> [function.name for function in with_unique_names([one, other, again])]
 ['f', 'f_2', 'f']
 """
 
@@ -18,7 +18,7 @@ from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.rewrite import map_functions
 
 
-def named_apart(roots: Sequence[Function]) -> list[Function]:
+def with_unique_names(roots: Sequence[Function]) -> list[Function]:
     """The functions with names that are theirs alone; functions of equal text become one."""
     taken: dict[str, Function] = {}
     done: dict[int, Function] = {}
@@ -42,4 +42,4 @@ def named_apart(roots: Sequence[Function]) -> list[Function]:
     return [renamed(root) for root in roots]
 
 
-__all__ = ["named_apart"]
+__all__ = ["with_unique_names"]

@@ -23,7 +23,7 @@ each iteration.
 ...   return %n
 ... }
 ... ''')
->>> for kept in kept_values(forward, backward, {"f_forward": {forward.params[1]: "n"}}):
+>>> for kept in saved_values(forward, backward, {"f_forward": {forward.params[1]: "n"}}):
 ...     print(kept.name, kept.type, "x", kept.times, "=", kept.size)
 n int x 1 = 0
 t f32[b] x n = 4*b*n
@@ -34,17 +34,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from autodiff_compiler.emit.origins import ONE, Memory, Origins
-from autodiff_compiler.emit.readers import Half, Reader, handed_on, items, needs, stepped
-from autodiff_compiler.emit.sizes import Size, formula_of
-from autodiff_compiler.emit.to_numpy import Names
+from autodiff_compiler.emit.memory_report.backward_readers import (
+    BackwardFunction,
+    ResidualReader,
+    items,
+    reading_lines,
+    through_calls,
+    through_loops,
+)
+from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula, formula_of
+from autodiff_compiler.emit.memory_report.value_origins import ONE, Memory, Origins
+from autodiff_compiler.emit.module import Names
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Value, type_of
 from autodiff_compiler.ir.types import TupleType, Type
 from autodiff_compiler.span import Span
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedValue:
     """A kept value. ``type`` is that of one item, and there are ``times`` of them.
 
     name     as it is printed.
@@ -55,36 +62,36 @@ class Kept:
 
     name: str
     type: Type
-    times: Size
+    times: ByteFormula
     made: Span
     needed: tuple[Span, ...]
     memory: tuple[Memory, ...]
 
     @property
-    def item_size(self) -> Size:
+    def item_size(self) -> ByteFormula:
         """The bytes of an item, as ``nbytes`` counts them."""
         return formula_of(self.type)
 
     @property
-    def size(self) -> Size:
+    def size(self) -> ByteFormula:
         """The bytes of all items."""
         return self.item_size * self.times
 
 
-def kept_values(forward: Function, backward: Function, names: Names) -> list[Kept]:
+def saved_values(forward: Function, backward: Function, names: Names) -> list[SavedValue]:
     """What ``forward`` keeps for ``backward``, in the order of the residual tuple: the last that
     ``forward`` returns, and the first parameter of ``backward``."""
-    reader = Reader(Half(backward, {}), backward.params[0])
+    reader = ResidualReader(BackwardFunction(backward, {}), backward.params[0])
     return list(_Finder(Origins(forward, names)).kept(forward.returns[-1], [reader]))
 
 
-def held(kept: Iterable[Kept]) -> tuple[Size, Size]:
+def saved_bytes(kept: Iterable[SavedValue]) -> tuple[ByteFormula, ByteFormula]:
     """The bytes that are held in all, and those among them that are the caller's arguments. What
     two values share counts once."""
     found = {memory.key: memory for value in kept for memory in value.memory}.values()
     return (
-        sum((memory.size for memory in found), Size()),
-        sum((memory.size for memory in found if memory.is_argument), Size()),
+        sum((memory.size for memory in found), ByteFormula()),
+        sum((memory.size for memory in found if memory.is_argument), ByteFormula()),
     )
 
 
@@ -97,12 +104,12 @@ class _Finder:
     def kept(
         self,
         operand: AnyOperand,
-        readers: Sequence[Reader],
+        readers: Sequence[ResidualReader],
         name: str = "",
         prefix: str = "",
-        times: Size = ONE,
+        times: ByteFormula = ONE,
         heads: tuple[AnyOperand, ...] = (),
-    ) -> Iterator[Kept]:
+    ) -> Iterator[SavedValue]:
         """The values in ``operand``, of which ``times`` are kept, the first of them ``heads``."""
         maker = self.origins.maker(operand)
         if maker is not None and maker.name == "make_tuple":
@@ -116,28 +123,35 @@ class _Finder:
         listed = self.listed(operand)
         if listed is not None:
             item, count, heads = listed
-            times = times * (count + Size.of(len(heads)))
+            times = times * (count + ByteFormula.of(len(heads)))
             if isinstance(type_of(item), TupleType):
-                inner = [each for reader in readers for each in stepped(reader)]
+                inner = [each for reader in readers for each in through_loops(reader)]
                 yield from self.kept(item, inner, f"{name}[i]", f"{name}[i].", times, heads)
             else:
                 yield from self.kept(item, readers, name, prefix, times, heads)
             return
         memory = [each for part in (*heads, operand) for each in self.origins.memory(part)]
-        needed = dict.fromkeys(span for reader in readers for span in needs(reader))
-        yield Kept(
+        needed = dict.fromkeys(span for reader in readers for span in reading_lines(reader))
+        yield SavedValue(
             name, type_of(operand), times, self.origins.made(operand), tuple(needed), tuple(memory)
         )
 
     def called(
-        self, call: Op, operand: AnyOperand, readers: Sequence[Reader], name: str, times: Size
-    ) -> Iterator[Kept]:
+        self,
+        call: Op,
+        operand: AnyOperand,
+        readers: Sequence[ResidualReader],
+        name: str,
+        times: ByteFormula,
+    ) -> Iterator[SavedValue]:
         """What the residuals of a called function hold."""
-        inner = [each for reader in readers for each in handed_on(reader)]
+        inner = [each for reader in readers for each in through_calls(reader)]
         inside = self.origins.inside(call)
         yield from _Finder(inside).kept(inside.returned(operand), inner, "", f"{name}.", times)
 
-    def listed(self, operand: AnyOperand) -> tuple[AnyOperand, Size, tuple[AnyOperand, ...]] | None:
+    def listed(
+        self, operand: AnyOperand
+    ) -> tuple[AnyOperand, ByteFormula, tuple[AnyOperand, ...]] | None:
         """The item that a loop puts into a list, how often, and the items before those."""
         maker = self.origins.maker(operand)
         if maker is None:
@@ -152,7 +166,7 @@ class _Finder:
             return None
         return loop.stack_yields[loop.stacked.index(operand)], self.origins.trips(loop), ()
 
-    def name(self, operand: AnyOperand, readers: Sequence[Reader]) -> str:
+    def name(self, operand: AnyOperand, readers: Sequence[ResidualReader]) -> str:
         """The printed name, of the backward half where forward has none."""
         names = [self.origins.names.get(operand)] if isinstance(operand, Value) else []
         names += [

@@ -1,6 +1,6 @@
 """Emitted text, as a careful person would write it."""
 
-from autodiff_compiler.emit.to_numpy import emit_module
+from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import INT, array

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from autodiff_compiler.emit.wrap import STEP, WIDTH, wrap
+from autodiff_compiler.emit.text.line_breaking import STEP, WIDTH, wrap
 from autodiff_compiler.errors import UnsupportedSyntax
 
 GAP = 2

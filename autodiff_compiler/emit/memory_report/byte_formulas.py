@@ -25,38 +25,38 @@ UNKNOWN = "?"
 
 
 @dataclass(frozen=True)
-class Size:
+class ByteFormula:
     """A polynomial: from the names of each product, in order, to its factor."""
 
     terms: Mapping[tuple[str, ...], int] = field(default_factory=dict)
 
     @staticmethod
-    def of(number: int) -> Size:
-        return Size({(): number} if number else {})
+    def of(number: int) -> ByteFormula:
+        return ByteFormula({(): number} if number else {})
 
     @staticmethod
-    def named(name: str) -> Size:
-        return Size({(name,): 1})
+    def named(name: str) -> ByteFormula:
+        return ByteFormula({(name,): 1})
 
     @property
     def number(self) -> int | None:
         """The number that it is, or None."""
         return None if any(self.terms) else self.terms.get((), 0)
 
-    def __add__(self, other: Size) -> Size:
+    def __add__(self, other: ByteFormula) -> ByteFormula:
         found = Counter(self.terms)
         found.update(other.terms)
-        return Size({names: factor for names, factor in found.items() if factor})
+        return ByteFormula({names: factor for names, factor in found.items() if factor})
 
-    def __sub__(self, other: Size) -> Size:
-        return self + other * Size.of(-1)
+    def __sub__(self, other: ByteFormula) -> ByteFormula:
+        return self + other * ByteFormula.of(-1)
 
-    def __mul__(self, other: Size) -> Size:
+    def __mul__(self, other: ByteFormula) -> ByteFormula:
         found: Counter[tuple[str, ...]] = Counter()
         for left, a in self.terms.items():
             for right, b in other.terms.items():
                 found[tuple(sorted(left + right))] += a * b
-        return Size(dict(found))
+        return ByteFormula(dict(found))
 
     def __str__(self) -> str:
         ordered = sorted(self.terms.items(), key=lambda term: (-len(term[0]), term[0]))
@@ -65,7 +65,7 @@ class Size:
         return text.replace("+ -", "- ") or "0"
 
 
-def formula_of(type_: Type) -> Size:
+def formula_of(type_: Type) -> ByteFormula:
     """The bytes of the arrays in a value of this type; Python's numbers count nothing.
 
     >>> print(formula_of(ArrayType("bool", (3,))), formula_of(ArrayType("float64", (None, 2))))
@@ -73,10 +73,16 @@ def formula_of(type_: Type) -> Size:
     """
     if isinstance(type_, ArrayType):
         known = type_.dtype is not None and type_.shape is not None
-        size = Size.of(item_size(type_.dtype)) if type_.dtype else Size.named(UNKNOWN)
+        size = ByteFormula.of(item_size(type_.dtype)) if type_.dtype else ByteFormula.named(UNKNOWN)
         for dim in (type_.shape or ()) if known else (UNKNOWN,):
-            size = size * (Size.of(dim) if isinstance(dim, int) else Size.named(dim or UNKNOWN))
+            size = size * (
+                ByteFormula.of(dim) if isinstance(dim, int) else ByteFormula.named(dim or UNKNOWN)
+            )
         return size
     if isinstance(type_, (TupleType, DictType)):
-        return sum(map(formula_of, type_.items), Size())
-    return formula_of(type_.item) * Size.named(UNKNOWN) if isinstance(type_, ListType) else Size()
+        return sum(map(formula_of, type_.items), ByteFormula())
+    return (
+        formula_of(type_.item) * ByteFormula.named(UNKNOWN)
+        if isinstance(type_, ListType)
+        else ByteFormula()
+    )

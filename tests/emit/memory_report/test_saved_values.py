@@ -11,14 +11,14 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, nn, ops, pipeline
-from autodiff_compiler.emit.kept import Kept, held, kept_values
-from autodiff_compiler.emit.sizes import Size
+from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula
+from autodiff_compiler.emit.memory_report.saved_values import SavedValue, saved_bytes, saved_values
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.types import parse_type
 from autodiff_compiler.plan import Request
 
 
-def both(fn: Any, types: list[str], *given: Any) -> tuple[list[Kept], Any]:
+def both(fn: Any, types: list[str], *given: Any) -> tuple[list[SavedValue], Any]:
     """What is told of the gradient in all arrays, and the residuals of a run."""
     slots = [parse_type(text) for text in types]
     request = Request(tuple(n for n, t in enumerate(types) if "[" in t), sens="ones", value=False)
@@ -32,7 +32,7 @@ def both(fn: Any, types: list[str], *given: Any) -> tuple[list[Kept], Any]:
     scope["grown"], _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     both.grown = scope["grown"]  # type: ignore[attr-defined]
-    return kept_values(forward, backward, emitted.names), residuals
+    return saved_values(forward, backward, emitted.names), residuals
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -56,7 +56,7 @@ def held_bytes(residuals: Any, given: tuple) -> tuple[int, int]:
     return whole, sum(array.nbytes for key, array in pieces.items() if key not in mine)
 
 
-def value(size: Size, **names: int) -> int:
+def value(size: ByteFormula, **names: int) -> int:
     return eval(str(size).replace(",", ""), {}, names)
 
 
@@ -130,7 +130,7 @@ def test_the_bytes_are_those_of_the_residuals(name):
         sizes = {"count": residuals[-1]}
     arrays = [each for each in leaves(residuals) if isinstance(each, (np.ndarray, np.generic))]
     assert sum(value(each.size, **sizes) for each in kept) == sum(each.nbytes for each in arrays)
-    whole, arguments = held(kept)
+    whole, arguments = saved_bytes(kept)
     mine = held_bytes(residuals, given)
     assert (value(whole, **sizes), value(whole - arguments, **sizes)) == mine
 
@@ -138,7 +138,7 @@ def test_the_bytes_are_those_of_the_residuals(name):
 def test_the_bytes_are_those_that_a_run_allocates():
     x, w = np.full((64, 128), 0.1, np.float32), np.full((128, 128), 0.01, np.float32)
     kept, residuals = both(steps, ["f32[64,128]", "f32[128,128]", "int"], x, w, 20)
-    whole, arguments = held(kept)
+    whole, arguments = saved_bytes(kept)
     told = value(whole - arguments, n=20)
     assert told == 20 * x.nbytes
     assert told <= both.grown <= told + 2**14  # lists, and the arrays' heads

@@ -11,22 +11,22 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from autodiff_compiler.emit.literals import literal
-from autodiff_compiler.emit.statements import (
+from autodiff_compiler.emit.statements.merge_tapes import TapeMerges
+from autodiff_compiler.emit.statements.nodes import (
     Assign,
     Block,
     Break,
-    Do,
     For,
+    SimpleStatement,
     Statement,
     While,
     name_of,
     reads,
-    renamed,
+    rename_values,
     value_in,
 )
-from autodiff_compiler.emit.tapes import Tapes
-from autodiff_compiler.emit.uses import Uses
+from autodiff_compiler.emit.statements.use_counts import Uses
+from autodiff_compiler.emit.text.literals import literal
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import BOOL
 from autodiff_compiler.span import NOWHERE, Span
@@ -34,15 +34,15 @@ from autodiff_compiler.span import NOWHERE, Span
 Port = tuple[Value, AnyOperand]
 
 
-class Composing(Protocol):
+class StatementBuilderProtocol(Protocol):
     """What a loop asks of the composer of its function (``compose.Composer``)."""
 
     uses: Uses
-    tapes: Tapes
+    tapes: TapeMerges
     alias: dict[Value, Value]
 
     @property
-    def waiting(self) -> Mapping[Value, Waits]: ...
+    def waiting(self) -> Mapping[Value, PendingProtocol]: ...
 
     def inside(self, work: Callable[[], None]) -> Block: ...
 
@@ -59,14 +59,14 @@ class Composing(Protocol):
     def moves(self, pairs: Iterable[Port], kind: str, span: Span = NOWHERE) -> None: ...
 
 
-class Waits(Protocol):
+class PendingProtocol(Protocol):
     """An expression that is not written yet."""
 
     op: Op
     tree: ast.expr
 
 
-def compose_loop(composer: Composing, loop: Loop) -> None:
+def build_loop(composer: StatementBuilderProtocol, loop: Loop) -> None:
     """Emits the statements of ``loop``."""
     _Loop(composer, loop).compose()
 
@@ -79,7 +79,7 @@ def call(function: str, *arguments: ast.expr) -> ast.Call:
 class _Loop:
     """One loop on its way: which ports are needed, and its statements."""
 
-    def __init__(self, composer: Composing, loop: Loop):
+    def __init__(self, composer: StatementBuilderProtocol, loop: Loop):
         self.composer, self.loop, self.op = composer, loop, loop.op
         count = composer.uses.count
         self.stacks = [p for p in zip(loop.stacked, loop.stack_yields) if count[p[0]]]
@@ -229,7 +229,7 @@ class _Loop:
         if self.counts:
             one = ast.AugAssign(name_of(loop.count), ast.Add(), literal(1))
             one.target.ctx = ast.Store()
-            composer.emit(Do(one))
+            composer.emit(SimpleStatement(one))
         if test is not None:
             composer.emit(Break(test), told.op if told and not isinstance(test, ast.Name) else None)
 
@@ -247,11 +247,11 @@ class _Loop:
         item = self.composer.operand(operand)
         if not self.loop.runs_reversed:
             append = ast.Attribute(name_of(stacked), "append", ast.Load())
-            self.composer.emit(Do(ast.Expr(ast.Call(append, [item], []))))
+            self.composer.emit(SimpleStatement(ast.Expr(ast.Call(append, [item], []))))
             return
         place = self.item(name_of(stacked))
         place.ctx = ast.Store()  # type: ignore[attr-defined]
-        self.composer.emit(Do(ast.Assign([place], item)))
+        self.composer.emit(SimpleStatement(ast.Assign([place], item)))
 
     def until(self) -> ast.expr | None:
         """The test that ends the loop, as it reads when all carries have moved on.
@@ -280,7 +280,7 @@ class _Loop:
             stop = Value(BOOL, "stop")
             composer.emit(Assign((stop,), test))
             return name_of(stop)
-        return renamed(test, lambda name: moved.get(name, name))
+        return rename_values(test, lambda name: moved.get(name, name))
 
 
 def range_of(bounds: list[ast.expr]) -> ast.expr:

@@ -1,9 +1,9 @@
 """Statements of the generated text before names are chosen.
 
-Expressions are trees in which ``ast.Name.id`` is the ``Value`` itself; ``renamed`` puts text there
-at the end. A loop's carry is one value here, written before the loop and at the end of its body,
-so this is the first form in which a variable may be written twice. ``flow_of`` tells the liveness
-analysis when each statement reads and writes.
+Expressions are trees in which ``ast.Name.id`` is the ``Value`` itself; ``rename_values`` puts text
+there at the end. A loop's carry is one value here, written before the loop and at the end of its
+body, so this is the first form in which a variable may be written twice. ``flow_of`` tells the
+liveness analysis when each statement reads and writes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from autodiff_compiler.analysis.liveness import Cycle, Flow, Fork, Leave, Step
-from autodiff_compiler.emit.templates import remade
+from autodiff_compiler.emit.text.templates import remade
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import UNDEFINED
 from autodiff_compiler.span import NOWHERE, Span
@@ -41,21 +41,21 @@ class Assign(Statement):
 
 
 @dataclass
-class Do(Statement):
+class SimpleStatement(Statement):
     """Any simple statement; written names stand in its tree as such."""
 
     tree: ast.stmt
 
 
 @dataclass
-class Lines(Statement):
+class TemplateLines(Statement):
     """The statements of one template: what they write is written first and completed after."""
 
     trees: tuple[ast.stmt, ...]
 
 
 @dataclass
-class Moves(Statement):
+class ParallelAssign(Statement):
     """Assignments that happen at the same time; those to the own variable vanish in print.
 
     ``kind`` is 'init' and 'yield' for a loop's carries, 'branch' for the results of an ``if``.
@@ -149,7 +149,7 @@ def _found(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) -
                 yield node.id  # type: ignore[misc]
 
 
-def localised(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
+def with_local_names(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
     """``trees`` with their own helping variables made values, which get names like all others."""
     bound = {
         node.id
@@ -158,10 +158,10 @@ def localised(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
         if isinstance(node, ast.Name) and not _loads(node) and not isinstance(node.id, Value)
     }
     own = {name: Value(UNDEFINED, name) for name in sorted(bound)}
-    return tuple(renamed(tree, lambda name: own.get(name, name)) for tree in trees)
+    return tuple(rename_values(tree, lambda name: own.get(name, name)) for tree in trees)
 
 
-def renamed(tree: Node, name: Callable[[Any], Any]) -> Node:
+def rename_values(tree: Node, name: Callable[[Any], Any]) -> Node:
     """``tree`` with other names: ``name`` maps text and values."""
     return remade(tree, lambda node: ast.Name(name(node.id), node.ctx))
 
@@ -186,11 +186,11 @@ def trees_of(statement: Statement) -> tuple[Tree, ...]:
     """The trees that stand in the statement's own line."""
     if isinstance(statement, Assign):
         return (statement.value,)
-    if isinstance(statement, Do):
+    if isinstance(statement, SimpleStatement):
         return (statement.tree,)
-    if isinstance(statement, Lines):
+    if isinstance(statement, TemplateLines):
         return statement.trees
-    if isinstance(statement, Moves):
+    if isinstance(statement, ParallelAssign):
         return tuple(tree for _, tree in statement.pairs)
     if isinstance(statement, For):
         return (statement.items,)
@@ -204,9 +204,13 @@ def targets_of(statement: Statement) -> tuple[Value, ...]:
     """The values that the statement's own line assigns to."""
     if isinstance(statement, (Assign, For)):
         return tuple(target for target in statement.targets if target is not None)
-    if isinstance(statement, Moves):
+    if isinstance(statement, ParallelAssign):
         return tuple(target for target, _ in statement.pairs)
-    return writes(*trees_of(statement)) if isinstance(statement, (Do, Lines)) else ()
+    return (
+        writes(*trees_of(statement))
+        if isinstance(statement, (SimpleStatement, TemplateLines))
+        else ()
+    )
 
 
 def flow_of(block: Sequence[Statement]) -> Flow:
@@ -225,7 +229,7 @@ def _flow(statement: Statement) -> Flow:
         return (Cycle((*flow_of(statement.head), Step(needs)), flow_of(statement.body)),)
     if isinstance(statement, Break):
         return (Leave(needs),)
-    if isinstance(statement, Lines):  # operands are still read when something is written
+    if isinstance(statement, TemplateLines):  # operands are still read when something is written
         needs = tuple(value for value in needs if value not in gives)
         return (Step(needs, gives), Step((*needs, *gives)))
     return (Step(needs, gives),)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from autodiff_compiler.emit.uses import Uses
+from autodiff_compiler.emit.statements.use_counts import Uses
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
 
@@ -21,7 +21,7 @@ PARTS: dict[Any, int] = {(("slice", None, -1, None),): 0, (("slice", 1, None, No
 
 
 @dataclass
-class Tapes:
+class TapeMerges:
     """``heads``: what a stacked list begins with. ``same``: a list with its head, and the list that
     it is in print. ``shifted``: what reads a part of a list, as that list and a number of items
     left out. ``ops``: the operations that are not printed."""
@@ -32,9 +32,9 @@ class Tapes:
     ops: set[Op] = field(default_factory=set)
 
 
-def find_tapes(body: Region, uses: Uses) -> Tapes:
+def mergeable_tapes(body: Region, uses: Uses) -> TapeMerges:
     """The tapes of a function's body."""
-    tapes, makers = Tapes(), producers(body)
+    tapes, makers = TapeMerges(), producers(body)
     for op in body.walk():
         if op.name == "list_join" and not op.attrs.get("in_place"):
             _headed(op, makers, uses, tapes)
@@ -45,7 +45,7 @@ def find_tapes(body: Region, uses: Uses) -> Tapes:
     return tapes
 
 
-def _headed(op: Op, makers: dict[Value, Op], uses: Uses, tapes: Tapes) -> None:
+def _headed(op: Op, makers: dict[Value, Op], uses: Uses, tapes: TapeMerges) -> None:
     head, stacked = op.operands
     if not isinstance(head, Value) or not isinstance(stacked, Value):
         return
@@ -61,7 +61,7 @@ def _headed(op: Op, makers: dict[Value, Op], uses: Uses, tapes: Tapes) -> None:
         tapes.ops |= {first, op}
 
 
-def _shifted(source: Value, maker: Op, uses: Uses, tapes: Tapes) -> None:
+def _shifted(source: Value, maker: Op, uses: Uses, tapes: TapeMerges) -> None:
     part = _leaves_out(maker)
     if part is not None and uses.count[source] == 1:
         tapes.shifted[source] = part

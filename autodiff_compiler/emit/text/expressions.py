@@ -15,8 +15,8 @@ from typing import Any
 
 import astunparse
 
-from autodiff_compiler.emit.literals import literal, quoted
-from autodiff_compiler.emit.templates import fill, fill_statements
+from autodiff_compiler.emit.text.literals import literal, quoted
+from autodiff_compiler.emit.text.templates import fill, fill_statements
 
 __all__ = ["Printer", "fill", "fill_statements", "literal", "print_expression", "print_statement"]
 

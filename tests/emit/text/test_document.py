@@ -7,7 +7,7 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autodiff_compiler.emit.lines import Document
+from autodiff_compiler.emit.text.document import Document
 
 
 def test_comments_of_one_function_share_a_column() -> None:

@@ -8,26 +8,27 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from autodiff_compiler.emit.compose import Composer
-from autodiff_compiler.emit.lines import Document
-from autodiff_compiler.emit.names import choose, share, texts, unshared
-from autodiff_compiler.emit.statements import (
+from autodiff_compiler.emit.naming.choose import choose_names, reserved_words
+from autodiff_compiler.emit.naming.coalesce import coalesce_variables, remaining_copies
+from autodiff_compiler.emit.statements.builder import StatementBuilder
+from autodiff_compiler.emit.statements.nodes import (
     Assign,
     Block,
     Branch,
     Break,
-    Do,
     For,
-    Lines,
-    Moves,
+    ParallelAssign,
     Return,
+    SimpleStatement,
     Statement,
+    TemplateLines,
     While,
     reads,
-    renamed,
+    rename_values,
 )
-from autodiff_compiler.emit.templates import definitions
-from autodiff_compiler.emit.unparse import print_expression, print_statement
+from autodiff_compiler.emit.text.document import Document
+from autodiff_compiler.emit.text.expressions import print_expression, print_statement
+from autodiff_compiler.emit.text.templates import definitions
 from autodiff_compiler.ir.nodes import Function, Value
 from autodiff_compiler.span import NOWHERE, Span
 
@@ -131,16 +132,16 @@ def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, st
     Where a value could not share the variable it is handed to, it is written inside the assignment
     that hands it on, and sharing is tried anew.
     """
-    composer = Composer(function)
+    composer = StatementBuilder(function)
     block = composer.compose()
-    variables = share(function, block, composer.alias)
-    into_moves = unshared(block, variables) & composer.movable
+    variables = coalesce_variables(function, block, composer.alias)
+    into_moves = remaining_copies(block, variables) & composer.movable
     if into_moves:
-        composer = Composer(function, into_moves)
+        composer = StatementBuilder(function, into_moves)
         block = composer.compose()
-        variables = share(function, block, composer.alias)
-    words = texts(block)
-    names = choose(function, block, variables, {*reserved, *words, "np", "ml_dtypes"})
+        variables = coalesce_variables(function, block, composer.alias)
+    words = reserved_words(block)
+    names = choose_names(function, block, variables, {*reserved, *words, "np", "ml_dtypes"})
     also = {value: names[token] for value, token in composer.alias.items() if token in names}
     return block, {**also, **names}, words
 
@@ -197,7 +198,7 @@ class _Writer:
         return [statement for statement in kept if statement is not None]
 
     def tidied(self, statement: Statement) -> Statement | None:
-        if isinstance(statement, Moves):
+        if isinstance(statement, ParallelAssign):
             pairs = tuple(p for p in statement.pairs if self.text(p[1]) != self.names[p[0]])
             return replace(statement, pairs=pairs) if pairs else None
         if isinstance(statement, Assign) and isinstance(statement.value, ast.Name):
@@ -221,7 +222,7 @@ class _Writer:
         return self.names[name] if isinstance(name, Value) else name
 
     def text(self, tree: ast.expr) -> str:
-        return print_expression(renamed(tree, self.named))
+        return print_expression(rename_values(tree, self.named))
 
     def block(self, block: Block, indent: int) -> None:
         for statement in block:
@@ -241,13 +242,13 @@ class _Writer:
         elif isinstance(statement, Break):
             self.line(statement, f"if {self.text(statement.test)}:", indent)
             self.line(statement, "break", indent + 1)
-        elif isinstance(statement, Lines):
+        elif isinstance(statement, TemplateLines):
             self.lines(statement, statement.trees, indent)
         else:
             for text in self.simple(statement):
                 self.line(statement, text, indent)
 
-    def lines(self, statement: Lines, trees: Sequence[ast.stmt], indent: int) -> None:
+    def lines(self, statement: TemplateLines, trees: Sequence[ast.stmt], indent: int) -> None:
         """The lines of a template; one of them may be the head of a loop or a branch."""
         for tree in trees:
             if isinstance(tree, ast.For):
@@ -260,7 +261,7 @@ class _Writer:
                 self.line(statement, "else:", indent)
                 self.lines(statement, tree.orelse, indent + 1)
             else:
-                self.line(statement, print_statement(renamed(tree, self.named)), indent)
+                self.line(statement, print_statement(rename_values(tree, self.named)), indent)
 
     def branch(self, statement: Branch, indent: int, word: str = "if") -> None:
         self.header(statement, f"{word} {self.text(statement.test)}:", indent)
@@ -288,14 +289,14 @@ class _Writer:
         """The lines of a statement without blocks."""
         if isinstance(statement, Assign):
             return [f"{self.targets(statement)} = {self.bare(statement.value)}"]
-        if isinstance(statement, Moves):
+        if isinstance(statement, ParallelAssign):
             return self.moves(statement)
         if isinstance(statement, Return):
             values = statement.values or (ast.Constant(None),)
             tree = values[0] if len(values) == 1 else ast.Tuple(list(values), ast.Load())
             return [f"return {self.bare(tree)}"]
-        assert isinstance(statement, Do)
-        return [print_statement(renamed(statement.tree, self.named))]
+        assert isinstance(statement, SimpleStatement)
+        return [print_statement(rename_values(statement.tree, self.named))]
 
     def bare(self, tree: ast.expr) -> str:
         """One side of a simple statement: a tuple of two or more stands without parentheses."""
@@ -307,7 +308,7 @@ class _Writer:
         names = ["_" if target is None else self.names[target] for target in statement.targets]
         return f"({names[0]},)" if statement.unpacks and len(names) == 1 else ", ".join(names)
 
-    def moves(self, statement: Moves) -> list[str]:
+    def moves(self, statement: ParallelAssign) -> list[str]:
         """One assignment after the other, or all in one where a later one reads an earlier one."""
         targets = [self.names[target] for target, _ in statement.pairs]
         needs = [{self.names[value] for value in reads(tree)} for _, tree in statement.pairs]

@@ -57,7 +57,7 @@ def fill(template: str, slots: Mapping[str, ast.expr]) -> ast.expr:
 def fill_statements(template: str, slots: Mapping[str, ast.expr], out: str) -> list[ast.stmt]:
     """The statements of a template that assigns to ``{out}``, with ``out`` as that name.
 
-    >>> from autodiff_compiler.emit.unparse import print_statement
+    >>> from autodiff_compiler.emit.text.expressions import print_statement
     >>> template = "{out} = np.zeros({shape})\\n{out}[{index}] = {x}"
     >>> slots = dict(shape=ast.Constant(3), index=ast.Constant(1), x=ast.Name("y", ast.Load()))
     >>> for statement in fill_statements(template, slots, "z"):

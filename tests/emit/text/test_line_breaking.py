@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autodiff_compiler.emit.unparse import print_statement
-from autodiff_compiler.emit.wrap import wrap
+from autodiff_compiler.emit.text.expressions import print_statement
+from autodiff_compiler.emit.text.line_breaking import wrap
 from tests.emit.trees import read, trees
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from autodiff_compiler.emit.unparse import (
+from autodiff_compiler.emit.text.expressions import (
     fill,
     fill_statements,
     literal,
@@ -223,7 +223,7 @@ def test_wrong_templates_are_refused() -> None:
 def test_no_interpreter_warning_while_printing() -> None:
     """The parent class leans on names that newer Pythons deprecate; the printer must not."""
     program = (
-        "import ast; from autodiff_compiler.emit.unparse import print_expression;"
+        "import ast; from autodiff_compiler.emit.text.expressions import print_expression;"
         "print(print_expression(ast.parse('f(1 .real, *a, k=x[1:2, ...])', mode='eval').body))"
     )
     command = [sys.executable, "-W", "error::DeprecationWarning", "-c", program]

@@ -12,12 +12,12 @@ from autodiff_compiler.span import NOWHERE, Span
 PARTS = ("list_head", "list_slice")
 
 
-class Half:
+class BackwardFunction:
     """A backward function, with the operations that read each of its values, at any depth, and the
     items that are taken out of each. ``others`` are those met so far: all that read one value are
     found once."""
 
-    def __init__(self, function: Function, others: dict[Function, Half]):
+    def __init__(self, function: Function, others: dict[Function, BackwardFunction]):
         self.function, self.others = function, others
         self.users: dict[Value, list[Op]] = {}
         self.items: dict[tuple[Value, Hashable], list[Value]] = {}
@@ -28,15 +28,15 @@ class Half:
                 self.users.setdefault(operand, []).append(op)
         others[function] = self
 
-    def callee(self, function: Function) -> Half:
-        return self.others.get(function) or Half(function, self.others)
+    def callee(self, function: Function) -> BackwardFunction:
+        return self.others.get(function) or BackwardFunction(function, self.others)
 
 
 @dataclass(frozen=True)
-class Reader:
+class ResidualReader:
     """A value of a backward function that holds what is kept."""
 
-    half: Half
+    half: BackwardFunction
     value: Value
 
     @property
@@ -44,32 +44,32 @@ class Reader:
         return self.half.users.get(self.value, [])
 
 
-def items(readers: Sequence[Reader], key: int) -> list[Reader]:
+def items(readers: Sequence[ResidualReader], key: int) -> list[ResidualReader]:
     """What holds item ``key`` of a tuple."""
     return [
-        Reader(reader.half, item)
+        ResidualReader(reader.half, item)
         for reader in readers
         for item in reader.half.items.get((reader.value, key), ())
     ]
 
 
-def handed_on(reader: Reader) -> Iterator[Reader]:
+def through_calls(reader: ResidualReader) -> Iterator[ResidualReader]:
     """What holds a value in the functions that it is handed to."""
     for op in reader.users:
         if op.name == "call":
             callee = op.attrs["callee"]
             param = callee.params[op.operands.index(reader.value)]
-            yield Reader(reader.half.callee(callee), param)
+            yield ResidualReader(reader.half.callee(callee), param)
 
 
-def stepped(reader: Reader) -> Iterator[Reader]:
+def through_loops(reader: ResidualReader) -> Iterator[ResidualReader]:
     """What holds an item of a list or array in the loops that read it; views are looked through."""
     for op in reader.users:
         if _is_part(op):
-            yield from stepped(Reader(reader.half, op.result))
+            yield from through_loops(ResidualReader(reader.half, op.result))
         elif _goes_through(op, reader.value):
             param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
-            yield Reader(reader.half, param)
+            yield ResidualReader(reader.half, param)
 
 
 def _goes_through(op: Op, value: Value) -> bool:
@@ -81,15 +81,15 @@ def _is_part(op: Op) -> bool:
     return op.name in PARTS or bool(op.opdef.views)
 
 
-def needs(reader: Reader) -> list[Span]:
+def reading_lines(reader: ResidualReader) -> list[Span]:
     """The lines of the operations that read a value, an item of it, or a view of it."""
     found = []
     for op in reader.users:
         if _is_part(op):
-            found += needs(Reader(reader.half, op.result))
+            found += reading_lines(ResidualReader(reader.half, op.result))
         elif not _goes_through(op, reader.value):
             found += [op.span] * (op.span not in (NOWHERE, reader.half.function.span))
         else:
             param = Loop(op).read_params[Loop(op).reads.index(reader.value)]
-            found += needs(Reader(reader.half, param))
+            found += reading_lines(ResidualReader(reader.half, param))
     return found

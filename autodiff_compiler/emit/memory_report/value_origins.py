@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autodiff_compiler.analysis.trip_count import trip_count
-from autodiff_compiler.emit.sizes import Size, formula_of
-from autodiff_compiler.emit.to_numpy import Names
+from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula, formula_of
+from autodiff_compiler.emit.module import Names
 from autodiff_compiler.ir.aliasing import updates_in_place
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.span import NOWHERE, Span
 
-ONE = Size.of(1)
+ONE = ByteFormula.of(1)
 #: What an operation in a loop makes in the last iteration, and in those before.
 LAST, BEFORE = "last", "before"
 #: Carries that are being followed: what goes round in a loop is met again.
@@ -29,7 +29,7 @@ class Memory:
     ``key`` is alike for the same memory, and tells another call of a function from this one."""
 
     key: tuple[object, ...]
-    size: Size
+    size: ByteFormula
     is_argument: bool = False
 
 
@@ -53,12 +53,12 @@ class Origins:
         self.carries: dict[AnyOperand, Loop] = {}
         self.reads: dict[AnyOperand, AnyOperand] = {}
         #: How often each value is made, and the loop that it is made in.
-        self.often: dict[AnyOperand, Size] = {}
+        self.often: dict[AnyOperand, ByteFormula] = {}
         self.home: dict[AnyOperand, Loop] = {}
         once = ONE if caller is None or call is None else caller.often[call.results[0]]
         self._look(function.body, once, None)
 
-    def _look(self, region: Region, often: Size, home: Loop | None) -> None:
+    def _look(self, region: Region, often: ByteFormula, home: Loop | None) -> None:
         """Notes where the values of a region are."""
         for op in region.ops:
             self.often.update(dict.fromkeys(op.results, often))
@@ -91,16 +91,18 @@ class Origins:
         assert self.call is not None
         return self.call.operands[self.function.params.index(param)]
 
-    def trips(self, loop: Loop) -> Size:
+    def trips(self, loop: Loop) -> ByteFormula:
         """How often a loop runs: a number, the name of its bound or of its count."""
         known = trip_count(loop)
         if known is not None:
-            return Size.of(known)
+            return ByteFormula.of(known)
         start, stop, step = loop.bounds or (0, loop.count, 1)
         if loop.has_until or (start, step) != (0, 1):
             stop = loop.count
         assert isinstance(stop, Value)
-        return Size.named(self.prefix + (self.names.get(stop) or f"times_{loop.op.span.line}"))
+        return ByteFormula.named(
+            self.prefix + (self.names.get(stop) or f"times_{loop.op.span.line}")
+        )
 
     def maker(self, operand: AnyOperand) -> Op | None:
         return self.makers.get(operand) if isinstance(operand, Value) else None

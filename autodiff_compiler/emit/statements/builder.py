@@ -16,26 +16,26 @@ from string import Formatter
 from typing import cast
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.emit.literals import literal
-from autodiff_compiler.emit.loops import compose_loop
-from autodiff_compiler.emit.statements import (
+from autodiff_compiler.emit.statements.loops import build_loop
+from autodiff_compiler.emit.statements.merge_tapes import mergeable_tapes
+from autodiff_compiler.emit.statements.nodes import (
     Assign,
     Block,
     Branch,
-    Do,
-    Lines,
-    Moves,
+    ParallelAssign,
     Return,
+    SimpleStatement,
     Statement,
-    localised,
+    TemplateLines,
     name_of,
-    renamed,
+    rename_values,
     value_in,
+    with_local_names,
 )
-from autodiff_compiler.emit.tapes import find_tapes
-from autodiff_compiler.emit.templates import fill, fill_statements, with_constants
-from autodiff_compiler.emit.unparse import print_expression
-from autodiff_compiler.emit.uses import count_uses
+from autodiff_compiler.emit.statements.use_counts import count_uses
+from autodiff_compiler.emit.text.expressions import print_expression
+from autodiff_compiler.emit.text.literals import literal
+from autodiff_compiler.emit.text.templates import fill, fill_statements, with_constants
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.aliasing import destination_of
 from autodiff_compiler.ir.effects import end_of
@@ -51,7 +51,7 @@ INERT = (ast.Tuple, ast.Dict, ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, 
 
 
 @dataclass
-class Waiting:
+class PendingExpression:
     """An expression on its way to its user."""
 
     op: Op
@@ -60,7 +60,9 @@ class Waiting:
 
     @cached_property
     def width(self) -> int:
-        return len(print_expression(renamed(self.tree, lambda name: getattr(name, "name", name))))
+        return len(
+            print_expression(rename_values(self.tree, lambda name: getattr(name, "name", name)))
+        )
 
     @cached_property
     def is_inert(self) -> bool:
@@ -73,7 +75,7 @@ class Waiting:
         return Assign((target,), self.tree, span=self.op.span, about=self.op.about)
 
 
-class Composer:
+class StatementBuilder:
     """Makes the statements of one function.
 
     ``alias`` maps the values that are one variable by their nature (a loop's carry and its result)
@@ -87,10 +89,10 @@ class Composer:
         self.into_moves = into_moves
         self.movable: set[Value] = set()
         self.alias: dict[Value, Value] = {}
-        self.waiting: dict[Value, Waiting] = {}
+        self.waiting: dict[Value, PendingExpression] = {}
         #: Those that do not wait for ever, by the line of the user's that they are about.
-        self.by_line: dict[tuple[str, int], dict[Value, Waiting]] = {}
-        self.tapes = find_tapes(function.body, self.uses)
+        self.by_line: dict[tuple[str, int], dict[Value, PendingExpression]] = {}
+        self.tapes = mergeable_tapes(function.body, self.uses)
         self.alias.update(self.tapes.same)
         self.opened: set[Op] = set(self.tapes.ops)
         self.out: Block = []
@@ -128,7 +130,7 @@ class Composer:
         if op.name == "if":
             self.branch(op)
         elif op.name in ("for", "while"):
-            compose_loop(self, Loop(op))
+            build_loop(self, Loop(op))
         elif op.name == "call":
             self.call(op)
         elif op.opdef.kind == "control":
@@ -151,7 +153,7 @@ class Composer:
             self.flush(set(op.operands))
         if not op.results:
             slots, _ = self.slots(op, template)
-            self.emit(Lines(localised(fill_statements(template, slots, ""))), op)
+            self.emit(TemplateLines(with_local_names(fill_statements(template, slots, ""))), op)
             return
         if op.attrs.get("in_place"):
             self.change(op, template)
@@ -159,14 +161,14 @@ class Composer:
         if "{out}" in template:
             slots, _ = self.slots(op, template)
             out = cast(str, self.token(op.result))  # a value where text will be
-            self.emit(Lines(localised(fill_statements(template, slots, out))), op)
+            self.emit(TemplateLines(with_local_names(fill_statements(template, slots, out))), op)
             return
         slots, depth = self.slots(op, template)
         tree = fill(template, slots)
         if op.name == "into" and not self.uses.count[op.result]:
-            self.emit(Do(ast.Expr(tree)), op)
+            self.emit(SimpleStatement(ast.Expr(tree)), op)
         elif self.may_wait(op, region):
-            self.wait(op.result, Waiting(op, tree, depth + 1))
+            self.wait(op.result, PendingExpression(op, tree, depth + 1))
         else:
             self.emit(Assign(self.targets(op), tree), op)
 
@@ -175,10 +177,14 @@ class Composer:
         slots, _ = self.slots(op, template)
         self.flush()
         out, before = self.token(op.result), slots[op.opdef.operands[0]]
-        self.emit(Moves(((out, before),), "yield"), op)
+        self.emit(ParallelAssign(((out, before),), "yield"), op)
         old = value_in(before)  # by now another name of the list
-        slots = {k: renamed(s, lambda name: out if name is old else name) for k, s in slots.items()}
-        self.emit(Lines(localised(fill_statements(template, slots, cast(str, out)))), op)
+        slots = {
+            k: rename_values(s, lambda name: out if name is old else name) for k, s in slots.items()
+        }
+        self.emit(
+            TemplateLines(with_local_names(fill_statements(template, slots, cast(str, out)))), op
+        )
 
     def may_wait(self, op: Op, region: Region) -> bool:
         """Whether the result of ``op`` can be written inside its user."""
@@ -269,13 +275,13 @@ class Composer:
 
     # What waits
 
-    def wait(self, value: Value, waiting: Waiting) -> None:
+    def wait(self, value: Value, waiting: PendingExpression) -> None:
         """Keeps an expression for its user."""
         self.waiting[value] = waiting
         if not waiting.is_inert:
             self.by_line.setdefault(_line(waiting.op.span), {})[value] = waiting
 
-    def taken(self, value: Value) -> Waiting:
+    def taken(self, value: Value) -> PendingExpression:
         """The expression of ``value``, which waits no longer."""
         waiting = self.waiting.pop(value)
         line = _line(waiting.op.span)
@@ -321,7 +327,9 @@ class Composer:
         arguments = [self.operand(operand) for operand in op.operands]
         self.flush()
         tree = ast.Call(name, arguments, [])
-        self.emit(Assign(self.targets(op), tree) if op.results else Do(ast.Expr(tree)), op)
+        self.emit(
+            Assign(self.targets(op), tree) if op.results else SimpleStatement(ast.Expr(tree)), op
+        )
 
     def branch(self, op: Op) -> None:
         """An ``if``; a result that nobody needs is not assigned."""
@@ -349,7 +357,9 @@ class Composer:
         trees = tuple((target, self.operand(operand)) for target, operand in listed)
         self.flush()
         if trees:
-            self.emit(Moves(trees, kind), next((op for op in about if op.span != NOWHERE), None))
+            self.emit(
+                ParallelAssign(trees, kind), next((op for op in about if op.span != NOWHERE), None)
+            )
 
     def open_residuals(self, body: Region) -> None:
         """``x, x_1, y = residuals`` in the place of an ``item`` for each; work arrays likewise."""

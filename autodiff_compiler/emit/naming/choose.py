@@ -1,0 +1,92 @@
+"""Chooses the name of every variable: parameters first, then the user's names, then made-up
+ones."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from autodiff_compiler.emit.naming.coalesce import Variable
+from autodiff_compiler.emit.naming.identifiers import unique_name
+from autodiff_compiler.emit.statements.nodes import (
+    Block,
+    Return,
+    is_value,
+    targets_of,
+    trees_of,
+    value_in,
+    walk,
+)
+from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.trees import nodes_in
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def choose_names(
+    function: Function,
+    block: Block,
+    variables: Mapping[Value, Variable],
+    reserved: Iterable[str],
+) -> dict[Value, str]:
+    """The name of every value: parameters first, then the user's names, then made-up ones."""
+    taken = {"_", *reserved}
+    order = _ordered(function, block, variables)
+    names: dict[Variable, str] = {}
+    lead = {variables[param] for param in function.params}
+    tried: dict[str, int] = {}
+    exact = [variable for variable in order if variable in lead or variable.given]
+    for variable in exact:
+        if variable.wish not in taken:
+            taken.add(variable.wish)
+            names[variable] = variable.wish
+    for variable in [*exact, *order]:
+        if variable not in names:
+            names[variable] = unique_name(variable.wish, taken, tried)
+            taken.add(names[variable])
+    return {value: names[variable] for value, variable in variables.items()}
+
+
+def _ordered(
+    function: Function, block: Block, variables: Mapping[Value, Variable]
+) -> list[Variable]:
+    """Variables in the order in which they choose: as they appear, but what a backward function
+    returns comes right after the parameters (the input's cotangent is ``d_x``)."""
+    values: list[Value | None] = list(function.params)
+    if function.role in ("backward", "gradient"):
+        ends = [statement for statement in block if isinstance(statement, Return)]
+        values += [value_in(tree) for statement in ends for tree in statement.values]
+    values += [value for statement in walk(block) for value in targets_of(statement)]
+    found = [variables[value] for value in values if value is not None]
+    return list(dict.fromkeys(found))
+
+
+def reserved_words(block: Block) -> set[str]:
+    """The names that stand in templates as text, which no variable may take: ``np``, ``range``.
+
+    What a comprehension calls its items is its own affair, unless a value is read inside of it.
+    """
+    found: set[str] = set()
+    for statement in walk(block):
+        for tree in trees_of(statement):
+            found |= _texts(tree)
+    return found
+
+
+def _texts(tree: ast.AST) -> set[str]:
+    nodes = list(nodes_in(tree))
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and not is_value(n)}
+    for node in nodes:
+        if isinstance(node, COMPREHENSIONS) and not _inner_values(node):
+            for generator in node.generators:
+                found -= {n.id for n in nodes_in(generator.target) if isinstance(n, ast.Name)}
+    return found
+
+
+def _inner_values(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
+    """Whether a value is read anywhere but in the iterable that is computed outside."""
+    return _count_values(node) > _count_values(node.generators[0].iter)
+
+
+def _count_values(tree: ast.AST) -> int:
+    return sum(isinstance(node, ast.Name) and is_value(node) for node in nodes_in(tree))

@@ -1,0 +1,1 @@
+"""Statements from operations: which values are variables, what stands in one expression."""

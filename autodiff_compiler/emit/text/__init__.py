@@ -1,0 +1,1 @@
+"""Text of expressions and lines: templates, literals, precedence, line breaks."""
