@@ -11,7 +11,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from autodiff_compiler import amp, common, errors, nn, ops, paths
+from autodiff_compiler import amp, common, errors, mindspore_paths, nn, ops
 from autodiff_compiler.common import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -34,13 +34,14 @@ from autodiff_compiler.common import (
     manual_seed,
     mutable,
     pytype_to_dtype,
+    random,
     save_checkpoint,
-    seed,
     set_context,
     set_rng_state,
     set_seed,
     tensor,
 )
+from autodiff_compiler.common.compiler_hook import install_on_demand
 from autodiff_compiler.common.dtype import (
     Type,
     bfloat16,
@@ -62,7 +63,6 @@ from autodiff_compiler.common.dtype import (
     uint32,
     uint64,
 )
-from autodiff_compiler.common.engine import install_on_demand
 from autodiff_compiler.common.structures import register_container
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.custom import Function, custom_gradient
@@ -128,7 +128,7 @@ def __dir__() -> list[str]:
 
 
 install_on_demand(lambda: importlib.import_module(f"{__name__}.api"))
-paths.install(sys.modules[__name__])
+mindspore_paths.install(sys.modules[__name__])
 
 __all__ = [
     "Function",
@@ -196,7 +196,7 @@ __all__ = [
     "ops",
     "pytype_to_dtype",
     "save_checkpoint",
-    "seed",
+    "random",
     "recompute",
     "register_container",
     "set_context",

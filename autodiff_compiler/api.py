@@ -1,6 +1,6 @@
 """The front door: what is ours besides MindSpore's names, and the compiler behind those.
 
-Importing this file plugs the compiler into ``common/engine.py``.
+Importing this file plugs the compiler into ``common/compiler_hook.py``.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from autodiff_compiler import pipeline
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.engine import install
+from autodiff_compiler.common.compiler_hook import install
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import raise_all
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.subset import check
+from autodiff_compiler.interface import Compiled, HookedSlot, Request, Slot, StaticSlot
 from autodiff_compiler.ir.types import (
     Type,
 )
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.transform import unwrapped
-from autodiff_compiler.plan import Compiled, Hooked, Request, Slot, Static
-from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.runtime.dispatch import Runtime
 from autodiff_compiler.signatures import abstract, laid
 from autodiff_compiler.sources import gradient_source
 from autodiff_compiler.testing.numeric import Report, check_grads
@@ -42,10 +42,10 @@ Result = TypeVar("Result", covariant=True)
 def _compile(
     fn: Any, request: Request, slots: tuple, keywords: tuple[str, ...], known: frozenset[int]
 ) -> Compiled:
-    types = [Static(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
+    types = [StaticSlot(v) if n in known else _with_hooks(v) for n, v in enumerate(slots)]
     with _without_collection():
         compiled = pipeline.compile_unit(fn, request, types, keywords)
-    words = (_short(t.value) if isinstance(t, Static) else str(t) for t in types)
+    words = (_short(t.value) if isinstance(t, StaticSlot) else str(t) for t in types)
     return replace(compiled, title=" ".join((compiled.title, *words)))
 
 
@@ -67,7 +67,7 @@ def _without_collection() -> Iterator[None]:
 def _with_hooks(value: Any) -> Slot:
     type_ = abstract(value)
     hooks = getattr(value, "_hooks", ()) if isinstance(value, Tensor) else ()
-    return Hooked(type_, hooks) if hooks and isinstance(type_, Type) else laid(type_, value)
+    return HookedSlot(type_, hooks) if hooks and isinstance(type_, Type) else laid(type_, value)
 
 
 def _short(value: Any) -> str:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler import pipeline
+from autodiff_compiler.common.atomic_files import written_whole
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.files import written_whole
 from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import hessian, jacfwd, jacobian, jacrev

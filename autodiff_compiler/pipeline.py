@@ -22,6 +22,7 @@ from autodiff_compiler.emit.module import Emitted, emit_module
 from autodiff_compiler.emit.naming.unique_functions import with_unique_names
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.lower import Lowered, lower
+from autodiff_compiler.interface import Compiled, GeneratedText, Request, Slot
 from autodiff_compiler.ir.effects import ends
 from autodiff_compiler.ir.fingerprint import fingerprint
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value, type_of
@@ -54,8 +55,7 @@ from autodiff_compiler.passes.stacks import stacks
 from autodiff_compiler.passes.sweep import everywhere
 from autodiff_compiler.passes.tiles import tiles
 from autodiff_compiler.passes.turned import turned
-from autodiff_compiler.plan import Compiled, Printed, Request, Slot
-from autodiff_compiler.runtime.disk import kept_on_disk, versions
+from autodiff_compiler.runtime.disk_cache import kept_on_disk, versions
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.stages import Stages, all_constants, constant_texts, header, written_name
 from autodiff_compiler.transforms.expand_derivatives import expand_derivatives
@@ -86,7 +86,7 @@ def compile_unit(
     slots: Sequence[Slot],
     keywords: Sequence[str] = (),
 ) -> Compiled:
-    """Compiles ``fn`` for slots of the given types (see ``plan``).
+    """Compiles ``fn`` for slots of the given types (see ``interface``).
 
     Raises a CompileError that tells every problem; ``plan.NeedValues`` where the value of a number
     must be known.
@@ -117,10 +117,10 @@ def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
     return lowered.function, asked, lowered.places, lowered.orders, written, lowered.silenced, texts
 
 
-def _printed(lowered: Lowered, request: Request) -> Printed:
+def _printed(lowered: Lowered, request: Request) -> GeneratedText:
     stages = _stages(lowered, request)
     emitted = emit(stages, request)
-    return Printed(
+    return GeneratedText(
         source=emitted.source,
         forward=stages.finished[0].name,
         backward=stages.finished[1].name if request.differentiates else None,

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.convert import objection_to
 from autodiff_compiler.common.mutable import plain_kind
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.common.tensor_data import objection_to
 from autodiff_compiler.errors import CallError
+from autodiff_compiler.interface import Laid, Slot, StaticSlot
 from autodiff_compiler.ir.types import (
     COMPLEX,
     FLOAT,
@@ -23,13 +24,12 @@ from autodiff_compiler.ir.types import (
     type_of_array,
     type_of_literal,
 )
-from autodiff_compiler.plan import Laid, Slot, Static
-from autodiff_compiler.runtime.slots import holds
+from autodiff_compiler.runtime.arguments import holds
 
 _NUMBERS = {int: INT, float: FLOAT, complex: COMPLEX}
 
 
-def abstract(value: Any) -> Type | Static:
+def abstract(value: Any) -> Type | StaticSlot:
     """What the compiler is told of an argument: a type, or the value where that must be known.
 
     >>> print(abstract(np.ones((2, 3))), abstract(4), abstract("same"))
@@ -43,7 +43,7 @@ def abstract(value: Any) -> Type | Static:
         return type_of_array(value)
     if plain_kind(value) in _NUMBERS:
         return _NUMBERS[plain_kind(value)]
-    return _container(value) if holds(value, Tensor, np.ndarray) else Static(value)
+    return _container(value) if holds(value, Tensor, np.ndarray) else StaticSlot(value)
 
 
 def _container(value: Any) -> Type:
@@ -55,7 +55,7 @@ def _container(value: Any) -> Type:
 
 def _item(value: Any) -> Type:
     type_ = abstract(value)
-    if isinstance(type_, Static):
+    if isinstance(type_, StaticSlot):
         try:
             return type_of_literal(type_.value)
         except TypeError:
@@ -67,9 +67,9 @@ def _item(value: Any) -> Type:
     return type_
 
 
-def slot_of(given: Any) -> Type | Static:
-    """Return what ``abstract`` does; a string is the text of a type, and a ``Static`` stays."""
-    if isinstance(given, Static):
+def slot_of(given: Any) -> Type | StaticSlot:
+    """Return what ``abstract`` does; a string is the text of a type, and a ``StaticSlot`` stays."""
+    if isinstance(given, StaticSlot):
         return given
     if not isinstance(given, str):
         return abstract(given)
@@ -78,7 +78,7 @@ def slot_of(given: Any) -> Type | Static:
     except ValueError as error:
         cure = "give a string argument its value with functools.partial(f, name='...')"
         raise ValueError(f"{error}; {cure}") from None
-    return Static(None) if type_ == NONE else type_
+    return StaticSlot(None) if type_ == NONE else type_
 
 
 def laid(slot: Slot, value: Any) -> Slot:

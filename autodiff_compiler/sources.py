@@ -14,20 +14,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from autodiff_compiler import pipeline
+from autodiff_compiler.common.atomic_files import written_whole
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.context import opt_level as opt_level_now
 from autodiff_compiler.common.context import stabilises
-from autodiff_compiler.common.files import written_whole
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
+from autodiff_compiler.interface import HookedSlot, NeedValues, Request, Slot, StaticSlot
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.gradient import ALL, GradientFunction, checked_position
 from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped
-from autodiff_compiler.plan import Hooked, NeedValues, Request, Slot, Static
-from autodiff_compiler.runtime.known import with_known_numbers
-from autodiff_compiler.runtime.slots import check_asked, is_numpy_call, signatures
+from autodiff_compiler.runtime.arguments import check_asked, is_numpy_call, signatures
+from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 from autodiff_compiler.signatures import laid, slot_of
 
 Made = TypeVar("Made")
@@ -156,7 +156,7 @@ class _Asked:
 
         def attempt(known: frozenset[int]) -> Made:
             row = [
-                Static(given[n]) if n in known else laid(slot, given[n])
+                StaticSlot(given[n]) if n in known else laid(slot, given[n])
                 for n, slot in enumerate(slots)
             ]
             try:
@@ -168,7 +168,7 @@ class _Asked:
                 raise CallError(str(need), cure) from None
 
         return compiling(
-            lambda: with_known_numbers(attempt, given, differentiated=request.positions)[0],
+            lambda: retry_with_static_numbers(attempt, given, differentiated=request.positions)[0],
             lambda: place_of(target),
         )
 
@@ -239,7 +239,7 @@ class _Asked:
 def _is_active(slot: Slot, numpy: bool) -> bool:
     """Decide whether there is a gradient in an argument: in a tensor; in a plain function of arrays
     in whatever holds real numbers."""
-    if numpy and not isinstance(slot, (Static, Hooked)):
+    if numpy and not isinstance(slot, (StaticSlot, HookedSlot)):
         return not is_whole(slot)
     return isinstance(slot, ArrayType)
 

@@ -16,10 +16,10 @@ from autodiff_compiler.emit.module import Names, optional
 from autodiff_compiler.emit.text.line_breaking import filled, wrap
 from autodiff_compiler.frontend.lower import Lowered
 from autodiff_compiler.frontend.recipes import literal
+from autodiff_compiler.interface import Hoisted, Request, Write
 from autodiff_compiler.ir.nodes import Function, Value, type_of
 from autodiff_compiler.ir.types import GENERATOR
 from autodiff_compiler.passes.reuse import Reused
-from autodiff_compiler.plan import Hoisted, Request, Write
 from autodiff_compiler.span import NOWHERE
 
 #: What a text with such operations says of itself.

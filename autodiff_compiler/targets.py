@@ -23,6 +23,7 @@ import numpy as np
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError
+from autodiff_compiler.interface import StaticSlot
 from autodiff_compiler.ir.types import (
     BOOL,
     COMPLEX,
@@ -36,7 +37,6 @@ from autodiff_compiler.ir.types import (
     parse_type,
 )
 from autodiff_compiler.ops.transform import Transformed
-from autodiff_compiler.plan import Static
 from autodiff_compiler.sources import argument_names, keyword_names
 
 #: The size that a named dimension gets where arrays are drawn.
@@ -296,7 +296,7 @@ def _told(text: str, name: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         raise UsageError(f"the type of '{name}': {wrong}") from None
-    return value if type(value) in (int, float, complex) else Static(value)
+    return value if type(value) in (int, float, complex) else StaticSlot(value)
 
 
 def _parameters_of_kind(fn: Any, kind: Any) -> list[str]:
@@ -321,7 +321,7 @@ def drawn(told: Any, rng: np.random.Generator, tensors: bool) -> Any:
 
     tensors   whether arrays are Tensors, as a Cell takes them.
     """
-    if isinstance(told, Static):
+    if isinstance(told, StaticSlot):
         return told.value
     return _of_type(parse_type(told), told, rng, tensors) if isinstance(told, str) else told
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.plan import Compiled
-from autodiff_compiler.runtime import unit
-from autodiff_compiler.runtime.load import Loaded
+from autodiff_compiler.interface import Compiled
+from autodiff_compiler.runtime import compiled_function
+from autodiff_compiler.runtime.loader import Loaded
 
 
 class Count:
@@ -199,8 +199,8 @@ def counted_calls() -> Iterator[list[int]]:
             known[name] = counts(known[name])
         return Loaded(compiled, "<counted>", known)
 
-    loads, unit.load = unit.load, load
+    loads, compiled_function.load = compiled_function.load, load
     try:
         yield touched
     finally:
-        unit.load = loads
+        compiled_function.load = loads

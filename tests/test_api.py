@@ -16,8 +16,8 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.errors import CallError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.interface import StaticSlot
 from autodiff_compiler.ir.types import parse_type
-from autodiff_compiler.plan import Static
 from autodiff_compiler.signatures import abstract, slot_of
 
 
@@ -75,12 +75,12 @@ def test_abstract(value, text):
 
 @pytest.mark.parametrize("value", [None, True, "same", (1, 2), [], object])
 def test_what_must_be_known(value):
-    assert abstract(value) == Static(value)
+    assert abstract(value) == StaticSlot(value)
 
 
 def test_slot_of_texts():
     assert slot_of("f32[b,3]") == parse_type("f32[b,3]")
-    assert slot_of("none") == Static(None)
+    assert slot_of("none") == StaticSlot(None)
     with pytest.raises(ValueError, match="'f99' is not a type"):
         slot_of("f99")
     with pytest.raises(ValueError, match=r"its value with functools.partial\(f, name="):

@@ -13,7 +13,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, api, nn, ops
-from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.runtime.dispatch import Runtime
 from tests.corpus.cases import Case
 from tests.corpus.test_corpus import CASES, weights_of
 from tests.counting import counted_calls, touched_by_function, touched_by_text

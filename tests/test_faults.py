@@ -20,7 +20,7 @@ from autodiff_compiler.emit.text.document import DEEPEST, Document
 from autodiff_compiler.errors import CompileError, InternalError
 from autodiff_compiler.faults import COUNT, DEEP, FRAMES, compiling
 from autodiff_compiler.frontend.arithmetic import Arithmetic
-from autodiff_compiler.runtime import unit
+from autodiff_compiler.runtime import compiled_function
 
 X = np.array([0.5, 1.5])
 
@@ -83,7 +83,11 @@ def test_a_fault_names_the_users_line_the_stage_and_how_to_report_it(
 @pytest.mark.planted_fault
 @pytest.mark.parametrize(
     ("owner", "name", "stage"),
-    [(pipeline, "split", "compiling"), (module, "_name", "emission"), (unit, "load", "loading")],
+    [
+        (pipeline, "split", "compiling"),
+        (module, "_name", "emission"),
+        (compiled_function, "load", "loading"),
+    ],
 )
 def test_the_stage_is_told(
     owner: Any, name: str, stage: str, monkeypatch: pytest.MonkeyPatch

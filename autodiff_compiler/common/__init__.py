@@ -2,11 +2,6 @@
 
 from autodiff_compiler.common import dtype
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.checkpoint import (
-    load_checkpoint,
-    load_param_into_net,
-    save_checkpoint,
-)
 from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
 from autodiff_compiler.common.context import (
     GRAPH_MODE,
@@ -21,7 +16,12 @@ from autodiff_compiler.common.dtype import (
 )
 from autodiff_compiler.common.mutable import jit_class, lazy_inline, mutable
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
-from autodiff_compiler.common.seed import (
+from autodiff_compiler.common.parameter_files import (
+    load_checkpoint,
+    load_param_into_net,
+    save_checkpoint,
+)
+from autodiff_compiler.common.random import (
     Generator,
     default_generator,
     get_rng_state,

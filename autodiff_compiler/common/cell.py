@@ -17,13 +17,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from autodiff_compiler.common import dtype as mstype
+from autodiff_compiler.common.cell_tree import Tree
+from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.common.context import in_graph_mode
 from autodiff_compiler.common.dtype import to_numpy_name
-from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.hooks import TO_FLOAT, Hook, HookHandle, register
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.common.tree import Tree
 
 P = ParamSpec("P")
 R = TypeVar("R")

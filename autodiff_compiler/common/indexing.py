@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.convert import cast, plain, to_array
+from autodiff_compiler.common.tensor_data import cast, plain, to_array
 
 
 def read(array: np.ndarray, index: Any) -> np.ndarray:

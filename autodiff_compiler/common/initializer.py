@@ -1,7 +1,7 @@
 """Initial values of parameters: ``initializer('xavier_uniform', [3, 4], mstype.float32)``.
 
 An ``Initializer`` fills an array; its own initializers override ``_initialize``. Random ones draw
-from ``common/seed.py``.
+from ``common/random.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.seed import generator, get_seed, set_seed
+from autodiff_compiler.common.random import generator, get_seed, set_seed
 from autodiff_compiler.common.tensor import Tensor
 
 _BY_NAME: dict[str, type[Initializer]] = {}

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.convert import cast, to_array
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.tensor import Tensor, wrap
+from autodiff_compiler.common.tensor_data import cast, to_array
 
 _numbers = itertools.count()
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common import eager, indexing
-from autodiff_compiler.common.convert import cast, to_array
+from autodiff_compiler.common import eager_operators, indexing
 from autodiff_compiler.common.hooks import Hook, HookHandle, register
-from autodiff_compiler.common.printing import tensor_text
+from autodiff_compiler.common.tensor_data import cast, to_array
+from autodiff_compiler.common.tensor_repr import tensor_text
 from autodiff_compiler.ir.nodes import Operand
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 
@@ -70,7 +70,7 @@ class Tensor(_Base):
             self._data = _shared(input_data, dtype)
 
     def __apply_operator__(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
-        return wrap(eager.apply(opdef, operands, attrs))
+        return wrap(eager_operators.apply(opdef, operands, attrs))
 
     # ---- what it is
 

@@ -14,6 +14,7 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     UnsupportedSyntax,
 )
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend import make, sharing
 from autodiff_compiler.frontend.items import without_dict
 from autodiff_compiler.frontend.iterators import begun, gone_through, named
@@ -36,11 +37,10 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import TupleType
+from autodiff_compiler.mindspore_names.suggestions import no_such
 from autodiff_compiler.operators import elementwise, numbers, structure
 from autodiff_compiler.ops.in_place_methods import IN_PLACE
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
-from autodiff_compiler.trees import nodes_in
-from autodiff_compiler.vocabulary.missing import no_such
 
 #: What a comprehension goes through, and what it collects, in variables of its own.
 SOURCE, ITEMS = "<source>", "<items>"

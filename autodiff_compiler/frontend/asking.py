@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.tree import Tree
+from autodiff_compiler.common.cell_tree import Tree
 from autodiff_compiler.frontend import iterators
 from autodiff_compiler.frontend.values import View
 

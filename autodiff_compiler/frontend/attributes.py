@@ -32,8 +32,8 @@ from autodiff_compiler.frontend.reaching import reaches
 from autodiff_compiler.frontend.recording import MISSING, is_generated, is_theirs
 from autodiff_compiler.frontend.resolve import suggested
 from autodiff_compiler.frontend.values import Above, Own, Ref
+from autodiff_compiler.interface import Write, special
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.plan import Write, special
 
 #: What has no method of the user's, as is known at a glance.
 PLAINEST = (Value, int, float, bool, str, tuple, type(None))

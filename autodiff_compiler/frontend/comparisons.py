@@ -11,6 +11,7 @@ import gast
 import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend import items, nothing
 from autodiff_compiler.frontend.arithmetic import Arithmetic
 from autodiff_compiler.frontend.numpy_writes import beside_arrays
@@ -28,7 +29,6 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import BOOL, STR, ArrayType, ScalarType
 from autodiff_compiler.operators import compare
-from autodiff_compiler.trees import nodes_in
 
 #: The method of the right side that is asked where the left one has no answer.
 REFLECTED = {

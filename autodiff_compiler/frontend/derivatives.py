@@ -19,6 +19,7 @@ from autodiff_compiler.frontend.outlines import Outlined
 from autodiff_compiler.frontend.precision import Precision
 from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.values import Ref
+from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
@@ -42,7 +43,6 @@ from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.pullback import Pullback, Pulled
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed, is_whole, whole_numbers
-from autodiff_compiler.plan import Request
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ from typing import TypeAlias
 
 import gast
 
+from autodiff_compiler.fast_ast import copied, nodes_in
 from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.contexts import without_with
 from autodiff_compiler.frontend.enclosing import without_nonlocal
@@ -72,7 +73,6 @@ from autodiff_compiler.frontend.matching import without_match
 from autodiff_compiler.frontend.source import Source
 from autodiff_compiler.frontend.testing import tests_inside
 from autodiff_compiler.frontend.trying import Again, Caught, Tried, shown, with_ways
-from autodiff_compiler.trees import copied, nodes_in
 
 Block: TypeAlias = list[gast.stmt]
 

@@ -27,8 +27,8 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.fast_ast import children, nodes_in
 from autodiff_compiler.frontend import make
-from autodiff_compiler.trees import children, nodes_in
 
 NAME = "shared"
 _SCOPES = (gast.FunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp,

@@ -8,7 +8,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.common.convert import is_foreign
+from autodiff_compiler.common.tensor_data import is_foreign
 from autodiff_compiler.errors import (
     CompileError,
     DTypeError,

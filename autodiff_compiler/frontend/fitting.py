@@ -15,6 +15,7 @@ from autodiff_compiler.errors import (
     ShapeError,
     SourceNotFound,
 )
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.objects import Objects
 from autodiff_compiler.frontend.source import read_source
 from autodiff_compiler.frontend.values import Closure, Poisoned, PoisonTouched
@@ -33,7 +34,6 @@ from autodiff_compiler.ir.types import (
 from autodiff_compiler.operators import containers, structure
 from autodiff_compiler.operators.declare import broadcast_shapes
 from autodiff_compiler.span import Span
-from autodiff_compiler.trees import nodes_in
 
 
 class Fitting(Objects):

@@ -29,11 +29,11 @@ from autodiff_compiler.frontend.values import (
     leaves,
     rebuild,
 )
+from autodiff_compiler.interface import PythonFunction
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, map_regions, producers, substitute
 from autodiff_compiler.operators.control import undefined
 from autodiff_compiler.operators.effects import python_hook
-from autodiff_compiler.plan import PythonFunction
 
 
 class TextHandle:

@@ -13,8 +13,8 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.recording import MISSING, is_written
 from autodiff_compiler.frontend.values import Own
+from autodiff_compiler.interface import Item, special
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.plan import Item, special
 
 
 def without_dict(low: Any, cls: type) -> CompileError:

@@ -25,8 +25,8 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend import make
-from autodiff_compiler.trees import nodes_in
 
 NAME = "insert_grad_of"
 

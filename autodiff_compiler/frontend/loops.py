@@ -18,6 +18,7 @@ import gast
 from autodiff_compiler.common.containers import CellList, SequentialCell
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend import make
 from autodiff_compiler.frontend.branches import Raised
 from autodiff_compiler.frontend.carried import Carried, Key, Rollable, RowsWritten, Walk, watched
@@ -35,12 +36,11 @@ from autodiff_compiler.frontend.values import (
     RunTimeRange,
     same,
 )
+from autodiff_compiler.interface import count_of
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators import containers, indexing, numbers, tapes
-from autodiff_compiler.plan import count_of
-from autodiff_compiler.trees import nodes_in
 
 
 class Loops(Rollable):

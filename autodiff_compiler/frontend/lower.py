@@ -26,6 +26,19 @@ from autodiff_compiler.frontend.values import (
     Ref,
     leaves,
 )
+from autodiff_compiler.interface import (
+    Assumption,
+    AttributeInput,
+    Hoisted,
+    HookedSlot,
+    Item,
+    Laid,
+    NeedValues,
+    Request,
+    Slot,
+    StaticSlot,
+    Write,
+)
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.rewrite import free_values
 from autodiff_compiler.ir.types import (
@@ -33,19 +46,6 @@ from autodiff_compiler.ir.types import (
     ScalarType,
 )
 from autodiff_compiler.ops.transform import Transformed, unwrapped
-from autodiff_compiler.plan import (
-    Assumption,
-    AttributeInput,
-    Hoisted,
-    Hooked,
-    Item,
-    Laid,
-    NeedValues,
-    Request,
-    Slot,
-    Static,
-    Write,
-)
 from autodiff_compiler.span import Span
 
 
@@ -146,11 +146,11 @@ def _lower(  # noqa: C901
 ) -> Lowered:
     world.know(fn, "fn")
     for n, slot in enumerate(slots):
-        if isinstance(slot, Static):
+        if isinstance(slot, StaticSlot):
             world.know(slot.value, f"slots[{n}]")
-        for number, hook in enumerate(slot.hooks if isinstance(slot, Hooked) else ()):
+        for number, hook in enumerate(slot.hooks if isinstance(slot, HookedSlot) else ()):
             world.know(hook.function, f"slots[{n}]._hooks[{number}].function")
-    world.hooks = {n: slot.hooks for n, slot in enumerate(slots) if isinstance(slot, Hooked)}
+    world.hooks = {n: slot.hooks for n, slot in enumerate(slots) if isinstance(slot, HookedSlot)}
     root = Lowering(world)
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
     places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
@@ -199,7 +199,7 @@ def _lower(  # noqa: C901
     for param, operand in zip(made.function.params[arguments:], made.operands[arguments:]):
         hoisted.append(_hoisted(world, param, things[id(operand)]))
     for n, slot in enumerate(slots):
-        if isinstance(slot, Static) and isinstance(slot.value, PLAIN):
+        if isinstance(slot, StaticSlot) and isinstance(slot.value, PLAIN):
             world.assume(f"slots[{n}]", slot.value)
     for n, order in world.orders.items():
         flag = {"C": "flags.c_contiguous", "F": "flags.f_contiguous"}.get(order)
@@ -293,6 +293,6 @@ def place_of(fn: Any) -> Span:
 
 
 def _slot_value(slot: Slot, name: str) -> Any:
-    if isinstance(slot, Static):
+    if isinstance(slot, StaticSlot):
         return slot.value
-    return Value(slot.type if isinstance(slot, (Hooked, Laid)) else slot, name, True)
+    return Value(slot.type if isinstance(slot, (HookedSlot, Laid)) else slot, name, True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.convert import objection_to
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.common.seed import Generator
+from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.common.tensor_data import objection_to
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.heap import frozen
 from autodiff_compiler.frontend.naming import NAMELESS, label_of, owner_of
@@ -25,6 +25,7 @@ from autodiff_compiler.frontend.values import (
     leaves,
 )
 from autodiff_compiler.frontend.views import note
+from autodiff_compiler.interface import Assumption, PythonFunction
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
@@ -36,10 +37,6 @@ from autodiff_compiler.ir.types import (
     in_double,
 )
 from autodiff_compiler.operators import containers
-from autodiff_compiler.plan import (
-    Assumption,
-    PythonFunction,
-)
 from autodiff_compiler.span import NOWHERE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.trees import children
+from autodiff_compiler.fast_ast import children
 
 
 def fresh(taken: set[str], wish: str) -> str:

@@ -13,6 +13,7 @@ import gast
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CallError
+from autodiff_compiler.fast_ast import children
 from autodiff_compiler.frontend.values import (
     BoundToValue,
     Closure,
@@ -28,7 +29,6 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ops.custom import is_apply
 from autodiff_compiler.ops.transform import Transformed, unwrapped
-from autodiff_compiler.trees import children
 
 #: An outside array that stands in no variable and no attribute.
 NAMELESS = "constant"

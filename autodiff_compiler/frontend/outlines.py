@@ -30,13 +30,13 @@ from autodiff_compiler.frontend.values import (
     leaves,
     rebuild,
 )
+from autodiff_compiler.interface import Write
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators import containers
 from autodiff_compiler.operators.elementwise import stop_gradient
 from autodiff_compiler.ops.nested import Flat
-from autodiff_compiler.plan import Write
 
 #: The kind of the heap's cells that are objects of the user's classes.
 OBJECT = "object"

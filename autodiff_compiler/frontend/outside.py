@@ -26,13 +26,13 @@ from autodiff_compiler.frontend.keeping import Keeping
 from autodiff_compiler.frontend.lists import is_long
 from autodiff_compiler.frontend.numpy_calls import MATH, NUMPY
 from autodiff_compiler.frontend.values import Closure, Iteration, Ref, View, as_tuple, leaves
+from autodiff_compiler.interface import CONTAINERS
+from autodiff_compiler.interface import frozen as apart
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ScalarType
+from autodiff_compiler.mindspore_names.suggestions import equivalent
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops import arrays
-from autodiff_compiler.plan import CONTAINERS
-from autodiff_compiler.plan import frozen as apart
-from autodiff_compiler.vocabulary.missing import equivalent
 
 #: Functions of NumPy that fill an array with one number; what ``empty`` leaves is told by nobody.
 _FILLING = (np.zeros, np.ones, np.empty, np.full)

@@ -21,11 +21,18 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.seed import Generator
+from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.interface import (
+    CONTAINERS,
+    Assumption,
+    AttributeInput,
+    count_of,
+    frozen,
+    special,
+)
 from autodiff_compiler.ops.transform import Transformed
-from autodiff_compiler.plan import CONTAINERS, Assumption, AttributeInput, count_of, frozen, special
 from autodiff_compiler.span import Span
 
 PACKAGE = "autodiff_compiler"

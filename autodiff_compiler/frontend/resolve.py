@@ -34,11 +34,11 @@ from autodiff_compiler.frontend.recording import (
     refuse_fresh,
 )
 from autodiff_compiler.frontend.values import NeedStatic, Ref
+from autodiff_compiler.interface import AttributeInput, Item, Write
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.printer import print_function
-from autodiff_compiler.plan import AttributeInput, Item, Write
+from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.span import NOWHERE, Caller, Span
-from autodiff_compiler.vocabulary.missing import nearest
 
 
 class TooDeep(RecursionError):

@@ -23,8 +23,8 @@ from typing import Any
 import gast
 
 from autodiff_compiler.errors import SourceNotFound
+from autodiff_compiler.fast_ast import children, nodes_in
 from autodiff_compiler.span import Span
-from autodiff_compiler.trees import children, nodes_in
 
 LAMBDA = "<lambda>"
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

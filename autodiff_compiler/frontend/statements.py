@@ -11,6 +11,7 @@ import gast
 import numpy as np
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend import iterators, lists, make
 from autodiff_compiler.frontend.branches import Raised, Returned
 from autodiff_compiler.frontend.complaints import KINDS_RAISED, checked
@@ -23,7 +24,6 @@ from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.span import Span
-from autodiff_compiler.trees import nodes_in
 
 
 class Statements(Storing):

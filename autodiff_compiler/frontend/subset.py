@@ -13,12 +13,12 @@ from collections.abc import Iterator
 import gast
 
 from autodiff_compiler.errors import Problem, UnsupportedSyntax
+from autodiff_compiler.fast_ast import children
 from autodiff_compiler.frontend.contexts import is_straight
 from autodiff_compiler.frontend.enclosing import reaches_outside
 from autodiff_compiler.frontend.looking import is_look
 from autodiff_compiler.frontend.source import LAMBDA, Source
 from autodiff_compiler.frontend.trying import leaves_finally, unreadable
-from autodiff_compiler.trees import children
 
 _ACCEPTED = """
 FunctionDef Lambda arguments Return Assign AnnAssign AugAssign Expr Pass Assert Raise

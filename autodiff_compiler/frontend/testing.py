@@ -21,8 +21,8 @@ from typing import Any
 
 import gast
 
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend import make
-from autodiff_compiler.trees import nodes_in
 
 
 def tests_inside(tree: gast.FunctionDef) -> gast.FunctionDef:

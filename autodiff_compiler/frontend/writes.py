@@ -26,11 +26,11 @@ from autodiff_compiler.frontend.recording import MISSING, below_theirs
 from autodiff_compiler.frontend.recursion import Recursing
 from autodiff_compiler.frontend.rules import CONTEXT, rule_op
 from autodiff_compiler.frontend.values import NUMBERS, Ref
+from autodiff_compiler.interface import Item, Write, get_item, put_item
 from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.operators import structure
-from autodiff_compiler.plan import Item, Write, get_item, put_item
 from autodiff_compiler.span import NOWHERE
 
 #: What a written attribute may hold to be read at every call; all else is a guard.

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
+from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.nn import (
     activation,
     attention,
@@ -46,7 +47,6 @@ from autodiff_compiler.nn.recurrent import *  # noqa: F403
 from autodiff_compiler.nn.recurrent_layers import *  # noqa: F403
 from autodiff_compiler.nn.transformer import *  # noqa: F403
 from autodiff_compiler.nn.wrap import *  # noqa: F403
-from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
     "Cell", "CellDict", "CellList", "SequentialCell",

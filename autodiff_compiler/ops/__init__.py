@@ -6,6 +6,7 @@ tensors and builds IR on the values of a method that is being compiled.
 
 from typing import TYPE_CHECKING
 
+from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.ops import composite, functional, in_place_methods, methods, operations
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import *  # noqa: F403
@@ -15,7 +16,6 @@ from autodiff_compiler.ops.higher_order import HyperMap, Map, MultitypeFuncGraph
 from autodiff_compiler.ops.hooks import HookBackward, InsertGradientOf, insert_grad_of
 from autodiff_compiler.ops.operations import *  # noqa: F403
 from autodiff_compiler.ops.primitive import constexpr
-from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = [
     "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph",

@@ -1,9 +1,9 @@
 """``import autodiff_compiler.ops.composite as C``: the functions, and the ways to differentiate."""
 
+from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.ops.functional import *  # noqa: F403
 from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from autodiff_compiler.ops.higher_order import HyperMap, Map, MultitypeFuncGraph
-from autodiff_compiler.vocabulary.missing import module_getattr
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "get_grad", "grad",
            "value_and_grad"]  # fmt: skip

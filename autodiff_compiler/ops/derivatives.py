@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from autodiff_compiler.common.engine import engine
+from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value, type_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.dtype import float32, int64, to_numpy_name
-from autodiff_compiler.common.seed import Generator, default_generator, stream
+from autodiff_compiler.common.random import Generator, default_generator, stream
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.ops.activations import *  # noqa: F403
 from autodiff_compiler.ops.affine import bias_add as bias_add
 from autodiff_compiler.ops.affine import bidense as bidense
@@ -59,7 +60,6 @@ from autodiff_compiler.ops.pooling import *  # noqa: F403
 from autodiff_compiler.ops.reductions import *  # noqa: F403
 from autodiff_compiler.ops.running import *  # noqa: F403
 from autodiff_compiler.ops.special import *  # noqa: F403
-from autodiff_compiler.vocabulary.missing import module_getattr
 
 if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
     __getattr__ = module_getattr("ops", globals())

@@ -14,10 +14,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
+from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.common.context import opt_level, stabilises
-from autodiff_compiler.common.engine import engine
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, PositionError
+from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.structures import find, mirror, snapshot
 from autodiff_compiler.ops.transform import (
@@ -30,7 +31,6 @@ from autodiff_compiler.ops.transform import (
     takes_functions,
     unwrapped,
 )
-from autodiff_compiler.plan import Request
 
 P = ParamSpec("P")
 R = TypeVar("R")

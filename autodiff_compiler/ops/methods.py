@@ -22,6 +22,7 @@ from autodiff_compiler.common.dtype import (
 )
 from autodiff_compiler.common.dtype import bool_ as bool_type
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.mindspore_names.suggestions import left_out, no_such
 from autodiff_compiler.operators import reduce, structure
 from autodiff_compiler.ops import (
     arrays,
@@ -45,7 +46,6 @@ from autodiff_compiler.ops._shapes import (
 from autodiff_compiler.ops.array_methods import ARRAY_METHODS, named
 from autodiff_compiler.ops.function_methods import FUNCTION_METHODS
 from autodiff_compiler.ops.matrix_methods import MATRIX_METHODS
-from autodiff_compiler.vocabulary.missing import left_out, no_such
 
 
 def sum(

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.ops.affine import Dense as Dense
 from autodiff_compiler.ops.array_primitives import *  # noqa: F403
 from autodiff_compiler.ops.assign import Assign as Assign
@@ -50,7 +51,6 @@ from autodiff_compiler.ops.older import TupleToArray as TupleToArray
 from autodiff_compiler.ops.older import Unpack as Unpack
 from autodiff_compiler.ops.pooling_primitives import *  # noqa: F403
 from autodiff_compiler.ops.primitives import *  # noqa: F403
-from autodiff_compiler.vocabulary.missing import module_getattr
 
 if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
     __getattr__ = module_getattr("ops", globals())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.common.context import opt_level, stabilises
-from autodiff_compiler.common.engine import engine
+from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.transform import Transformed, caller, check_callable, unwrapped
-from autodiff_compiler.plan import Request
 
 
 class TangentFunction(Transformed[..., Any]):

@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from autodiff_compiler.common.engine import engine
+from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.ir.nodes import Value

@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.ir.nodes import Op, Value
-from autodiff_compiler.trees import nodes_in
 
 SIGNS: dict[type[ast.AST], str] = {
     ast.Add: "add",

@@ -21,7 +21,7 @@ from autodiff_compiler.ops.transform import Transformed, unwrapped
 from autodiff_compiler.runtime.guards import Guard
 
 
-class Entry(Protocol):
+class CacheEntry(Protocol):
     """What the cache needs of a unit: its guard, how often it was called, and places for the time
     of its last use and for the calls that this takes into account."""
 
@@ -34,7 +34,7 @@ class Entry(Protocol):
         """It is dropped: nobody may hold on to it."""
 
 
-class Table:
+class FunctionEntries:
     """The units of one function: a key, and those that the guards choose among."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Cache:
         self.per_function = costs().kept_units_of_function if per_function is None else per_function
         self.overall = costs().kept_units if overall is None else overall
         self.lock = threading.RLock()
-        self.tables: dict[Hashable, Table] = {}
+        self.tables: dict[Hashable, FunctionEntries] = {}
         self.clock = itertools.count(1)
 
     def find(self, fn: Any, key: Hashable, slots: Sequence[Any]) -> Any | None:
@@ -85,12 +85,12 @@ class Cache:
                 return unit
         return None
 
-    def table(self, fn: Any) -> Table:
+    def table(self, fn: Any) -> FunctionEntries:
         """The table of ``fn``, made where there is none. To be called with the lock held."""
         name = identity(fn)
         table = self.tables.get(name)
         if table is None:
-            table = self.tables[name] = Table()
+            table = self.tables[name] = FunctionEntries()
             for owner in _owners(fn):
                 table.owners.append(self._watched(owner, name))
         return table
@@ -192,4 +192,4 @@ def _owners(fn: Any) -> Iterator[Any]:
         yield fn
 
 
-__all__ = ["Cache", "Table", "identity"]
+__all__ = ["Cache", "FunctionEntries", "identity"]

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.plan import (
+from autodiff_compiler.fast_ast import children
+from autodiff_compiler.interface import (
     Assumption,
     AttributeInput,
     Hoisted,
@@ -32,7 +33,6 @@ from autodiff_compiler.plan import (
     special,
 )
 from autodiff_compiler.runtime.overlaps import are_apart, meets_itself
-from autodiff_compiler.trees import children
 
 Guard = Callable[[Any, Sequence[Any]], bool]
 
@@ -71,7 +71,7 @@ def guard_lines(
     return writer.lines, writer.constants
 
 
-def first_broken(
+def first_failed_guard(
     assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
 ) -> Assumption | None:
     """The first assumption that does not hold, to tell why something is compiled anew."""
@@ -290,4 +290,4 @@ def _alike(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-__all__ = ["Guard", "check_apart", "compile_guard", "first_broken", "guard_lines"]
+__all__ = ["Guard", "check_apart", "compile_guard", "first_failed_guard", "guard_lines"]

@@ -25,7 +25,7 @@ from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.nested import by_leaves, leaves_of
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import is_whole, unwrapped, whole_numbers
-from autodiff_compiler.runtime.slots import holds, is_numpy_call
+from autodiff_compiler.runtime.arguments import holds, is_numpy_call
 from autodiff_compiler.testing.probes import Row, compared, difference, directions_in, probe
 from autodiff_compiler.testing.subject import Subject, state
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter, stored_instead
-from autodiff_compiler.common.seed import replayed
+from autodiff_compiler.common.random import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ops.nested import Flat, plain
 from autodiff_compiler.testing.reached import reached

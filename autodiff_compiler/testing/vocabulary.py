@@ -17,11 +17,11 @@ from autodiff_compiler import nn, ops
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.mindspore_names.suggestions import names
+from autodiff_compiler.mindspore_names.supported import TIERS
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
 from autodiff_compiler.ops.primitive import Primitive
 from autodiff_compiler.testing.samples import SAMPLES
-from autodiff_compiler.vocabulary.missing import names
-from autodiff_compiler.vocabulary.tiers import TIERS
 
 PACKAGE = "autodiff_compiler."
 #: How the names of a surface are written.

@@ -17,7 +17,7 @@ from autodiff_compiler.common import (
     ParameterTuple,
     SequentialCell,
     Tensor,
-    engine,
+    compiler_hook,
     set_context,
 )
 
@@ -236,14 +236,14 @@ class Recorder:
 
 
 def test_calls_through_the_engine(monkeypatch):
-    monkeypatch.setattr(engine, "_installed", [])
+    monkeypatch.setattr(compiler_hook, "_installed", [])
 
     class Compiled(Leaf):
         _compiled_forward = True
 
     with pytest.raises(RuntimeError, match="no compiler is installed"):
         Compiled()(1)
-    engine.install(Recorder())
+    compiler_hook.install(Recorder())
     assert Compiled()(1, k=2) == ("Compiled", (1,), {"k": 2})
     assert Leaf()(1) == ("leaf", 1)
     set_context(mode=GRAPH_MODE)

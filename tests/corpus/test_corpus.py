@@ -16,7 +16,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import api, nn, ops, pipeline
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.runtime.dispatch import Runtime
 from autodiff_compiler.testing import check_grads
 from tests.corpus.cases import CASES, Case
 

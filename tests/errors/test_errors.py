@@ -15,7 +15,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import errors, nn, ops
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.vocabulary import missing
+from autodiff_compiler.mindspore_names import suggestions
 from tests.errors import (  # noqa: F401
     refused,
     refused_called,
@@ -285,6 +285,6 @@ def test_what_is_called_otherwise_elsewhere_is_named() -> None:
 
 def test_every_equivalent_of_scipy_is_there() -> None:
     spaces = {"ops": ops, "np.linalg": np.linalg}
-    for ours in missing.SCIPY.values():
+    for ours in suggestions.SCIPY.values():
         space, _, name = ours.rpartition(".")
         assert callable(getattr(spaces[space], name))

@@ -23,7 +23,7 @@ import numpy as np
 import autodiff_compiler as ms
 from autodiff_compiler import api
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.runtime.dispatch import Runtime
 from tests.fuzz.arrays import ArrayWriter, Form
 from tests.fuzz.checks import Wrong, strict
 from tests.fuzz.settings import Settings, apply_change

@@ -25,7 +25,7 @@ from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_con
 from autodiff_compiler.common.parameter import stored_instead
 from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.runtime.dispatch import Runtime
 
 COUNTS = ((2, 3), (0, 1))
 STEPS = (1e-3, 1e-4, 1e-5)

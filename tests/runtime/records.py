@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from autodiff_compiler.interface import Assumption, Compiled, Hoisted, Request
 from autodiff_compiler.ir.types import Type, array
-from autodiff_compiler.plan import Assumption, Compiled, Hoisted, Request
 from autodiff_compiler.span import Span
 
 PRODUCT = """\

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from autodiff_compiler.common import Parameter
+from autodiff_compiler.interface import Assumption, Hoisted
 from autodiff_compiler.ir.types import array
-from autodiff_compiler.plan import Assumption, Hoisted
-from autodiff_compiler.runtime.guards import compile_guard, first_broken
+from autodiff_compiler.runtime.guards import compile_guard, first_failed_guard
 
 
 def holds(test, value, fn, path="fn.x"):
@@ -137,8 +137,8 @@ def test_hoisted_arrays_keep_dtype_and_shape():
 
 def test_first_broken_names_the_culprit():
     good, bad = Assumption("fn.a", "equal", 1), Assumption("fn.b", "equal", 2)
-    assert first_broken([good, bad], space(a=1, b=3), ()) is bad
-    assert first_broken([good, bad], space(a=1, b=2), ()) is None
+    assert first_failed_guard([good, bad], space(a=1, b=3), ()) is bad
+    assert first_failed_guard([good, bad], space(a=1, b=2), ()) is None
 
 
 def test_unknown_test():

@@ -11,9 +11,9 @@ import pytest
 from autodiff_compiler import Tensor, grad, nn, ops
 from autodiff_compiler.cli import main
 from autodiff_compiler.errors import UnknownAttribute
+from autodiff_compiler.mindspore_names.suggestions import names
+from autodiff_compiler.mindspore_names.supported import TIERS
 from autodiff_compiler.testing.vocabulary import bound, entries, missing
-from autodiff_compiler.vocabulary.missing import names
-from autodiff_compiler.vocabulary.tiers import TIERS
 
 #: Names that need no mark to have no slope: steps, and what gives back its argument.
 STEPS = {

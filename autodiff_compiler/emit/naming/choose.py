@@ -17,8 +17,8 @@ from autodiff_compiler.emit.statements.nodes import (
     value_in,
     walk,
 )
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.ir.nodes import Function, Value
-from autodiff_compiler.trees import nodes_in
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 

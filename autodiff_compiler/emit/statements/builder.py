@@ -37,12 +37,12 @@ from autodiff_compiler.emit.text.expressions import print_expression
 from autodiff_compiler.emit.text.literals import literal
 from autodiff_compiler.emit.text.templates import fill, fill_statements, with_constants
 from autodiff_compiler.errors import InternalError
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.ir.aliasing import destination_of
 from autodiff_compiler.ir.effects import end_of
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.span import NOWHERE, Span
-from autodiff_compiler.trees import nodes_in
 
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
 #: Parameters that are opened at once, and the operation that takes an item of each.

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 from autodiff_compiler.analysis.liveness import Cycle, Flow, Fork, Leave, Step
 from autodiff_compiler.emit.text.templates import remade
+from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import UNDEFINED
 from autodiff_compiler.span import NOWHERE, Span
-from autodiff_compiler.trees import nodes_in
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -123,12 +123,12 @@ def value_in(tree: ast.AST | None) -> Value | None:
 
 
 def reads(*trees: ast.AST) -> tuple[Value, ...]:
-    """The values that ``trees`` read (an augmented assignment reads its target too)."""
+    """The values that ``fast_ast`` read (an augmented assignment reads its target too)."""
     return tuple(dict.fromkeys(_found(trees, lambda node, augmented: augmented or _loads(node))))
 
 
 def writes(*trees: ast.AST) -> tuple[Value, ...]:
-    """The values that ``trees`` assign to."""
+    """The values that ``fast_ast`` assign to."""
     return tuple(dict.fromkeys(_found(trees, lambda node, augmented: not _loads(node))))
 
 
@@ -150,7 +150,8 @@ def _found(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) -
 
 
 def with_local_names(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
-    """``trees`` with their own helping variables made values, which get names like all others."""
+    """``fast_ast`` with their own helping variables made values, which get names like all
+    others."""
     bound = {
         node.id
         for tree in trees

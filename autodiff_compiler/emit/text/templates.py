@@ -14,7 +14,7 @@ from operator import is_
 from string import Formatter
 from typing import TypeVar
 
-from autodiff_compiler.trees import nodes_in
+from autodiff_compiler.fast_ast import nodes_in
 
 Node = TypeVar("Node", bound=ast.AST)
 

@@ -9,8 +9,8 @@ import traceback
 
 import pytest
 
-from autodiff_compiler.plan import Request
-from autodiff_compiler.runtime.load import load
+from autodiff_compiler.interface import Request
+from autodiff_compiler.runtime.loader import load
 from tests.runtime.records import product
 
 PAIR = Request(positions=(0, 1), sens="ones", value=True)

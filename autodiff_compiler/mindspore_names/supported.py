@@ -1,7 +1,8 @@
 """The names of MindSpore's API that programs use, by surface, tier and family.
 
 Tier 1 is what most programs use, tier 2 what many do. A name that ends in ° needs no gradient: its
-result is whole numbers, a shape or a random draw. Names outside both tiers are in ``others.py``.
+result is whole numbers, a shape or a random draw. Names outside both tiers are in
+``unsupported.py``.
 """
 
 #: ``TIERS[surface][tier][family]`` is a text of names.

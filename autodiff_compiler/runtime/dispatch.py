@@ -1,7 +1,7 @@
 """The call path: a row of slots to a signature, to a unit, to arrays, to results.
 
-``Runtime`` is the engine behind ``common/engine.py``. The compiler is handed to it as a function,
-so that this floor knows text and plain records only.
+``Runtime`` is the engine behind ``common/compiler_hook.py``. The compiler is handed to it as a
+function, so that this floor knows text and plain records only.
 """
 
 from __future__ import annotations
@@ -16,17 +16,13 @@ from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, CompileError
 from autodiff_compiler.faults import compiling
+from autodiff_compiler.interface import Compiled, Request, TupleType
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.nested import Flat, flattened, is_active
 from autodiff_compiler.ops.nested import plain as as_plain
 from autodiff_compiler.ops.tangent import TangentFunction
 from autodiff_compiler.ops.transform import Transformed, unwrapped
-from autodiff_compiler.plan import Compiled, Request, TupleType
-from autodiff_compiler.runtime.cache import Cache, identity
-from autodiff_compiler.runtime.guards import check_apart, first_broken
-from autodiff_compiler.runtime.known import with_known_numbers
-from autodiff_compiler.runtime.quick import compile_quick
-from autodiff_compiler.runtime.slots import (
+from autodiff_compiler.runtime.arguments import (
     check_arity,
     check_arrays,
     check_asked,
@@ -36,7 +32,11 @@ from autodiff_compiler.runtime.slots import (
     is_tensor,
     signatures,
 )
-from autodiff_compiler.runtime.unit import Unit, own_apart
+from autodiff_compiler.runtime.cache import Cache, identity
+from autodiff_compiler.runtime.compiled_function import CompiledFunction, copy_if_shared
+from autodiff_compiler.runtime.fast_call import compile_fast_call
+from autodiff_compiler.runtime.guards import check_apart, first_failed_guard
+from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 from autodiff_compiler.span import Span
 
 #: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
@@ -208,7 +208,7 @@ class Runtime:
         unit.answers(gradient)
         value, back = unit.run_pullback(gradient.fn, slots)
         if plain and unit.calls > 1 and unit.quick_pullback is None:
-            made = compile_quick(unit, slots, own_apart, gradient, unit.pulled)
+            made = compile_fast_call(unit, slots, copy_if_shared, gradient, unit.pulled)
             unit.quick_pullback = made or False
         table = self.cache.tables.get(identity(gradient.fn))
         if plain and unit.quick_pullback and table is not None:
@@ -221,7 +221,7 @@ class Runtime:
 
     def _pair(
         self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]
-    ) -> tuple[Unit, tuple]:
+    ) -> tuple[CompiledFunction, tuple]:
         """The unit for a gradient, and the slots."""
         slots = (*args, *kwargs.values()) if kwargs else args
         key = (gradient.key, signatures(slots), tuple(kwargs))
@@ -286,12 +286,14 @@ class Runtime:
             unit.hurry(caller)
         return found
 
-    def _quicken(self, caller: Any, fn: Any, asked: Hashable, unit: Unit, slots: tuple) -> None:
+    def _quicken(
+        self, caller: Any, fn: Any, asked: Hashable, unit: CompiledFunction, slots: tuple
+    ) -> None:
         """The next call that asks this of ``fn`` may take the quick way, if there is one: it is
         made when the unit is used again, for many are not."""
         gradient = caller if isinstance(caller, GradientFunction) else None
         if unit.calls > 1 and unit.quick is None:
-            unit.quick = compile_quick(unit, slots, own_apart, gradient) or False
+            unit.quick = compile_fast_call(unit, slots, copy_if_shared, gradient) or False
         table = self.cache.tables.get(identity(fn))
         if unit.quick and table is not None:
             table.quick[asked] = unit, unit.quick
@@ -300,7 +302,7 @@ class Runtime:
 
     def _compiled(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
-    ) -> Unit:
+    ) -> CompiledFunction:
         fn = unwrapped(fn)
         return compiling(
             lambda: self._made(fn, key, slots, request, keywords), lambda: self.place_of(fn)
@@ -308,7 +310,7 @@ class Runtime:
 
     def _made(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
-    ) -> Unit:
+    ) -> CompiledFunction:
         with self.cache.lock:
             unit = self.cache.find(fn, key, slots)
             if unit is not None:
@@ -318,7 +320,9 @@ class Runtime:
             for _ in range(TRIES):
                 check_apart(unit.compiled.assumptions, fn, slots)
                 # Another thread may have changed what was read meanwhile.
-                if unit.guard(fn, slots) or not first_broken(unit.compiled.assumptions, fn, slots):
+                if unit.guard(fn, slots) or not first_failed_guard(
+                    unit.compiled.assumptions, fn, slots
+                ):
                     break
                 unit = self._unit(fn, key, slots, request, keywords, reason)
             self.cache.add(fn, key, unit)
@@ -327,12 +331,12 @@ class Runtime:
     def _unit(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...],
         reason: str,
-    ) -> Unit:  # fmt: skip
+    ) -> CompiledFunction:  # fmt: skip
         compiled = self._text(fn, key, slots, request, keywords)
         if request.aux:
             _check_aux(compiled)
         title = compiled.title or getattr(fn, "__qualname__", type(fn).__name__)
-        return Unit(compiled, request, slots, reason, title)
+        return CompiledFunction(compiled, request, slots, reason, title)
 
     def _text(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
@@ -340,7 +344,7 @@ class Runtime:
         """What the compiler makes of a call. Numbers are carried at run time where that can be;
         where it cannot, they become known values, which a guard holds on to."""
         table = self.cache.table(fn)
-        compiled, table.needed[key] = with_known_numbers(
+        compiled, table.needed[key] = retry_with_static_numbers(
             lambda known: self.compile_unit(fn, request, slots, keywords, known),
             slots, table.needed.get(key, frozenset()), request.positions,
         )  # fmt: skip
@@ -351,7 +355,7 @@ class Runtime:
         rows = list(self.cache.table(fn).all())
         same = [unit for other, unit in rows if other == key]
         if same:
-            broken = first_broken(same[0].compiled.assumptions, fn, slots)
+            broken = first_failed_guard(same[0].compiled.assumptions, fn, slots)
             if broken is None:
                 return "a parameter has another dtype or shape"
             return f"{broken.path} is no longer {_short(broken.value)}"
@@ -362,7 +366,7 @@ class Runtime:
 
 
 def _connected(
-    gradient: GradientFunction, unit: Unit, slots: Sequence[Any], sens: Any
+    gradient: GradientFunction, unit: CompiledFunction, slots: Sequence[Any], sens: Any
 ) -> tuple[Any, list, list]:
     """What a unit gives, with what is asked for in the place of gradients in what the output does
     not depend on."""
@@ -376,7 +380,7 @@ def _connected(
     return value, inputs, weights
 
 
-def _unconnected(unit: Unit) -> CallError:
+def _unconnected(unit: CompiledFunction) -> CallError:
     """What to say of inputs and weights that the output does not depend on."""
     slots = [f"argument {slot}" for slot, _ in unit.inputs]
     names = [*slots, *(f"the Parameter '{weight.name}'" for weight, _ in unit.weights)]

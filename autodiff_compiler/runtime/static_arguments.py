@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.plan import NeedValues
+from autodiff_compiler.interface import NeedValues
 
 Made = TypeVar("Made")
 
 
-def with_known_numbers(
+def retry_with_static_numbers(
     attempt: Callable[[frozenset[int]], Made],
     slots: Sequence[Any],
     known: frozenset[int] = frozenset(),
@@ -30,7 +30,7 @@ def with_known_numbers(
     ...     if 1 not in known:
     ...         raise NeedValues((1,), "the size must be known")
     ...     return "done"
-    >>> with_known_numbers(attempt, ("x", 3))
+    >>> retry_with_static_numbers(attempt, ("x", 3))
     ('done', frozenset({1}))
     """
     numbers = {n: type(slot) for n, slot in enumerate(slots) if n not in differentiated}
@@ -52,4 +52,4 @@ def with_known_numbers(
         known |= wanted
 
 
-__all__ = ["with_known_numbers"]
+__all__ = ["retry_with_static_numbers"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.convert import cast, to_array
+from autodiff_compiler.common.tensor_data import cast, to_array
 from autodiff_compiler.ir.opdef import PRECISION, OpDef, value_type
 from autodiff_compiler.ir.types import (
     SHAPE,

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.files import written_whole
-from autodiff_compiler.plan import Printed, parse_type
+from autodiff_compiler.common.atomic_files import written_whole
+from autodiff_compiler.interface import GeneratedText, parse_type
 from autodiff_compiler.span import Span
 
 FORMAT = 1
 
 
-def kept_on_disk(folder: str, key: str, make: Callable[[], Printed]) -> Printed:
+def kept_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> GeneratedText:
     """``make()``, or what an earlier process made under the same ``key`` and left in ``folder``.
 
     A file that cannot be read is as good as none. A folder that cannot be written to is warned of.
@@ -67,7 +67,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _written(made: Printed) -> bytes:
+def _written(made: GeneratedText) -> bytes:
     """A line with the check sum of the rest, and the record as JSON."""
     record = asdict(made)
     record["output"], record["given"] = str(made.output), sorted(made.given)
@@ -76,7 +76,7 @@ def _written(made: Printed) -> bytes:
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def _read(path: Path) -> Printed | None:
+def _read(path: Path) -> GeneratedText | None:
     """The record in a file; None where there is none, or none that is whole."""
     try:
         told, _, body = path.read_bytes().partition(b"\n")
@@ -87,7 +87,7 @@ def _read(path: Path) -> Printed | None:
     record = json.loads(body)
     spans = {int(line): Span(**span) for line, span in record["line_map"].items()}
     lent = (tuple((k, parse_type(text)) for k, text in half) for half in record["lent"])
-    return Printed(**{
+    return GeneratedText(**{
         **record,
         "output": parse_type(record["output"]), "line_map": spans, "lent": tuple(lent),
         "unconnected": tuple(record["unconnected"]), "work": tuple(record["work"]),

@@ -14,7 +14,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import GradOperation, Parameter, ParameterTuple, Tensor, nn, ops
 from autodiff_compiler.api import RUNTIME
 from autodiff_compiler.errors import CallError, SensitivityError
-from autodiff_compiler.runtime.unit import Unit
+from autodiff_compiler.runtime.compiled_function import CompiledFunction
 
 X = Tensor(np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], np.float32))
 S = Tensor(np.array([[10.0, 1.0, -1.0], [2.0, 0.0, 5.0]], np.float32))
@@ -238,7 +238,9 @@ def only_quick(monkeypatch):
 
     def forbid():
         for name in ("run_forward", "run_pair", "run_tangent", "run_pullback", "pulled"):
-            monkeypatch.setattr(Unit, name, lambda *_: pytest.fail("the long way was taken"))
+            monkeypatch.setattr(
+                CompiledFunction, name, lambda *_: pytest.fail("the long way was taken")
+            )
 
     return forbid
 

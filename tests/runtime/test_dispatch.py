@@ -10,9 +10,9 @@ import pytest
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Parameter, Tensor
 from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.interface import Assumption, Compiled, Hoisted, NeedValues
 from autodiff_compiler.ir.types import array
-from autodiff_compiler.plan import Assumption, Compiled, Hoisted, NeedValues
-from autodiff_compiler.runtime.invoke import Runtime
+from autodiff_compiler.runtime.dispatch import Runtime
 from tests.runtime.records import FakeCompiler, product
 
 

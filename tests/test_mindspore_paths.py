@@ -10,7 +10,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, nn, ops
-from autodiff_compiler.paths import PATHS
+from autodiff_compiler.mindspore_paths import PATHS
 
 NAMES = """
 common.api jit

@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 
 from autodiff_compiler import amp, nn
-from autodiff_compiler.common import checkpoint, context
+from autodiff_compiler.common import context, parameter_files
 from autodiff_compiler.nn import learning_rate, loss, loss_scale
 
 #: The files of ``nn.layer`` and ``nn.optim``.
@@ -34,7 +34,7 @@ PATHS: dict[str, ModuleType | None] = {
     "log": logging,
     "common.api": None,
     "train.amp": amp,
-    "train.serialization": checkpoint,
+    "train.serialization": parameter_files,
     "nn.cell": nn,
     "nn.layer": nn,
     **{f"nn.layer.{file}": nn for file in _LAYERS},

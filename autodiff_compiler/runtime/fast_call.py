@@ -19,11 +19,11 @@ import numpy as np
 from autodiff_compiler.common.context import SETTINGS
 from autodiff_compiler.common.structures import Node
 from autodiff_compiler.common.tensor import BLANK, Tensor
+from autodiff_compiler.interface import ArrayType, Compiled, Request, ScalarType, TupleType, Type
 from autodiff_compiler.ops.gradient import ALL, GradientFunction
-from autodiff_compiler.plan import ArrayType, Compiled, Request, ScalarType, TupleType, Type
+from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.guards import guard_lines
-from autodiff_compiler.runtime.load import Loaded
-from autodiff_compiler.runtime.workspace import Workspace
+from autodiff_compiler.runtime.loader import Loaded
 
 #: ``(fn, arguments) -> the answer``, or False.
 Quick = Callable[[Any, tuple], Any]
@@ -32,7 +32,7 @@ _NUMBERS = (int, float, complex)
 _CONSTANTS = (bool, str, type(None))
 
 
-class Entry(Protocol):
+class FastCallEntry(Protocol):
     """What the quick way needs of a unit; it counts its calls there.
 
     exact   whether backward returns, or the tangent takes, one value for each place that was
@@ -49,8 +49,8 @@ class Entry(Protocol):
     wraps: bool
 
 
-def compile_quick(
-    unit: Entry,
+def compile_fast_call(
+    unit: FastCallEntry,
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
     gradient: GradientFunction | None = None,
@@ -99,7 +99,11 @@ class _Writer:
     """Writes the lines, and collects the constants that they name."""
 
     def __init__(
-        self, unit: Entry, slots: Sequence[Any], gradient: GradientFunction | None, later: bool
+        self,
+        unit: FastCallEntry,
+        slots: Sequence[Any],
+        gradient: GradientFunction | None,
+        later: bool,
     ):
         self.unit, self.slots, self.gradient = unit, slots, gradient
         #: Whether the sensitivity comes later.
@@ -367,4 +371,4 @@ def _row(names: Sequence[str]) -> str:
     return f"({''.join(f'{name}, ' for name in names)})"
 
 
-__all__ = ["Quick", "compile_quick"]
+__all__ = ["Quick", "compile_fast_call"]

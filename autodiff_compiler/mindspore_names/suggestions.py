@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any
 
 from autodiff_compiler.errors import UnknownAttribute
-from autodiff_compiler.vocabulary.others import OTHERS
-from autodiff_compiler.vocabulary.tiers import TIERS
+from autodiff_compiler.mindspore_names.supported import TIERS
+from autodiff_compiler.mindspore_names.unsupported import OTHERS
 
 #: The surfaces that a user sees under one name.
 OWNERS = {"ops": ("function", "primitive"), "nn": ("layer",), "Tensor": ("method",)}

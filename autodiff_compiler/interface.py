@@ -36,14 +36,14 @@ CONTAINERS = (list, dict, set, deque)
 
 
 @dataclass(frozen=True)
-class Static:
+class StaticSlot:
     """A slot whose value is known while compiling."""
 
     value: Any
 
 
 @dataclass(frozen=True)
-class Hooked:
+class HookedSlot:
     """A dynamic slot whose Tensor has hooks on its gradient."""
 
     type: Type
@@ -66,12 +66,12 @@ class Laid:
 
 
 #: What the compiler is told of an argument.
-Slot: TypeAlias = Type | Static | Hooked | Laid
+Slot: TypeAlias = Type | StaticSlot | HookedSlot | Laid
 
 
 class NeedValues(Exception):
     """The compiler must know the values of the slots ``positions``: call it again with
-    ``Static(value)`` in their places. ``cause`` says why, in the user's terms."""
+    ``StaticSlot(value)`` in their places. ``cause`` says why, in the user's terms."""
 
     def __init__(self, positions: tuple[int, ...], cause: str):
         super().__init__(cause)
@@ -253,7 +253,7 @@ class Write:
 
 
 @dataclass(frozen=True)
-class Printed:
+class GeneratedText:
     """A finished piece of source, with what must be known of it to run it.
 
     forward    name of the function that takes the dynamic slots and then the hoisted arrays.
@@ -284,7 +284,7 @@ class Printed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compiled(Printed):
+class Compiled(GeneratedText):
     """A finished piece of source and how to call it.
 
     Where the request returns the value, forward returns ``(out, residuals)``, else ``residuals``;
@@ -307,7 +307,7 @@ class Compiled(Printed):
 
 __all__ = [
     "COMPLEX", "FLOAT", "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType",
-    "Hoisted", "Hooked", "Item", "Laid", "ListType", "NeedValues", "Printed", "PythonFunction",
-    "Request", "ScalarType", "Slot", "Static", "TupleType", "Type", "Write", "get_item",
+    "GeneratedText", "Hoisted", "HookedSlot", "Item", "Laid", "ListType", "NeedValues",
+    "PythonFunction", "Request", "ScalarType", "Slot", "StaticSlot", "TupleType", "Type", "Write", "get_item",
     "holds_arrays", "parse_type", "put_item", "special",
 ]  # fmt: skip

@@ -1,4 +1,5 @@
-"""Names of MindSpore's API outside the two tiers of ``tiers.py``: who asks for one is told so."""
+"""Names of MindSpore's API outside the two tiers of ``supported.py``: who asks for one is told
+so."""
 
 #: ``OTHERS[surface]`` is a text of names.
 OTHERS: dict[str, str] = {

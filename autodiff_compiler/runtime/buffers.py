@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.plan import ArrayType
+from autodiff_compiler.interface import ArrayType
 
 #: Every workspace that lends anything, and what tells when it was used last.
 ALL: weakref.WeakSet[Workspace] = weakref.WeakSet()

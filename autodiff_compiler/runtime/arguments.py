@@ -16,11 +16,10 @@ import numpy as np
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.mutable import Mutable, MutableFloat, plain_kind
-from autodiff_compiler.common.seed import Generator
+from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped, whole_numbers
-from autodiff_compiler.plan import (
+from autodiff_compiler.interface import (
     COMPLEX,
     FLOAT,
     AttributeInput,
@@ -29,6 +28,7 @@ from autodiff_compiler.plan import (
     Type,
     holds_arrays,
 )
+from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped, whole_numbers
 
 _NUMBERS = (int, float, complex)
 _NUMPY = (np.ndarray, np.generic)

@@ -11,17 +11,17 @@ import numpy as np
 from autodiff_compiler.common.mutable import Mutable
 from autodiff_compiler.common.structures import Known, Node, made
 from autodiff_compiler.common.tensor import BLANK, Tensor, wrap
+from autodiff_compiler.interface import Compiled, Request, TupleType
 from autodiff_compiler.ops.transform import Transformed
-from autodiff_compiler.plan import Compiled, Request, TupleType
+from autodiff_compiler.runtime.arguments import compile_reader, holds, known_by_identity
+from autodiff_compiler.runtime.buffers import Workspace
+from autodiff_compiler.runtime.fast_call import Quick
 from autodiff_compiler.runtime.guards import compile_guard
-from autodiff_compiler.runtime.load import load
-from autodiff_compiler.runtime.quick import Quick
+from autodiff_compiler.runtime.loader import load
 from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
-from autodiff_compiler.runtime.slots import compile_reader, holds, known_by_identity
-from autodiff_compiler.runtime.workspace import Workspace
 
 
-class Unit:
+class CompiledFunction:
     """A loaded pair with all that calling it needs."""
 
     def __init__(
@@ -152,7 +152,7 @@ class Unit:
 
     def wrapped(self, value: Any, arrays: Sequence[Any]) -> Any:
         """The value as it is answered."""
-        (value,) = self.results((own_apart(value, arrays),), arrays)
+        (value,) = self.results((copy_if_shared(value, arrays),), arrays)
         return _relisted(value, self.compiled.structure)
 
     def run_pullback(
@@ -304,7 +304,7 @@ def _own(value: Any, held: set[int]) -> Any:
     return value
 
 
-def own_apart(value: Any, arrays: Sequence[Any]) -> Any:
+def copy_if_shared(value: Any, arrays: Sequence[Any]) -> Any:
     """``value`` in memory that none of ``arrays`` holds."""
     return _own(value, _memory(arrays))
 
@@ -349,4 +349,4 @@ def _lists_in(value: Any) -> Any:
     return None
 
 
-__all__ = ["Unit", "own_apart"]
+__all__ = ["CompiledFunction", "copy_if_shared"]

@@ -11,7 +11,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Tensor, ops
 from autodiff_compiler.api import RUNTIME
 from autodiff_compiler.cost_model import changed_costs
-from autodiff_compiler.runtime.workspace import Workspace, make_room
+from autodiff_compiler.runtime.buffers import Workspace, make_room
 from tests.runtime.chains import arrays, chain, wanted
 
 

@@ -1,0 +1,1 @@
+"""MindSpore's public names: which exist here, and what is said of the others."""

@@ -1,1 +1,0 @@
-"""The names of MindSpore's API: which there are, and what is said of those that are not here."""
