@@ -308,6 +308,6 @@ class Compiled(GeneratedText):
 __all__ = [
     "COMPLEX", "FLOAT", "ArrayType", "Assumption", "AttributeInput", "Compiled", "DictType",
     "GeneratedText", "Hoisted", "HookedSlot", "Item", "Laid", "ListType", "NeedValues",
-    "PythonFunction", "Request", "ScalarType", "Slot", "StaticSlot", "TupleType", "Type", "Write", "get_item",
-    "holds_arrays", "parse_type", "put_item", "special",
+    "PythonFunction", "Request", "ScalarType", "Slot", "StaticSlot", "TupleType", "Type", "Write",
+    "get_item", "holds_arrays", "parse_type", "put_item", "special",
 ]  # fmt: skip

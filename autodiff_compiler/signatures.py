@@ -33,7 +33,7 @@ def abstract(value: Any) -> Type | StaticSlot:
     """What the compiler is told of an argument: a type, or the value where that must be known.
 
     >>> print(abstract(np.ones((2, 3))), abstract(4), abstract("same"))
-    f64[2,3] int Static(value='same')
+    f64[2,3] int StaticSlot(value='same')
     """
     if isinstance(value, Tensor):
         return type_of_array(value._data)

@@ -16,7 +16,7 @@ from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.ir.verify.memory_safety import Place
+from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes import reuse
 from autodiff_compiler.passes.ufuncs import steps
@@ -282,7 +282,7 @@ def halves() -> tuple[reuse.Reused, reuse.Reused]:
 
 def test_backward_works_where_residuals_were() -> None:
     forward, backward = halves()
-    assert forward.kept == (Place(frozenset([0]), ArrayType("float32", (20000,))),)
+    assert forward.kept == (Placement(frozenset([0]), ArrayType("float32", (20000,))),)
     # exp(u) goes where u is read for the last time, but not by the name of u.
     assert forward.blocks == (80000,) and backward.blocks == (80000, 80000)
     assert [block for block, _ in backward.work] == [0, 1]
@@ -296,7 +296,7 @@ def test_the_verifier_notices_a_residual_that_is_spoilt() -> None:
     late = text.replace("into %w, %v", "into %w, %u")
     with pytest.raises(InternalError, match="%u.* read after it was overwritten"):
         verify(parse_function(late), "lowered", forward.kept)
-    verify(parse_function(late), "lowered", [Place(frozenset([2]), None)])
+    verify(parse_function(late), "lowered", [Placement(frozenset([2]), None)])
 
 
 def test_an_early_stage_holds_no_write():

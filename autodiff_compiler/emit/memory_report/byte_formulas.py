@@ -1,7 +1,7 @@
 """Bytes as formulas: sums of products of whole numbers and names, where a dimension is a name.
 
->>> n = Size.named("n")
->>> print(formula_of(ArrayType("float32", (2, "b"))) * (n + Size.of(1)))
+>>> n = ByteFormula.named("n")
+>>> print(formula_of(ArrayType("float32", (2, "b"))) * (n + ByteFormula.of(1)))
 8*b*n + 8*b
 """
 

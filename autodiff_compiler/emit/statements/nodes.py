@@ -123,12 +123,12 @@ def value_in(tree: ast.AST | None) -> Value | None:
 
 
 def reads(*trees: ast.AST) -> tuple[Value, ...]:
-    """The values that ``fast_ast`` read (an augmented assignment reads its target too)."""
+    """The values that ``trees`` read (an augmented assignment reads its target too)."""
     return tuple(dict.fromkeys(_found(trees, lambda node, augmented: augmented or _loads(node))))
 
 
 def writes(*trees: ast.AST) -> tuple[Value, ...]:
-    """The values that ``fast_ast`` assign to."""
+    """The values that ``trees`` assign to."""
     return tuple(dict.fromkeys(_found(trees, lambda node, augmented: not _loads(node))))
 
 
@@ -150,7 +150,7 @@ def _found(trees: Iterable[ast.AST], wanted: Callable[[ast.Name, bool], bool]) -
 
 
 def with_local_names(trees: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
-    """``fast_ast`` with their own helping variables made values, which get names like all
+    """``trees`` with their own helping variables made values, which get names like all
     others."""
     bound = {
         node.id

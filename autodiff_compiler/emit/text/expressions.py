@@ -92,7 +92,7 @@ class Printer(astunparse.Unparser):
             super().dispatch(tree)
 
     def series(self, trees: Iterable[ast.AST]) -> None:
-        """Writes ``fast_ast`` with commas between them."""
+        """Writes ``trees`` with commas between them."""
         for position, tree in enumerate(trees):
             self.write(", " if position else "")
             self.dispatch(tree)
