@@ -36,7 +36,7 @@ ROUNDED = ((1e-3, 1e-5, 1e-6, 1e-7), 2e-3, 0.0)
 COARSE = ((5e-2, 2e-2, 1e-2), 4e-3, 1e-6)
 #: Seconds of processor after which a program is not judged: a loop over the items of a large array
 #: that computes with all of it in each turn keeps gigabytes for its gradient.
-LONGEST = 1.0
+LONGEST = 0.1
 #: Names of a program whose copies and dtypes may hang on the dtypes of its inputs.
 DTYPES = {"astype", "dtype", "float", "float32", "float64", "('dtype',)"}
 
