@@ -69,7 +69,7 @@ class Identity(Initializer):
     def _initialize(self, array: np.ndarray) -> None:
         if array.ndim != 2:
             raise ValueError(f"For 'Identity', a matrix is needed, not the shape {array.shape}.")
-        array[...] = np.eye(*array.shape)
+        array[...] = np.eye(array.shape[0], array.shape[1])
 
 
 class Normal(Initializer):

@@ -50,7 +50,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _by(ufunc: np.ufunc, sign: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _by(ufunc: Any, sign: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """``sign`` in the dtypes that NumPy's ufunc computes in, where one side is an array."""
     typed = Numpys(ufunc, sign)
 

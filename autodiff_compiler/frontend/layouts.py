@@ -165,5 +165,6 @@ def in_order_of(layouts: Sequence[Layout], shape: tuple[int, ...]) -> Layout | N
     if not layouts or 0 in shape or all(each.flags.c_contiguous for each in layouts):
         return row_major(shape)
     flags: Any = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
-    made = np.nditer([*layouts, None], [], flags, order="K", op_dtypes=[np.int8] * len(flags))
+    operands: Any = [*layouts, None]
+    made = np.nditer(operands, [], flags, order="K", op_dtypes=[np.int8] * len(flags))
     return made.operands[-1] if made.operands[-1].shape == shape else None

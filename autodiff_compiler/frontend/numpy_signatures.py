@@ -130,7 +130,7 @@ def signature_of(theirs: Any, method: str = "") -> inspect.Signature:
 
 
 @functools.lru_cache(maxsize=4096)
-def _resolved(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> list[str]:
+def _resolved(ufunc: Any, kinds: tuple[Any, ...], dtype: np.dtype | None) -> list[str]:
     """The dtypes in which a ufunc computes with operands of these kinds, and that of the result,
     which may be given."""
     fixed: dict[str, Any] = {}

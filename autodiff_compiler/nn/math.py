@@ -78,7 +78,7 @@ class Range(Cell):
         super().__init__()
         if delta == 0:
             raise ValueError("For 'Range', the 'delta' can not be zero.")
-        numbers = np.arange(start, limit, delta)
+        numbers: np.ndarray = np.arange(start, limit, delta)
         whole = numbers.dtype != np.float64
         self.result_tensor = Tensor(numbers, mstype.int32 if whole else mstype.float32)
 

@@ -217,7 +217,8 @@ def angle(z: Any, deg: bool = False) -> Any:
         found = ops.angle(z)
     else:
         if is_integral(z) and PROMOTION.numpy:
-            loop = _np.arctan2.resolve_dtypes((int, _np.dtype(dtype_of(z)), None))
+            arctan2: Any = _np.arctan2  # the stubs of NumPy 2.0 do not declare resolve_dtypes
+            loop = arctan2.resolve_dtypes((int, _np.dtype(dtype_of(z)), None))
             z = structure.cast(z, dtype=loop[-1].name)
         zero = ops.zeros_like(z)
         found = ops.where(z < 0, zero + math.pi, zero)

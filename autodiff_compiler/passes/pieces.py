@@ -91,9 +91,10 @@ def result_of(step: Step, arguments: Sequence[AnyOperand]) -> Type | None:
             dtypes.append(WEAK[type_])
         else:
             return None
-    assert step.ufunc is not None
+    ufunc: Any = step.ufunc  # the stubs of NumPy 2.0 do not declare resolve_dtypes
+    assert ufunc is not None
     try:
-        found = step.ufunc.resolve_dtypes((*dtypes, None))[-1]
+        found = ufunc.resolve_dtypes((*dtypes, None))[-1]
     except TypeError:
         return None
     shape = broadcast_shapes(shapes)
