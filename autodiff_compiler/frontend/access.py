@@ -34,6 +34,7 @@ from autodiff_compiler.frontend.values import (
     Own,
     Ref,
     View,
+    own_name,
 )
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import TupleType
@@ -43,7 +44,7 @@ from autodiff_compiler.ops.in_place_methods import IN_PLACE
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
 
 #: What a comprehension goes through, and what it collects, in variables of its own.
-SOURCE, ITEMS = "<source>", "<items>"
+SOURCE, ITEMS = own_name("source"), own_name("collected")
 
 
 def _item(x: Value) -> Any:

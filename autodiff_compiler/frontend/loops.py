@@ -34,6 +34,7 @@ from autodiff_compiler.frontend.values import (
     NeedStatic,
     Ref,
     RunTimeRange,
+    own_name,
     same,
 )
 from autodiff_compiler.interface import count_of
@@ -137,7 +138,7 @@ class Loops(Rollable):
             raise self._unrollable(reason, self.source.span(node))
         if not hasattr(node, "by_position"):
             number = next(self.world.refs)
-            own = f"<items {number}>", f"<at {number}>", f"<first {number}>"
+            own = own_name("items", number), own_name("at", number), own_name("first", number)
             node.by_position = own, make.by_position(node, *own, counts)
         own, loop = node.by_position
         self.state.names |= dict(zip(own, (source, 0, iterable.start if counts else 0)))

@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.layouts import Layout, laid_out_as
 from autodiff_compiler.frontend.values import (
+    OWN,
     Heap,
     Listed,
     Maybe,
     Unset,
     leaves,
     mapped,
+    own_kind,
     parts_of,
 )
 from autodiff_compiler.ir.nodes import Value
@@ -174,13 +176,15 @@ def written(
             if any(frozenset((one, other)) in told.apart for other in known):
                 return one
             told.doubtful = True
-            waits = name.startswith("<")
-            thing = "a value on the right side" if waits else f"'{name}'"
+            own = own_kind(name)
+            thing = OWN[own] if own else f"'{name}'"
             return Unset(
                 f"{thing} may share memory with the array that line {line} writes to; whether it "
                 "does is not known at compile time",
                 "assign copies of the values to variables first"
-                if waits
+                if own == "waiting"
+                else "loop over a copy of it"
+                if own
                 else f"make it a copy where it is assigned: {name}{copied(low)}",
             )
 

@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.exits import exits_of
 from autodiff_compiler.frontend.exits import leaves as ends
 from autodiff_compiler.frontend.stepping import Thrown
 from autodiff_compiler.frontend.storing import Storing
-from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset
+from autodiff_compiler.frontend.values import Poisoned, PoisonTouched, Ref, Unset, own_name
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -304,7 +304,7 @@ class Statements(Storing):
             for target, value in zip(targets, values):
                 self.assign(target, value)
             return
-        waiting = f"<waiting {len(self.state.names)}>"
+        waiting = own_name("waiting", len(self.state.names))
         self.state.names[waiting] = tuple(values)
         for place, target in enumerate(targets):
             held = self.certainly(self.state.names[waiting])

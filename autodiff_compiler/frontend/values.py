@@ -17,6 +17,35 @@ from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.span import Caller, Span
 
 NUMBERS = (bool, int, float, complex)
+#: What the variables of the compiler hold, by their kind. No text can spell their names.
+OWN = {
+    "waiting": "a value on the right side",
+    "items": "the list that a loop goes through",
+    "at": "a position in that list",
+    "first": "the number of its first item",
+    "source": "what a comprehension goes through",
+    "collected": "what a comprehension collects",
+}
+
+
+def own_name(kind: str, number: int | None = None) -> str:
+    """Return the name of a variable of the compiler.
+
+    >>> own_name("waiting", 3), own_name("source")
+    ('<waiting 3>', '<source>')
+    """
+    assert kind in OWN
+    return f"<{kind}>" if number is None else f"<{kind} {number}>"
+
+
+def own_kind(name: str) -> str:
+    """Return the kind of a variable of the compiler; empty for one of the user's.
+
+    >>> own_kind("<waiting 3>"), own_kind("<source>"), own_kind("x"), own_kind("<lambda>")
+    ('waiting', 'source', '', '')
+    """
+    kind = name[1:-1].partition(" ")[0]
+    return kind if name.startswith("<") and kind in OWN else ""
 
 
 @dataclass(frozen=True, eq=False)

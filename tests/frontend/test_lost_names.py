@@ -11,6 +11,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
+from autodiff_compiler.frontend.values import OWN, own_kind, own_name
 from tests.fuzz.checks import strict
 
 
@@ -265,6 +266,13 @@ def test_an_item_of_an_array_of_unknown_rank_may_be_a_row():
     assert ms.grad(program, 1)(np.zeros(2), rows).shape == (2, 3)
     with pytest.raises(CompileError, match="a value on the right side may share memory"):
         ms.grad(program, 1)(np.zeros(0), rows)
+
+
+def test_only_names_of_the_compilers_own_variables_have_a_kind():
+    for kind in OWN:
+        assert own_kind(own_name(kind)) == own_kind(own_name(kind, 12)) == kind
+        assert not own_name(kind).isidentifier()
+    assert not any(map(own_kind, ("x", "waiting", "<lambda>", "<genexpr>", "<waitings 3>", "")))
 
 
 LIKE = ("full_like(m, 0.2)", "zeros_like(m)", "ones_like(m)", "empty_like(m) * 0.0",
