@@ -94,6 +94,15 @@ def appended(count: int) -> str:
     return f"def f(x):\n    items = []\n{body}    return np.sum(sum(items))\n"
 
 
+def tried(count: int) -> str:
+    body = "".join(
+        f"    try:\n        y = y * 1.5\n        if x[0] > {k}.5:\n            raise ValueError\n"
+        f"    except ValueError:\n        y = y + 1.0\n"
+        for k in range(count)
+    )
+    return f"def f(x):\n    y = x\n{body}    return np.sum(y)\n"
+
+
 TEXTS = {
     "assignments": lines("y = np.sin(y) * 0.{k} + x"),
     "item writes": lines("z[{k}] = x[{j}] * {k}.5"),
@@ -109,8 +118,12 @@ TEXTS = {
     "calls of a helper": helped,
     "comprehensions": comprehended,
 }
-#: Branches in each other: a function is made for every so many of them.
-CHAINS = {"early returns": returned_early, "elif": alternatives, "conditional": conditional}
+#: Branches in each other, of which a function is made for every so many; and handlers, whose flags
+#: are looked at in each branch that follows.
+CHAINS = {
+    "early returns": returned_early, "elif": alternatives, "conditional": conditional,
+    "tries": tried,
+}  # fmt: skip
 
 
 def made(text: str) -> Any:

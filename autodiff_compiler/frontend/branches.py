@@ -311,7 +311,15 @@ class Branches(Writes):
                 if one is not other or one is not old or not (type(one) is Value or is_plain(one)):
                     names[name] = merger.merge(one, other, name)
         known_names = {**right.names, **left.names}
+        changed: list[Ref] = []
         for ref in {**left.heap, **right.heap}:
+            old = base.heap.get(ref)
+            if left.heap.get(ref) is old is right.heap.get(ref) and (
+                old is MISSING or type(old) in (Value, bool) or old is not None and is_plain(old)
+            ):
+                heap[ref] = old
+                continue
+            changed.append(ref)
             name = held_by(ref, known_names)
             if ref in left.heap and ref in right.heap:
                 contents = left.heap.get(ref), right.heap.get(ref)
@@ -326,7 +334,7 @@ class Branches(Writes):
 
         self.state = State()
         self.state.names = kept | {name: settled(value) for name, value in names.items()}
-        self.state.heap.update({ref: settled(value) for ref, value in heap.items()})
+        self.state.heap.update(heap | {ref: settled(heap[ref]) for ref in changed if ref in heap})
         value = settled(outcome.value if isinstance(outcome, Returned) else outcome)
         if isinstance(value, Unset):
             raise self.fail(DTypeError, value.cause, value.cure)
