@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.reductions import sum
 from autodiff_compiler.operators import declare, structure
@@ -13,7 +14,7 @@ from autodiff_compiler.ops._shapes import dtype_of, known_rank, rank_of
 from autodiff_compiler.ops.parts import along_axis, item_at
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours, n times over."""
     rank = known_rank(a, "diff")
     (axis,) = declare.normal_axes(axis, rank) or (axis,)
@@ -99,7 +100,7 @@ def _second_order(slopes: Any, widths: Any) -> Sequence[Any]:
     return ends
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """The area under straight lines through the points."""
     row = ops.moveaxis(y, axis, -1)
     if x is None:

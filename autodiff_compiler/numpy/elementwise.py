@@ -8,6 +8,7 @@ from typing import Any
 import numpy as _np
 
 from autodiff_compiler import ops
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, PROMOTION
 from autodiff_compiler.operators import structure
@@ -44,14 +45,16 @@ logical_not, logical_xor = ops.logical_not, ops.logical_xor
 isnan, isinf, isfinite = ops.isnan, ops.isinf, ops.isfinite
 
 
-def cbrt(x: Any) -> Any:
+def cbrt(x: Any) -> Tensor:
     """The cube root, of negative numbers too; its slope at 0 is infinite, as that of a root is."""
     negative = ops.less(x, 0)
     root = ops.where(negative, -x, x) ** (1.0 / 3.0)
     return ops.where(negative, -root, root)
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+) -> Tensor:
     """``a`` held between two bounds, either of which may be None."""
     if (a_min is not None or a_max is not None) and (min is not None or max is not None):
         raise ValueError("Passing `min` or `max` keyword argument when `a_min` or `a_max` is"
@@ -67,7 +70,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return ops.clip(a, low, high)
 
 
-def in_common(a: Any, *others: Any) -> Any:
+def in_common(a: Any, *others: Any) -> Tensor:
     """``a`` in the dtype of NumPy's arithmetic of it and others."""
     dtype = common_dtype(a, *others)
     return a if dtype is None or dtype_of(a) in (None, dtype) else structure.cast(a, dtype=dtype)
@@ -89,7 +92,7 @@ def _sample(thing: Any) -> Any:
     return thing if isinstance(thing, (bool, int, float, complex)) else None
 
 
-def round(a: Any, decimals: int = 0) -> Any:
+def round(a: Any, decimals: int = 0) -> Tensor:
     """Rounded to so many decimals, halves to the even neighbour."""
     if not PROMOTION.numpy:
         return ops.round(a, decimals=decimals)
@@ -107,7 +110,7 @@ around = round
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
-               neginf: Any = None) -> Any:  # fmt: skip
+               neginf: Any = None) -> Tensor:  # fmt: skip
     """Numbers in the place of NaN and the infinities."""
     if copy is not True:
         raise TypeError(
@@ -118,12 +121,14 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     return ops.nan_to_num(x, nan, posinf, neginf)
 
 
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
     """Whether elements are equal but for rounding."""
     return ops.isclose(a, b, rtol, atol, equal_nan)
 
 
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None) -> Tensor:
     """``where(condition, x, y)``: x where the condition holds, else y."""
     if x is None or y is None:
         raise TypeError(
@@ -133,7 +138,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return ops.where(condition, x, y)
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     """The choice of the first condition that holds, else ``default``."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
@@ -158,7 +163,7 @@ def _in(x: Any, dtype: str | None) -> Any:
 
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
+) -> Tensor:
     """Piecewise linear through the points ``(xp, fp)``; beyond the outer ones constant, ``left``
     and ``right``, or with a period."""
     if PROMOTION.numpy:
@@ -193,7 +198,7 @@ def _float64(x: Any) -> Any:
     return x if dtype_of(x) in ("float64", "complex128") else structure.cast(x, dtype="float64")
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Tensor:
     """The complex conjugate; a real array is its own."""
     return ops.conj(x) if holds_complex(x) else x
 
@@ -201,17 +206,17 @@ def conj(x: Any) -> Any:
 conjugate = conj
 
 
-def real(val: Any) -> Any:
+def real(val: Any) -> Tensor:
     """The real part; a real array is its own."""
     return ops.real(val) if holds_complex(val) else val
 
 
-def imag(val: Any) -> Any:
+def imag(val: Any) -> Tensor:
     """The imaginary part."""
     return ops.imag(val)
 
 
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: Any, deg: bool = False) -> Tensor:
     """The angle from the positive real axis, in radians or degrees."""
     if holds_complex(z):
         found = ops.angle(z)
@@ -225,14 +230,14 @@ def angle(z: Any, deg: bool = False) -> Any:
     return found * (180 / math.pi) if deg else found
 
 
-def sinc(x: Any) -> Any:
+def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0."""
     if is_integral(x) and PROMOTION.numpy:
         x = structure.cast(x, dtype="float64")
     return ops.sinc(x)
 
 
-def fix(x: Any) -> Any:
+def fix(x: Any) -> Tensor:
     """Without the fraction."""
     return x if is_integral(x) and PROMOTION.numpy else ops.trunc(x)
 

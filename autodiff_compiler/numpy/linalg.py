@@ -6,6 +6,7 @@ from operator import index as _index
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.products import multi_dot
 from autodiff_compiler.numpy.reductions import max, min, sum
@@ -20,17 +21,17 @@ def _inexact(a: Any) -> Any:
     return structure.cast(a, dtype="float64") if PROMOTION.numpy and is_integral(a) else a
 
 
-def det(a: Any) -> Any:
+def det(a: Any) -> Tensor:
     """The determinant."""
     return ops.det(_inexact(a))
 
 
-def inv(a: Any) -> Any:
+def inv(a: Any) -> Tensor:
     """The inverse."""
     return ops.inverse(_inexact(a))
 
 
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: Any, n: int) -> Tensor:
     """A product of so many equal matrices, or of their inverses; itself for one."""
     if _index(n) == 1:
         return a
@@ -39,7 +40,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
 def pinv(
     a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None, atol: Any = None
-) -> Any:
+) -> Tensor:
     """The pseudo-inverse, where singular values are zero up to ``rcond`` times the largest."""
     if PROMOTION.numpy and rtol is None:
         rtol = 1e-15 if rcond is None else rcond
@@ -56,7 +57,7 @@ def slogdet(a: Any) -> tuple[Any, Any]:
     return ops.slogdet(_inexact(a))
 
 
-def cholesky(a: Any, *, upper: bool = False) -> Any:
+def cholesky(a: Any, *, upper: bool = False) -> Tensor:
     """The triangle L with L @ L.T = a; where ``upper``, the U with U.T @ U = a."""
     a = _inexact(a)
     if not upper:
@@ -67,7 +68,7 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
     return ops.conj(turned) if holds_complex(a) else turned
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Any, b: Any) -> Tensor:
     """x with a @ x = b, for a vector or for the columns of a matrix."""
     a, b = _inexact(a), _inexact(b)
     if known_rank(b, "solve") == 1:
@@ -87,7 +88,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return u, s, ops.swapaxes(v, -1, -2)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The norm of vectors or matrices; the Euclidean one of all elements by default."""
     rank = known_rank(x, "norm")
     x = _inexact(x)

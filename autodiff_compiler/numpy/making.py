@@ -9,7 +9,7 @@ import numpy as _np
 
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import int32, of_name, to_numpy_name
-from autodiff_compiler.common.tensor import tensor
+from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, INT, PROMOTION, ScalarType
@@ -26,30 +26,30 @@ from autodiff_compiler.ops._shapes import (
 ones = ops.ones
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     """Numbers from start up to stop, in steps: int32 if all are ints, else float32."""
     whole = all(_is_int(bound) for bound in (start, stop, step))
     dtype = int32 if dtype is None and whole else dtype
     return ops.arange(start, stop, step, dtype=dtype)
 
 
-def zeros(shape: Any, dtype: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None) -> Tensor:
     """Zeros, in float32 unless a dtype is given."""
     return ops.zeros(shape, dtype)
 
 
-def empty(shape: Any, dtype: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None) -> Tensor:
     """As ``zeros``: what memory held is nobody's business."""
     return ops.zeros(shape, dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     """One value everywhere: an int in int32, a float in float32."""
     dtype = int32 if dtype is None and _is_int(fill_value) else dtype
     return ops.full(shape, fill_value, dtype=dtype)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere, in float32 unless a dtype is given."""
     return tensor(_np.eye(N, M, k, dtype="float32" if dtype is None else to_numpy_name(dtype)))
 
@@ -59,12 +59,12 @@ def _is_int(number: Any) -> bool:
     return kind is None or kind is INT or isinstance(kind, int) and not isinstance(kind, bool)
 
 
-def identity(n: int, dtype: Any = None) -> Any:
+def identity(n: int, dtype: Any = None) -> Tensor:
     """The identity matrix."""
     return ops.eye(n, n, dtype)
 
 
-def array(object: Any, dtype: Any = None, copy: bool = True, *, ndmin: int = 0) -> Any:
+def array(object: Any, dtype: Any = None, copy: bool = True, *, ndmin: int = 0) -> Tensor:
     """Nested lists with values in them, or a copy; of ``ndmin`` axes at least."""
     made = apart(asarray)(object, dtype) if copy else asarray(object, dtype)
     if ndmin and (missing := ndmin - known_rank(made, "array")) > 0:
@@ -104,7 +104,7 @@ def _wide() -> str:
     return "float64" if PROMOTION.numpy else "float32"
 
 
-def asarray(a: Any, dtype: Any = None) -> Any:
+def asarray(a: Any, dtype: Any = None) -> Tensor:
     """Nested lists with values in them; an array of that dtype is its own."""
     if isinstance(a, (list, tuple)):
         if _is_known(a) and PROMOTION.numpy:
@@ -116,13 +116,13 @@ def asarray(a: Any, dtype: Any = None) -> Any:
     return in_dtype(a, dtype)
 
 
-def copy(a: Any) -> Any:
+def copy(a: Any) -> Tensor:
     """The same elements, in memory of their own."""
     is_bool = getattr(a, "dtype_name", None) == "bool"
     return structure.cast(a, dtype="bool") if is_bool else a * 1
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Tensor:
     """The shape of ``a``, filled with one value."""
     if not PROMOTION.numpy:
         return array(ops.zeros_like(a) + fill_value, dtype)
@@ -177,7 +177,7 @@ def linspace(
     return made, (width / gaps if gaps > 0 else float("nan"))
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of ``x`` as columns."""
     count = known_sizes(x, "vander")[0] if N is None else N
     own = dtype_of(x)

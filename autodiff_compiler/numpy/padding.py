@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler import ops
-from autodiff_compiler.common.tensor import tensor
+from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.operators import structure
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, known_sizes
 from autodiff_compiler.ops.parts import item_at
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
     """Elements before and after each axis: a constant, the edge, a reflection or a wrap."""
     rank = known_rank(array, "pad")
     pairs = [(index(before), index(after)) for before, after in _pairs(pad_width, rank)]

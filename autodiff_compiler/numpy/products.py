@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autodiff_compiler import ops
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.operators import structure
@@ -23,7 +24,7 @@ from autodiff_compiler.ops.parts import item_at
 matmul, kron = ops.matmul, ops.kron
 
 
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Any, b: Any) -> Tensor:
     """The product over the last axis of ``a`` and the last but one of ``b``."""
     ranks = known_rank(a, "dot"), known_rank(b, "dot")
     if 0 in ranks:
@@ -31,7 +32,7 @@ def dot(a: Any, b: Any) -> Any:
     return ops.matmul(a, b) if ranks[1] <= 2 else tensordot(a, b, ((-1,), (-2,)))
 
 
-def vdot(a: Any, b: Any) -> Any:
+def vdot(a: Any, b: Any) -> Tensor:
     """The sum of the products of all elements, those of ``a`` conjugated."""
     a, b = ops.reshape(a, (-1,)), ops.reshape(b, (-1,))
     if PROMOTION.numpy and holds_complex(a):
@@ -46,21 +47,21 @@ def _total(products: Any) -> Any:
     return structure.cast(total, dtype=own) if own not in (None, dtype_of(total)) else total
 
 
-def inner(a: Any, b: Any) -> Any:
+def inner(a: Any, b: Any) -> Tensor:
     """The product over the last axes."""
     if 0 in (rank_of(a), rank_of(b)):
         return a * b
     return tensordot(a, b, ((-1,), (-1,)))
 
 
-def outer(a: Any, b: Any) -> Any:
+def outer(a: Any, b: Any) -> Tensor:
     """Every element of ``a`` times every one of ``b``."""
     return ops.reshape(a, (-1, 1)) * ops.reshape(b, (1, -1))
 
 
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
-) -> Any:
+) -> Tensor:
     """The vector that stands upright on two others, along the axes of each."""
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -86,7 +87,7 @@ def cross(
     return ops.moveaxis(ops.stack((first, second, upright), -1), -1, axisc)
 
 
-def einsum(*operands: Any, optimize: Any = False) -> Any:
+def einsum(*operands: Any, optimize: Any = False) -> Tensor:
     """The sum of products that the subscripts say; without a sum or a product, a view."""
     if not operands or not isinstance(operands[0], str):
         raise TypeError(
@@ -128,7 +129,7 @@ def _viewed(subscripts: str, x: Any) -> Any:
     return ops.transpose(x, tuple(term.index(letter) for letter in out))
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """The sum of products over pairs of axes, or over the last ones of ``a``, first of ``b``."""
     rank_a, rank_b = known_rank(a, "tensordot"), known_rank(b, "tensordot")
     axes = setting(axes)
@@ -161,7 +162,7 @@ def _axes(given: Any, rank: int) -> list[int]:
     return [axis % rank for axis in ((given,) if isinstance(given, int) else given)]
 
 
-def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+def convolve(a: Any, v: Any, mode: Any = "full") -> Tensor:
     """The discrete convolution of two rows."""
     a, v = (ops.reshape(x, (1,)) if rank_of(x) == 0 else x for x in (a, v))
     (long,), (short,) = known_sizes(a, "convolve"), known_sizes(v, "convolve")
@@ -185,7 +186,7 @@ def _shifted(a: Any, before: int, whole: int) -> Any:
     return ops.concat([zero] * before + [a] + [zero] * (whole - before))
 
 
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p: Any, x: Any) -> Tensor:
     """The polynomial with the coefficients ``p``, of the highest power first, by Horner's rule."""
     if not isinstance(p, (list, tuple)):
         (count,) = known_sizes(p, "polyval")
@@ -201,7 +202,7 @@ def polyval(p: Any, x: Any) -> Any:
     return total
 
 
-def multi_dot(arrays: Sequence[Any]) -> Any:
+def multi_dot(arrays: Sequence[Any]) -> Tensor:
     """The product of several matrices, from the left."""
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")

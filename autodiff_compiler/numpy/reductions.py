@@ -9,6 +9,7 @@ import numpy as _np
 
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import PROMOTION
@@ -123,7 +124,7 @@ max = amax = _extreme(reduce.max, ops.maximum)
 min = amin = _extreme(reduce.min, ops.minimum)
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
     """The mean; of whole numbers as float64."""
     return _over(reduce.mean, _floating(a, dtype), axis, keepdims)
 
@@ -131,7 +132,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False)
 def var(
     a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False,
     correction: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The variance, divided by count - ddof."""
     return _spread(reduce.var, a, axis, dtype, ddof, keepdims, correction)
 
@@ -139,7 +140,7 @@ def var(
 def std(
     a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False,
     correction: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The standard deviation, by count - ddof."""
     return _spread(reduce.std, a, axis, dtype, ddof, keepdims, correction)
 
@@ -199,12 +200,12 @@ def _count(a: Any, axis: Any) -> int:
     return int(_np.prod([sizes[k] for k in (range(len(sizes)) if axes is None else axes)]))
 
 
-def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """From the smallest to the largest."""
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
-def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """The element in the middle, or the mean of the two that are."""
     rank = known_rank(a, "median")
     axes = () if is_none(axis) else _axes(a, axis) or tuple(range(rank))
@@ -232,12 +233,12 @@ def _numbers_only(a: Any) -> tuple[Any, Any]:
 
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None
-) -> Any:
+) -> Tensor:
     """The sum without NaN."""
     return sum(_numbers_only(a)[0], axis, dtype, keepdims=keepdims, initial=initial)
 
 
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
     """The mean without NaN."""
     numbers, present = _numbers_only(_floating(a, dtype))
     count = sum(present, axis, keepdims=keepdims)
@@ -248,17 +249,17 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 
 def allclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Any:
+) -> Tensor:
     """Whether all elements are equal but for rounding."""
     return all(ops.isclose(a, b, rtol, atol, equal_nan))
 
 
-def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first largest."""
     return _place(reduce.argmax, ops.argmax, a, axis, keepdims)
 
 
-def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first smallest."""
     return _place(reduce.argmin, ops.argmin, a, axis, keepdims)
 
@@ -275,19 +276,19 @@ def _place(
     return record(a, axis=axis, keepdims=bool(keepdims))
 
 
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """How many are not zero."""
     if PROMOTION.numpy:
         return sum(ops.not_equal(a, 0), axis, keepdims=keepdims)
     return sum(ops.where(ops.not_equal(a, 0), 1, 0), axis, keepdims=keepdims)
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Running sums, of all in one row or along an axis."""
     return _running(ops.cumsum, a, axis, dtype)
 
 
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """Running products, of all in one row or along an axis."""
     return _running(ops.cumprod, a, axis, dtype)
 
@@ -306,13 +307,13 @@ def _check_kind(kind: Any) -> None:
         raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
 
 
-def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
+def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
     """The elements in order; by whatever way, they come out alike."""
     _check_kind(kind)
     return ops.sort(ops.reshape(a, (-1,)) if axis is None else a, -1 if axis is None else axis)[0]
 
 
-def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
     """The positions of the elements in order."""
     _check_kind(kind)
     if PROMOTION.numpy and rank_of(a) == 0:

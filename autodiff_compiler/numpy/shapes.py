@@ -11,7 +11,7 @@ import numpy as np
 
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
-from autodiff_compiler.common.tensor import tensor
+from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.reductions import is_none, sum
@@ -31,14 +31,14 @@ broadcast_to = ops.broadcast_to
 fliplr, flipud = ops.fliplr, ops.flipud
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element along an axis (None: of all in one row) so many times in a row."""
     if rank_of(a) == 0 and axis in (0, -1):
         axis = None
     return ops.repeat_interleave(a, repeats, axis)
 
 
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: Any, axis: Any = None) -> Tensor:
     """Without axes of length one: those named, or all."""
     if is_none(axis) or PROMOTION.numpy and rank_of(a) == 0 and axis in (0, -1):
         return ops.reshape(a, ops.shape(a))
@@ -83,7 +83,7 @@ row_stack = vstack
 
 def stack(
     arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: str = "same_kind"
-) -> Any:
+) -> Tensor:
     """All of one shape, along a new axis."""
     return ops.stack(_cast_all(arrays, dtype, casting), axis)
 
@@ -103,7 +103,7 @@ zeros_like, ones_like = _like(0), _like(1)
 empty_like = zeros_like  # what it holds is told by nobody
 
 
-def reshape(a: Any, shape: Any, order: str = "C") -> Any:
+def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
     """The elements in rows of another shape."""
     if order != "C":
         raise TypeError(
@@ -112,12 +112,12 @@ def reshape(a: Any, shape: Any, order: str = "C") -> Any:
     return ops.reshape(a, tuple(shape) if isinstance(shape, (tuple, list)) else shape)
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged."""
     return ops.swapaxes(a, axis1, axis2)
 
 
-def ravel(a: Any, order: str = "C") -> Any:
+def ravel(a: Any, order: str = "C") -> Tensor:
     """All elements in one row."""
     if order != "C":
         raise TypeError(
@@ -126,13 +126,13 @@ def ravel(a: Any, order: str = "C") -> Any:
     return ops.reshape(a, (-1,))
 
 
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order, by default in reverse."""
     order = tuple(reversed(range(known_rank(a, "transpose")))) if axes is None else tuple(axes)
     return ops.transpose(a, order)
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
     """An axis moved to stand before ``start``."""
     rank = known_rank(a, "rollaxis")
     (axis,) = declare.normal_axes(axis, rank) or (axis,)
@@ -142,14 +142,14 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return ops.moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: Any, axis: Any = None) -> Tensor:
     """The elements in reverse order along axes, by default along all."""
     axes = range(known_rank(m, "flip")) if axis is None else (
         (axis,) if isinstance(axis, int) else axis)  # fmt: skip
     return ops.flip(m, tuple(axes)) if axes else m
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     """The elements shifted along axes, all by one shift or each by its own; what leaves enters
     again."""
     if axis is None:
@@ -165,7 +165,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return ops.roll(a, shifts, axes)
 
 
-def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two axes turned by k quarters."""
     rank = known_rank(m, "rot90")
     if len(axes) == 2 and axes[0] % rank == axes[1] % rank:
@@ -173,7 +173,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     return ops.rot90(m, k, tuple(axes))
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: Any, reps: Any) -> Tensor:
     """Repeated as a whole, so many times along each axis."""
     reps = setting(reps)
     return ops.tile(A, (reps,) if isinstance(reps, int) else tuple(reps))
@@ -181,7 +181,7 @@ def tile(A: Any, reps: Any) -> Any:
 
 def concatenate(
     arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
-) -> Any:
+) -> Tensor:
     """One after another along an axis; None for all elements in one row."""
     arrays = _cast_all(arrays, dtype, casting)
     if axis is None:
@@ -191,7 +191,7 @@ def concatenate(
     return ops.concat(list(arrays), axis)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
     """``values`` after ``arr``."""
     return concatenate((arr, values), axis)
 
@@ -237,12 +237,12 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 2)
 
 
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: Any, k: int = 0) -> Tensor:
     """Zeros above the k-th diagonal."""
     return ops.tril(_square(m, "tril"), k)
 
 
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: Any, k: int = 0) -> Tensor:
     """Zeros below the k-th diagonal."""
     return ops.triu(_square(m, "triu"), k)
 
@@ -255,24 +255,24 @@ def _square(m: Any, what: str) -> Any:
     return ops.broadcast_to(m, (size, size))
 
 
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: Any, k: int = 0) -> Tensor:
     """A matrix with ``v`` on its k-th diagonal; of a matrix, that diagonal."""
     if known_rank(v, "diag") not in (1, 2):
         raise ValueError("Input must be 1- or 2-d.")
     return ops.diag_embed(v, k) if rank_of(v) == 1 else ops.diagonal(v, k)
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonal of a plane, as the last axis."""
     return ops.diagonal(a, offset, axis1, axis2)
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
     """The sum of the diagonal of a plane."""
     return sum(ops.diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
+def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Tensor:
     """The elements at positions, of all in one row or along an axis. Positions outside are an
     error, or counted round and round, or drawn to the ends."""
     if axis is None:
@@ -297,7 +297,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     return item_at(a, along_axis(axis, indices))
 
 
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
     """For each place of ``indices`` the element that it names along an axis; along the others the
     two are stretched to fit."""
     if axis is None:

@@ -95,5 +95,6 @@ if TYPE_CHECKING:
     ms.grads()  # type: ignore[attr-defined]
     ops.sofmax()  # type: ignore[attr-defined]
     nn.Dens()  # type: ignore[attr-defined]
-    ms.numpy.sin(tensor)
+    assert_type(ms.numpy.sin(tensor), Tensor)
+    assert_type(ms.numpy.cumsum(tensor, axis=0), Tensor)
     ms.compile_info().clear()
