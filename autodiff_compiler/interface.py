@@ -92,8 +92,9 @@ class Request:
     numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
     double      whether float32 means float64 throughout, as ``check_grads`` wants it.
     opt_level   which passes run: ``pipeline.LEVELS``.
-    stabilise   whether formulas that overflow or cancel are replaced: ``passes/stabilise.py``.
-    connections whether it shall be told what the output does not depend on.
+    stabilise   whether formulas that overflow or cancel are replaced:
+    ``passes/simplify/stabilise.py``. connections whether it shall be told what the output does not
+    depend on.
     """
 
     positions: tuple[int, ...] = ()

@@ -33,28 +33,31 @@ from autodiff_compiler.ir.types import holds_number, takes_sensitivity
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.operators.declare import numpy_promotion
-from autodiff_compiler.passes.assembled import assembled
-from autodiff_compiler.passes.at_hand import at_hand
-from autodiff_compiler.passes.begun import begun
-from autodiff_compiler.passes.carried import carried
-from autodiff_compiler.passes.divided import divided, may_stand_in_caller
-from autodiff_compiler.passes.dots import dots
-from autodiff_compiler.passes.in_place import in_place
-from autodiff_compiler.passes.inline import inline
-from autodiff_compiler.passes.laid_out import laid_out
-from autodiff_compiler.passes.lanes import lanes
-from autodiff_compiler.passes.late import late
-from autodiff_compiler.passes.once import once
-from autodiff_compiler.passes.overwrite import overwrite
-from autodiff_compiler.passes.own import own_results, owns
-from autodiff_compiler.passes.parted import parted
-from autodiff_compiler.passes.parts import parts, parts_of
-from autodiff_compiler.passes.reuse import Reused, reuse
-from autodiff_compiler.passes.runner import run
-from autodiff_compiler.passes.stacks import stacks
-from autodiff_compiler.passes.sweep import everywhere
-from autodiff_compiler.passes.tiles import tiles
-from autodiff_compiler.passes.turned import turned
+from autodiff_compiler.passes.core.traversal import on_all_functions
+from autodiff_compiler.passes.derivative.reuse_forward_values import reuse_forward_values
+from autodiff_compiler.passes.manager import run_until_stable
+from autodiff_compiler.passes.memory.assemble_in_place import assemble_in_place
+from autodiff_compiler.passes.memory.assign_buffers import BufferPlan, assign_buffers
+from autodiff_compiler.passes.memory.carry_in_place import carry_in_place
+from autodiff_compiler.passes.memory.copy_escaping_views import copy_escaping_views, owns
+from autodiff_compiler.passes.memory.extend_destinations import extend_destinations
+from autodiff_compiler.passes.memory.materialize_copies import materialize_copies
+from autodiff_compiler.passes.memory.overlay_tapes import overlay_tapes
+from autodiff_compiler.passes.memory.preallocate_tapes import preallocate_tapes
+from autodiff_compiler.passes.memory.scan_in_place import scan_in_place
+from autodiff_compiler.passes.memory.update_arrays_in_place import update_arrays_in_place
+from autodiff_compiler.passes.memory.update_lists_in_place import update_lists_in_place
+from autodiff_compiler.passes.schedule.decompose import decompose, decompose_at
+from autodiff_compiler.passes.schedule.fuse_products_and_sums import fuse_products_and_sums
+from autodiff_compiler.passes.schedule.sink_large_results import sink_large_results
+from autodiff_compiler.passes.schedule.tile_elementwise import tile_elementwise
+from autodiff_compiler.passes.simplify.inline_calls import inline_calls
+from autodiff_compiler.passes.simplify.inline_element_calls import inline_element_calls
+from autodiff_compiler.passes.simplify.inline_single_use import inline_single_use
+from autodiff_compiler.passes.simplify.outline_deep_branches import (
+    may_inline,
+    outline_deep_branches,
+)
 from autodiff_compiler.runtime.disk_cache import kept_on_disk, versions
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.stages import Stages, all_constants, constant_texts, header, written_name
@@ -68,14 +71,15 @@ VERIFY = False
 STAGES = ("ir", "typed", "adjoint", "optimized", "lowered", "source", "memory")
 
 _PASSES = (
-    "fold", "clauses", "rejoin", "stops", "algebra", "products", "hoist", "ahead", "collected",
-    "totals", "cse", "dce",
+    "fold_constants", "flatten_raising_branches", "merge_branches", "simplify_loop_exits",
+    "simplify_algebra", "reassociate_products", "hoist_invariants", "hoist_products",
+    "stack_appends", "batch_accumulations", "cse", "dce",
 )  # fmt: skip
 #: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
 #: calls are written out where they stand, so that the passes see through them.
 LEVELS = {0: ("dce",), 1: _PASSES, 3: _PASSES}
 #: And what joins them when nothing will be differentiated any more.
-LAST = {0: (), 1: ("placed",), 3: ("placed",)}
+LAST = {0: (), 1: ("write_disjoint_parts",), 3: ("write_disjoint_parts",)}
 #: What runs before anything is differentiated, unless it is not wanted.
 STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}
 
@@ -165,22 +169,26 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     passes = LEVELS[request.opt_level]
 
     def clean(function: Function) -> Function:
-        return run(function, passes)
+        return run_until_stable(function, passes)
 
-    typed = run(lowered.function, ("dce",))  # what is demanded and read is not demanded
+    typed = run_until_stable(
+        lowered.function, ("dce",)
+    )  # what is demanded and read is not demanded
     if request.stabilise:
-        typed = run(typed, STABILISING[request.opt_level])
+        typed = run_until_stable(typed, STABILISING[request.opt_level])
         _verify(typed, "typed: stabilise")
     if request.opt_level:
-        typed = parted(everywhere(run(typed, ("algebra",)), parts_of("first")))
-    typed = divided(typed)
+        typed = inline_element_calls(
+            on_all_functions(run_until_stable(typed, ("simplify_algebra",)), decompose_at("first"))
+        )
+    typed = outline_deep_branches(typed)
 
     def whole(function: Function) -> Function:
-        return clean(once(function, _may_go)) if request.opt_level else function
+        return clean(inline_single_use(function, _may_go)) if request.opt_level else function
 
     tidied = expand_derivatives(typed, lambda each: clean(_written_out(each)), whole)
     expanded = _placed(tidied, typed)
-    primal = clean(inline(expanded, _may_go) if request.opt_level == 3 else expanded)
+    primal = clean(inline_calls(expanded, _may_go) if request.opt_level == 3 else expanded)
     primal = whole(primal)
     _verify(primal, "differentiated: optimise")
     _refuse(lowered, primal, request)
@@ -196,24 +204,36 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     else:
         values = [*([0] if request.returns_value else []), *writes]
         given = request.sens == "given"
-        changes = {"clean": clean, **({"together": at_hand} if request.opt_level else {})}
+        changes = {
+            "clean": clean,
+            **({"together": reuse_forward_values} if request.opt_level else {}),
+        }
         halves = split(primal, wrt, given, values, (output,), **changes)
     for half in halves:
         _verify(half, "differentiated: split")
-    finished = [run(half, ("unrule", *passes, *LAST[request.opt_level])) for half in halves]
+    finished = [
+        run_until_stable(half, ("drop_custom_rules", *passes, *LAST[request.opt_level]))
+        for half in halves
+    ]
     if request.opt_level:
-        shared = [everywhere(half, parts_of("shared")) for half in finished]
-        finished = [run(half, ("cse", "algebra", "dce")) for half in shared]
-    finished[-1] = own_results(finished[-1])
+        shared = [on_all_functions(half, decompose_at("shared")) for half in finished]
+        finished = [run_until_stable(half, ("cse", "simplify_algebra", "dce")) for half in shared]
+    finished[-1] = copy_escaping_views(finished[-1])
     if request.opt_level:
-        for change in (dots, late, stacks, in_place, overwrite):
-            finished = [everywhere(half, change) for half in finished]
+        for change in (
+            fuse_products_and_sums,
+            sink_large_results,
+            preallocate_tapes,
+            update_lists_in_place,
+            update_arrays_in_place,
+        ):
+            finished = [on_all_functions(half, change) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:
         _verify(half, "lowered: own")
     finished = with_unique_names(finished)
-    reused = _reused(finished) if request.opt_level else [Reused(half) for half in finished]
+    reused = _reused(finished) if request.opt_level else [BufferPlan(half) for half in finished]
     for each, before in zip(reused, [(), *(each.kept for each in reused)]):
         _verify(each.function, "lowered: reuse", before)
     return Stages(lowered, primal, halves, tuple(finished), wrt, tuple(reused))
@@ -245,30 +265,32 @@ def _refuse(lowered: Lowered, primal: Function, request: Request) -> None:
         )
 
 
-def _reused(roots: Sequence[Function]) -> list[Reused]:
+def _reused(roots: Sequence[Function]) -> list[BufferPlan]:
     """The roots and all that they call, with large results in memory that is there already."""
     done: dict[Function, Function] = {}
 
     def called(function: Function) -> Function:
         if function not in done:
             inner = replace(function, body=map_functions(function.body, called))
-            done[function] = reuse(_told(inner), lends=False).function
+            done[function] = assign_buffers(_told(inner), lends=False).function
         return done[function]
 
     first, *rest = (replace(root, body=map_functions(root.body, called)) for root in roots)
 
-    def planned(forward: Reused) -> list[Reused]:
+    def planned(forward: BufferPlan) -> list[BufferPlan]:
         found = [forward]
         for root in rest:
-            found.append(reuse(laid_out(_told(root, found[-1].kept)), forward=found[-1]))
+            found.append(
+                assign_buffers(materialize_copies(_told(root, found[-1].kept)), forward=found[-1])
+            )
         return found
 
-    told = laid_out(_told(first))
-    sharing = lanes(told, *rest[:1])
-    found = planned(reuse(sharing))
+    told = materialize_copies(_told(first))
+    sharing = overlay_tapes(told, *rest[:1])
+    found = planned(assign_buffers(sharing))
     if sharing is told:
         return found
-    forward = reuse(told)
+    forward = assign_buffers(told)
     if sum(forward.blocks) > sum(found[-1].blocks):
         return found  # backward would only take more
     return min(planned(forward), found, key=lambda each: sum(each[-1].blocks))
@@ -276,7 +298,11 @@ def _reused(roots: Sequence[Function]) -> list[Reused]:
 
 def _told(function: Function, kept: Sequence[Placement] = ()) -> Function:
     """``function`` with what is made in tiles, or in its place, in loops and among parts."""
-    return begun(turned(carried(assembled(tiles(parts(function)), kept))))
+    return extend_destinations(
+        scan_in_place(
+            carry_in_place(assemble_in_place(tile_elementwise(decompose(function)), kept))
+        )
+    )
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:
@@ -296,12 +322,12 @@ def _written_out(function: Function) -> Function:
     def should(op: Op) -> bool:
         return _may_go(op) and NOWHERE in (op.span, op.attrs["callee"].span)
 
-    return inline(function, should)
+    return inline_calls(function, should)
 
 
 def _may_go(call: Op) -> bool:
     """Return True if a call may be inlined: it is not rematerialised, and not deep."""
-    return "recompute" not in call.attrs and may_stand_in_caller(call.attrs["callee"])
+    return "recompute" not in call.attrs and may_inline(call.attrs["callee"])
 
 
 def _placed(function: Function, lowered: Function) -> Function:

@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.recipes import literal
 from autodiff_compiler.interface import Hoisted, Request, Write
 from autodiff_compiler.ir.nodes import Function, Value, type_of
 from autodiff_compiler.ir.types import GENERATOR
-from autodiff_compiler.passes.reuse import Reused
+from autodiff_compiler.passes.memory.assign_buffers import BufferPlan
 from autodiff_compiler.span import NOWHERE
 
 #: What a text with such operations says of itself.
@@ -40,7 +40,7 @@ class Stages:
     halves: tuple[Function, ...]
     finished: tuple[Function, ...]
     wrt: tuple[int, ...]
-    reused: tuple[Reused, ...]
+    reused: tuple[BufferPlan, ...]
 
     @property
     def emitted(self) -> tuple[Function, ...]:

@@ -1,8 +1,9 @@
 """The user's lists of run-time length: what sets, cuts, joins, repeats and adds up their items.
 
-Every record gives a new list; where the old one is not needed any more, ``passes/in_place.py`` sets
-``in_place``, and the old one is changed instead. Adjoints ask for the items of the primal only
-where the shape of an item is not known: a loop would have to keep a list for each iteration.
+Every record gives a new list; where the old one is not needed any more,
+``passes/memory/update_lists_in_place.py`` sets ``in_place``, and the old one is changed instead.
+Adjoints ask for the items of the primal only where the shape of an item is not known: a loop would
+have to keep a list for each iteration.
 """
 
 from __future__ import annotations

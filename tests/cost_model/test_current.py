@@ -13,7 +13,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import faults, ops
 from autodiff_compiler.cost_model import Costs, changed_costs, costs
 from autodiff_compiler.ir.parser import parse_function
-from autodiff_compiler.passes.runner import run
+from autodiff_compiler.passes.manager import run_until_stable
 
 PLAIN = costs()
 
@@ -114,11 +114,11 @@ def test_passes_look_again_under_other_thresholds() -> None:
     }
     """)
     with changed_costs(small_factor_ratio=1000):
-        assert run(function, ("products",)) is function
-    found = run(function, ("products",))
+        assert run_until_stable(function, ("reassociate_products",)) is function
+    found = run_until_stable(function, ("reassociate_products",))
     assert found is not function
     with changed_costs(small_factor_ratio=1000):
-        assert run(function, ("products",)) is function
+        assert run_until_stable(function, ("reassociate_products",)) is function
 
 
 def test_a_text_is_that_of_the_thresholds_in_force() -> None:

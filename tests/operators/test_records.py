@@ -35,7 +35,7 @@ from tests.interpreter import run
 
 #: Operators with regions, and tuples and dicts, have tests of their own (tests/transforms).
 # Effects have no result; tests/frontend/test_effects.py runs them. Lowered records are never
-#: differentiated; tests/passes/test_reuse.py is about them.
+#: differentiated; tests/passes/memory/test_assign_buffers.py is about them.
 UNTABLED = ("control", "container", "effect", "lowered")
 TABLE = [name for name in OPERATORS if OPERATORS[name].kind not in UNTABLED]
 CASES = [

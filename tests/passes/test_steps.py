@@ -9,9 +9,9 @@ import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function, Loop
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.verify.structure import verify
-from autodiff_compiler.passes.ahead import ahead
-from autodiff_compiler.passes.dce import dce
-from autodiff_compiler.passes.totals import totals
+from autodiff_compiler.passes.loops.batch_accumulations import batch_accumulations
+from autodiff_compiler.passes.loops.hoist_products import hoist_products
+from autodiff_compiler.passes.simplify.dce import dce
 from tests import interpreter
 
 RECURRENT = """
@@ -88,7 +88,7 @@ def alike(before: Function, after: Function) -> None:
 )
 def test_items_are_multiplied_before_the_loop(have, start, products):
     before = parse_function(RECURRENT.format(have=have, start=start))
-    after = dce(ahead(before))
+    after = dce(hoist_products(before))
     assert products_in_loops(after) == products
     alike(before, after)
 
@@ -96,7 +96,7 @@ def test_items_are_multiplied_before_the_loop(have, start, products):
 @pytest.mark.parametrize("seen, products", [("%w", 0), ("%c", 1)], ids=["outside", "carried"])
 def test_a_matrix_may_be_seen_by_views_that_the_loop_makes(seen, products):
     before = parse_function(VIEWED.format(seen=seen))
-    after = dce(ahead(before))
+    after = dce(hoist_products(before))
     assert products_in_loops(after) == 1 + products
     alike(before, after)
 
@@ -108,12 +108,12 @@ def test_a_matrix_may_be_seen_by_views_that_the_loop_makes(seen, products):
 )
 def test_totals_are_taken_after_the_loop(rows, stop, seen, products):
     before = parse_function(TOTAL.format(rows=rows, stop=stop, seen=seen))
-    after = dce(totals(before))
+    after = dce(batch_accumulations(before))
     assert products_in_loops(after) == products
     alike(before, after)
 
 
 def test_nothing_to_do_gives_the_same_object():
-    for pass_ in (ahead, totals):
+    for pass_ in (hoist_products, batch_accumulations):
         function = parse_function(RECURRENT.format(have=6, start=1))
         assert pass_(function) is function

@@ -10,7 +10,7 @@ import pytest
 import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
 from autodiff_compiler.ir.nodes import Function, Op, Region
 from autodiff_compiler.ir.parser import parse_function
-from autodiff_compiler.passes.rows import Row, Table, View
+from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 
 TEXT = """
 func @f(%x: f32[2], %y: f32[2]) -> (f32[2]) {
@@ -26,7 +26,7 @@ def with_ops(function: Function, *ops: Op) -> Function:
     return replace(function, body=Region(function.params, ops, function.returns))
 
 
-def of_a_sign(view: View) -> Any:
+def of_a_sign(view: Match) -> Any:
     """``x * y`` for ``-sin(x) * y``, where the sine is read here alone."""
     a = view.inner(view.operands[0], "neg")
     return view.operands[1] * a if a is not ... and view.uses.get(a) == 1 else None
@@ -38,21 +38,21 @@ def tried() -> list[Op]:
 
 
 @pytest.fixture
-def table(tried: list[Op]) -> Table:
-    def rewrite(view: View) -> Any:
+def table(tried: list[Op]) -> RuleSet:
+    def rewrite(view: Match) -> Any:
         tried.append(view.op)
         return of_a_sign(view)
 
-    return Table([Row("of a sign", "mul", rewrite)])
+    return RuleSet([Rule("of a sign", "mul", rewrite)])
 
 
-def test_what_did_not_change_is_not_tried_again(table: Table, tried: list[Op]) -> None:
+def test_what_did_not_change_is_not_tried_again(table: RuleSet, tried: list[Op]) -> None:
     function = parse_function(TEXT.replace("neg", "cos"))
     assert table.applied(table.applied(function)) is function
     assert tried == [function.body.ops[2]]
 
 
-def test_another_maker_is_seen(table: Table, tried: list[Op]) -> None:
+def test_another_maker_is_seen(table: RuleSet, tried: list[Op]) -> None:
     a, b, c = (given := parse_function(TEXT)).body.ops
     cosine = parse_function(TEXT.replace("neg", "cos")).body.ops[1]
     other = with_ops(given, a, replace(cosine, operands=b.operands, results=b.results), c)
@@ -62,7 +62,7 @@ def test_another_maker_is_seen(table: Table, tried: list[Op]) -> None:
     assert table.applied(given).body.ops[2].operands == (given.params[1], a.result)
 
 
-def test_another_number_of_uses_is_seen(table: Table) -> None:
+def test_another_number_of_uses_is_seen(table: RuleSet) -> None:
     a, b, c = (given := parse_function(TEXT)).body.ops
     more = replace(b, results=(parse_function(TEXT).body.ops[0].result,))
     read_twice = with_ops(given, a, b, more, c)
@@ -71,11 +71,11 @@ def test_another_number_of_uses_is_seen(table: Table) -> None:
 
 
 def test_another_fact_is_seen() -> None:
-    def rewrite(view: View) -> Any:
+    def rewrite(view: Match) -> Any:
         x, y = view.operands
         return y * x if view.moderate.get(x) else None
 
-    table = Table([Row("moderate", "mul", rewrite)])
+    table = RuleSet([Rule("moderate", "mul", rewrite)])
     function = parse_function(TEXT)
     factor = function.body.ops[1].result
     assert table.applied(function) is function

@@ -15,7 +15,7 @@ from autodiff_compiler.ir.parser import parse_functions
 from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.types import ArrayType, ListType, TupleType, Type
 from autodiff_compiler.ir.verify.structure import verify
-from autodiff_compiler.passes.dce import dce
+from autodiff_compiler.passes.simplify.dce import dce
 from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
 from autodiff_compiler.transforms.tangent.sweep import tangent_function
 from tests.interpreter import run

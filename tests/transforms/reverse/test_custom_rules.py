@@ -9,7 +9,7 @@ from autodiff_compiler.errors import NoDerivative
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.ir.verify.structure import verify
-from autodiff_compiler.passes.runner import run as optimise
+from autodiff_compiler.passes.manager import run_until_stable as optimise
 from autodiff_compiler.transforms.reverse.sweep import gradient_function, split
 from autodiff_compiler.transforms.tangent.sweep import tangent_function
 from tests.interpreter import run

@@ -7,8 +7,8 @@ import pytest
 
 from autodiff_compiler.errors import NoDerivative
 from autodiff_compiler.ir.printer import print_functions
-from autodiff_compiler.passes.cse import cse
-from autodiff_compiler.passes.dce import dce
+from autodiff_compiler.passes.simplify.cse import cse
+from autodiff_compiler.passes.simplify.dce import dce
 from autodiff_compiler.transforms.reverse.sweep import gradient_function
 from autodiff_compiler.transforms.tangent.sweep import tangent_function
 from tests.interpreter import run

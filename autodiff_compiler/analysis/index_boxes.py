@@ -1,0 +1,52 @@
+"""Dependence test on strided boxes: the positions that an index selects, axis by axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from autodiff_compiler.ir.nodes import Op
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.subscripts import FULL, Index
+
+
+def written_box(op: Op) -> list[range] | None:
+    """The positions that ``op`` writes to, axis by axis, where its index alone tells them."""
+    type_ = op.result.type
+    operands = 1 if op.name == "scatter" else 2
+    if len(op.operands) != operands or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return index_box(op.attrs["index"], type_.shape)  # type: ignore[arg-type]
+
+
+def index_box(index: Index, shape: Sequence[int]) -> list[range] | None:
+    """The positions of ``x[index]`` in an array of this shape, axis by axis, where the index is of
+    numbers and slices alone."""
+    box: list[range] = []
+    for item, size in zip(padded_index(index, len(shape)), shape):
+        if type(item) is int:
+            item = ("slice", item % size, item % size + 1, None) if size else item
+        if not isinstance(item, tuple) or item[0] != "slice":
+            return None
+        if any(isinstance(bound, tuple) for bound in item[1:]):
+            return None
+        box.append(range(*slice(*item[1:]).indices(size)))
+    return box if len(box) == len(padded_index(index, len(shape))) else None
+
+
+def padded_index(index: Index, rank: int) -> Index:
+    """``index`` with an item for each axis."""
+    at = index.index("...") if "..." in index else len(index)
+    return (*index[:at], *[FULL] * (rank - len(index) + (at < len(index))), *index[at + 1 :])
+
+
+def are_disjoint(one: Sequence[range], other: Sequence[range]) -> bool:
+    """Whether two boxes surely have no position in common: along some axis one ends before the
+    other begins, or they take turns."""
+    return any(
+        not a or not b
+        or max(a[0], a[-1]) < min(b[0], b[-1])
+        or max(b[0], b[-1]) < min(a[0], a[-1])
+        or (a.start - b.start) % math.gcd(a.step, b.step) != 0
+        for a, b in zip(one, other)
+    )  # fmt: skip

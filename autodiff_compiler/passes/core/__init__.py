@@ -1,0 +1,5 @@
+"""What passes share.
+
+traversal   walks over regions and over all functions that a function calls
+patterns    rewrite rules, applied until none matches
+"""

@@ -1,0 +1,153 @@
+"""Products ahead of the loop: what each step multiplies by one matrix is multiplied at once.
+
+``x[k]`` in a loop over ``k`` becomes a ``read`` port: an item for each iteration, whose adjoint is
+a list of cotangents and not an array of zeros a step. And where such an item is multiplied by a
+matrix from outside, the whole of ``x`` is multiplied before the loop, which then reads the product.
+That is the same sum for each element, in another blocking; it is done where the rows of a step are
+few beside the matrix, and every row is read. A matrix from outside may be seen by a view, such as
+its transpose, that the loop makes.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> before = parse_function('''
+... func @f(%x: f32[9,1,8], %w: f32[8,8], %h: f32[1,8]) -> (f32[1,8]) {
+...   %a: f32[1,8], %n: int = for %p, %k in (0, 9, 1) carry (%c: f32[1,8] = %h) {
+...     %i: f32[1,8] = index %x, %k {index=(('op', 0),)}
+...     %u: f32[1,8] = matmul %i, %w
+...     %s: f32[1,8] = add %u, %c
+...     yield carry %s
+...   }
+...   return %a
+... }
+... ''')
+>>> from autodiff_compiler.passes.simplify.dce import dce
+>>> print(print_function(dce(hoist_products(before))), end='')
+func @f(%x: f32[9,1,8], %w: f32[8,8], %h: f32[1,8]) -> (f32[1,8]) {
+  %x_rows: f32[9,8] = reshape %x {shape=(9, 8)}
+  %x_rows_matmul_w: f32[9,8] = matmul %x_rows, %w
+  %u: f32[9,1,8] = reshape %x_rows_matmul_w {shape=(9, 1, 8)}
+  %a: f32[1,8], %n: int = for %p, %k in (0, 9, 1) carry (%c: f32[1,8] = %h) \
+read (%u.1: f32[1,8] = %u) {
+    %s: f32[1,8] = add %u.1, %c
+    yield carry %s
+  }
+  return %a
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autodiff_compiler.analysis.trip_count import is_worth_stacking, trip_count
+from autodiff_compiler.ir.builder import Builder
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import fresh, substitute
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.linalg import matmul
+from autodiff_compiler.operators.structure import reshape
+from autodiff_compiler.passes.core.traversal import rewrite_named
+from autodiff_compiler.passes.loops.hoist_invariants import is_pure
+
+#: The attribute of an index by the one operand beside the array.
+BY_POSITION = (("op", 0),)
+
+
+def hoist_products(function: Function) -> Function:
+    """Reads items by ports, and multiplies before the loop what is read."""
+    return rewrite_named(function, ("for",), lambda op: _Loop(op).rewritten())
+
+
+class _Loop:
+    """One loop on its way to another body and more reads."""
+
+    def __init__(self, op: Op):
+        self.op, self.loop = op, Loop(op)
+        self.inside = {*self.loop.body.params}
+        for inner in self.loop.body.ops:
+            self.inside.update(inner.results)
+        self.sources: dict[Value, AnyOperand] = dict(zip(self.loop.read_params, self.loop.reads))
+        self.mapping: dict[Value, AnyOperand] = {}
+        self.builder = Builder()
+        #: Views, made in the loop, of what is outside.
+        self.views: dict[Value, Op] = {}
+        for inner in self.loop.body.ops if trip_count(self.loop) else ():
+            if inner.opdef.views and is_pure(inner) and all(map(self.is_same, inner.operands)):
+                self.views[inner.result] = inner
+
+    def rewritten(self) -> Sequence[Op]:
+        """What stands for the loop: products, and the loop that reads them."""
+        before = len(self.sources)
+        kept = [op for op in self.loop.body.ops if not self.reads(op)]
+        left = [op for op in kept if not self.multiplies(op)]
+        if len(self.sources) == before and not self.mapping:
+            return (self.op,)
+        params = (*self.loop.body.params, *[*self.sources][before:])
+        body = substitute(Region(params, tuple(left), self.loop.body.yields), self.mapping)
+        operands = (*self.op.operands, *[*self.sources.values()][before:])
+        loop = replace(self.op, operands=operands, regions=(*self.op.regions[:-1], body))
+        return (*self.builder.ops, loop)
+
+    def is_outside(self, operand: AnyOperand) -> bool:
+        return not isinstance(operand, Value) or operand not in self.inside
+
+    def is_same(self, operand: AnyOperand) -> bool:
+        """Whether every iteration sees the same ``operand``."""
+        return self.is_outside(operand) or operand in self.views
+
+    def before(self, operand: AnyOperand) -> AnyOperand:
+        """What is the same as ``operand`` and stands before the loop."""
+        view = self.views.get(operand) if isinstance(operand, Value) else None
+        if view is None:
+            return operand
+        operands = tuple([self.before(each) for each in view.operands])
+        made = fresh(view.result)
+        self.builder.add(replace(view, operands=operands, results=(made,)))
+        return made
+
+    def reads(self, op: Op) -> bool:
+        """Whether ``op`` is ``x[k]``; if so it is a port now."""
+        if op.name != "index" or op.attrs["index"] != BY_POSITION or not self.loop.starts_at_zero:
+            return False
+        source, place = op.operands
+        if not self.is_outside(source) or place not in (self.loop.index, self.loop.position):
+            return False
+        self.port(op.result, source)
+        return True
+
+    def port(self, result: Value, source: AnyOperand) -> None:
+        """A read of ``source`` stands for ``result``; one port serves all that read alike."""
+        for param, other in self.sources.items():
+            if other is source and param.type == result.type:
+                self.mapping[result] = param
+                return
+        self.sources[result] = source
+
+    def multiplies(self, op: Op) -> bool:
+        """Whether ``op`` is a product of an item and a matrix that is computed before now."""
+        if op.name != "matmul":
+            return False
+        item, matrix = (self.mapping.get(o, o) if isinstance(o, Value) else o for o in op.operands)
+        source = self.sources.get(item) if isinstance(item, Value) else None
+        if not isinstance(source, Value) or not self.is_same(matrix):
+            return False
+        whole, factor = source.type, type_of(matrix)
+        if not isinstance(whole, ArrayType) or not isinstance(factor, ArrayType):
+            return False
+        if not (whole.is_static and factor.is_static) or len(whole.shape or ()) != 3:
+            return False
+        steps, rows, inner = whole.shape  # type: ignore[misc]
+        if factor.ndim != 2 or trip_count(self.loop) != steps:
+            return False
+        columns = factor.shape[1]  # type: ignore[index]
+        if not is_worth_stacking(rows, inner, columns):  # type: ignore[arg-type]
+            return False
+        with self.builder, self.builder.at(op.span, op.about):
+            flat = reshape(source, shape=(steps * rows, inner))  # type: ignore[operator]
+            flat.name = f"{source.name}_rows" if source.name else "rows"
+            product = reshape(matmul(flat, self.before(matrix)), shape=(steps, rows, columns))
+        product.name, product.given = op.result.name, op.result.given
+        self.port(op.result, product)
+        return True

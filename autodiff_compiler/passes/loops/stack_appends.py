@@ -1,0 +1,126 @@
+"""A list to which each iteration appends once is what the loop stacks.
+
+``outs.append(h)`` in a loop, and ``ops.stack(outs)`` after it: a list that the loop carries, of
+arrays that are there twice once they are stacked, and whose cotangents are taken off a list one by
+one. As a ``stack`` port it has an item for each iteration, and ``stacks`` lets the loop fill the
+array itself. That is done where nothing but ``ops.stack`` asks for the list, and the array has as
+many rows of ``tape_row_bytes`` or more as there are iterations. And a loop that reads the
+list of an array's rows, as backward then does, reads the array.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> before = parse_function('''
+... func @f(%x: f32[999]) -> (f32[4,999]) {
+...   %e: list[undefined] = make_list
+...   %l: list[f32[999]], %y: f32[999], %n: int = for %p, %k in (0, 4, 1) \\
+... carry (%o: list[f32[999]] = %e, %c: f32[999] = %x) {
+...     %s: f32[999] = sin %c
+...     %a: list[f32[999]] = list_append %o, %s
+...     yield carry %a, %s
+...   }
+...   %r: f32[4,999] = stack_rows %l {length=4}
+...   return %r
+... }
+... '''.replace('\\\\\\n', ''))
+>>> print(print_function(stack_appends(before)), end='')
+func @f(%x: f32[999]) -> (f32[4,999]) {
+  %e: list[undefined] = make_list
+  %y: f32[999], %l: list[f32[999]], %n: int = for %p, %k in (0, 4, 1) carry (%c: f32[999] = %x) {
+    %s: f32[999] = sin %c
+    yield carry %s stack %s
+  }
+  %r: f32[4,999] = stack_rows %l {length=4}
+  return %r
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from autodiff_compiler.analysis.trip_count import tape_length
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import map_regions, users
+from autodiff_compiler.ir.types import ListType
+from autodiff_compiler.passes.core.traversal import with_body
+
+
+def stack_appends(function: Function) -> Function:
+    """``function`` with stacks in the place of lists that loops carry, to be stacked only."""
+    names = function.op_names
+    if "for" not in names or not ("list_rows" in names or {"list_append", "stack_rows"} <= names):
+        return function
+    return with_body(function, _rewritten(function.body, users(function.body)))
+
+
+def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
+    makers = {result: op for op in region.ops for result in op.results}
+    stacked = {op.operands[0] for op in region.ops if op.name == "stack_rows"}
+    ops: list[Op] = []
+    for op in region.ops:
+        now = map_regions(op, lambda inner: _rewritten(inner, uses))
+        while now.name == "for" and (found := _appended(Loop(now), makers, stacked, uses)):
+            now = _stacking(Loop(now), *found)
+        ops.append(_reading(now, makers) if now.name in ("for", "while") else now)
+    same = all(a is b for a, b in zip(ops, region.ops))
+    return region if same else Region(region.params, tuple(ops), region.yields)
+
+
+def _reading(op: Op, makers: Mapping[Value, Op]) -> Op:
+    """``op``, a loop, with arrays to read in the place of lists of their rows."""
+    reads = Loop(op).reads
+    lists = [makers.get(each) if isinstance(each, Value) else None for each in reads]
+    arrays = tuple(
+        each if made is None or made.name != "list_rows" else made.operands[0]
+        for each, made in zip(reads, lists)
+    )
+    rest = len(op.operands) - len(reads)
+    return op if arrays == reads else replace(op, operands=(*op.operands[:rest], *arrays))
+
+
+def _appended(
+    loop: Loop, makers: Mapping[Value, Op], stacked: set[AnyOperand], uses: Mapping[Value, int]
+) -> tuple[int, Op] | None:
+    """The number of a list that ``loop`` carries, and the operation that appends to it."""
+    appends = {op.result: op for op in loop.body.ops if op.name == "list_append"}
+    for number, (init, param, after, result) in enumerate(
+        zip(loop.inits, loop.carry_params, loop.carry_yields, loop.carried)
+    ):
+        append, begins = appends.get(after), makers.get(init)  # type: ignore[arg-type]
+        if append is None or begins is None or append.operands[0] is not param:
+            continue
+        alone = uses.get(param) == uses.get(append.result) == uses.get(result) == 1
+        item = type_of(append.operands[1])
+        fits = result.type == ListType(item) and tape_length(loop, item) is not None
+        empty = begins.name == "make_list" and not begins.operands
+        if alone and fits and empty and result in stacked:
+            return number, append
+    return None
+
+
+def _stacking(loop: Loop, number: int, append: Op) -> Op:
+    """``loop`` with a stack of what ``append`` appends in the place of this carry."""
+    op, body = loop.op, loop.body
+    first, lead = len(loop.bounds), len(body.params) - len(loop.carry_params) - len(loop.reads)
+    count, result = loop.carries, loop.carried[number]
+    yields = _without(body.yields, number)
+    last = count - 1 + len(loop.stacked)
+    return replace(
+        op,
+        operands=_without(op.operands, first + number),
+        attrs={**op.attrs, "carries": count - 1},
+        results=(*_without(op.results, number)[:-1], result, loop.count),
+        regions=(
+            Region(
+                _without(body.params, lead + number),
+                tuple(each for each in body.ops if each is not append),
+                (*yields[:last], append.operands[1], *yields[last:]),
+            ),
+        ),
+    )
+
+
+def _without(values: Sequence, place: int) -> tuple:
+    return (*values[:place], *values[place + 1 :])

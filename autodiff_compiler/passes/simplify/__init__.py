@@ -1,0 +1,16 @@
+"""Simplification: fewer or cheaper operations, same meaning.
+
+dce                        dead code elimination
+cse                        common subexpression elimination
+fold_constants             constant folding
+merge_branches             merges branches on one condition (jump threading)
+flatten_raising_branches   removes the nesting behind a branch that raises
+simplify_loop_exits        replaces an exit flag by the exit condition
+inline_calls               inlining
+inline_single_use          inlining of functions with one caller
+inline_element_calls       inlining in loops that read or write single elements
+outline_deep_branches      makes functions of deeply nested branches
+drop_custom_rules          removes the markers of custom derivatives
+stabilise                  replaces formulas that overflow or cancel
+algebra                    algebraic simplification
+"""

@@ -1,0 +1,62 @@
+"""Rows for arrays of one number that are moved, stretched or converted: ``simplify_algebra``
+applies them.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> from autodiff_compiler.passes.simplify.algebra.simplify_algebra import simplify_algebra
+>>> from autodiff_compiler.passes.simplify.dce import dce
+>>> before = parse_function('''
+... func @f() -> (f32[3,2]) {
+...   %a: f32[6] = full {dtype='float32', shape=(6,), value=1}
+...   %b: f32[3,2] = reshape %a {shape=(3, 2)}
+...   return %b
+... }
+... ''')
+>>> print(print_function(dce(simplify_algebra(before))), end='')
+func @f() -> (f32[3,2]) {
+  %b: f32[3,2] = full {dtype='float32', shape=(3, 2), value=1}
+  return %b
+}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.ir.nodes import type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.passes.core.patterns import Match, Rule
+
+
+def _moved_full(view: Match) -> Any:
+    """An array of one number, moved about, is an array of that number."""
+    maker, type_ = view.made_by(view.operands[0], "full"), view.op.result.type
+    if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=maker.attrs["value"])
+
+
+def _zeros_of_list(view: Match) -> Any:
+    """Where the items are known it needs no loop, and a loop may fill an array in its place."""
+    maker = view.made_by(view.operands[0], "make_list")
+    types: list[Any] = [type_of(item) for item in maker.operands] if maker else []
+    if not types or not all(isinstance(each, ArrayType) and each.is_static for each in types):
+        return None
+    full = OPERATORS["full"]
+    return OPERATORS["make_list"](*[full(shape=t.shape, dtype=t.dtype, value=0) for t in types])
+
+
+def _cast_full(view: Match) -> Any:
+    return _moved_full(view) if view.filled(view.operands[0]) in (0, 1) else None
+
+
+CONSTANT_ARRAYS = (
+    Rule("cast of full", "cast", _cast_full),
+    Rule("reshape of full", "reshape", _moved_full),
+    Rule("stretched full", "broadcast_to", _moved_full),
+    Rule("transposed full", "transpose", _moved_full),
+    Rule("zeros of a list", "list_zeros", _zeros_of_list),
+    Rule("expanded full", "expand_dims", _moved_full),
+)

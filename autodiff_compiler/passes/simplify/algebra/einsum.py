@@ -1,0 +1,154 @@
+"""Rows for Einstein sums: ``simplify_algebra`` applies them.
+
+``np.einsum`` looks for the products in its equation at every call, and adds up in plain loops where
+an axis is in all terms. Written as products of matrices, two operands at a time in the order that
+is cheapest, the same terms are summed by BLAS; and as this is so before anything is differentiated,
+backward reads the products that forward made. Transposes are views, which BLAS takes as they are.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> from autodiff_compiler.passes.simplify.algebra.simplify_algebra import simplify_algebra
+>>> before = parse_function('''
+... func @f(%x: f32[5,8], %w: f32[8,9], %y: f32[5,9]) -> (f32[5]) {
+...   %s!: f32[5] = einsum %x, %w, %y {equation='ni,ij,nj->n'}
+...   return %s
+... }
+... ''')
+>>> print(print_function(simplify_algebra(before)), end='')
+func @f(%x: f32[5,8], %w: f32[8,9], %y: f32[5,9]) -> (f32[5]) {
+  %x_matmul_w: f32[5,9] = matmul %x, %w
+  %y_times_x_matmul_w: f32[5,9] = mul %y, %x_matmul_w
+  %s!: f32[5] = sum %y_times_x_matmul_w {axes=(1,), keepdims=False}
+  return %s
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.contraction import split_equation
+from autodiff_compiler.operators.linalg import BLAS, matmul
+from autodiff_compiler.operators.structure import (
+    expand_dims,
+    reshape,
+    sum_,
+    swap_last_axes,
+    transpose,
+)
+from autodiff_compiler.passes.core.patterns import Match, Rule
+
+
+def _products(view: Match) -> Any:
+    """An Einstein sum of known sizes and of what BLAS multiplies, two operands at a time."""
+    operands, result = list(view.operands), view.op.result.type
+    types = [type_of(operand) for operand in operands]
+    if not all(isinstance(t, ArrayType) and t.is_static and t.dtype in BLAS for t in types):
+        return None
+    if {t.dtype for t in types} != {result.dtype} or any(0 in t.shape for t in types):  # type: ignore[attr-defined]
+        return None
+    terms, out = split_equation(view.op.attrs["equation"])
+    factors = [*zip(operands, terms)]
+    while len(factors) > 1:
+        at, then = _cheapest(factors, out)
+        right, left = factors.pop(then), factors.pop(at)
+        wanted = {*out, *"".join(term for _, term in factors)}
+        factors.append(_product(left, right, wanted, out))
+    ((x, term),) = factors
+    x, term = _summed(x, term, out)
+    return _turned(x, term, out)
+
+
+Named = tuple[Any, str]
+
+
+def _cheapest(factors: Sequence[Named], out: str) -> tuple[int, int]:
+    """The two factors whose product takes the fewest multiplications; of such pairs one whose
+    product is no larger than they are, and of those the first."""
+    sizes = {c: size for x, term in factors for c, size in zip(term, x.type.shape)}
+
+    def size(letters: Iterable[str]) -> int:
+        return math.prod(sizes[letter] for letter in letters)
+
+    def cost(pair: tuple[int, int]) -> tuple[int, bool]:
+        others = (term for place, (_, term) in enumerate(factors) if place not in pair)
+        wanted, terms = {*out, *"".join(others)}, [{*factors[place][1]} for place in pair]
+        product = terms[0] | terms[1]
+        return size(product), size(product & wanted) > max(map(size, terms))
+
+    return min(combinations(range(len(factors)), 2), key=cost)
+
+
+def _product(left: Named, right: Named, wanted: Iterable[str], out: str) -> Named:
+    """The product of two operands, summed over the letters that are not ``wanted``, and the letters
+    of its axes."""
+    (a, s), (b, t) = left, right
+    a, s = _summed(a, s, {*wanted, *t})
+    b, t = _summed(b, t, {*wanted, *s})
+    batch = [c for c in s if c in t and c in wanted]
+    inner = [c for c in s if c in t and c not in wanted]
+    rows, columns = [c for c in s if c not in t], [c for c in t if c not in s]
+    if not inner or not rows and not columns:
+        letters = [*dict.fromkeys(c for c in out + s + t if c in s + t)]
+        a, b = (_stretched(x, term, letters) for x, term in ((a, s), (b, t)))
+        return _summed(a * b, "".join(letters), wanted)
+    if not rows or "".join((*batch, *columns, *rows)) == out:  # then it need not be turned
+        a, s, b, t, rows, columns = b, t, a, s, columns, rows
+    sizes = {c: size for x, term in ((a, s), (b, t)) for c, size in zip(term, x.type.shape)}
+    a = _matrices(a, s, batch, rows, inner)
+    b = _matrices(b, t, batch, inner, columns)
+    product = matmul(a, b)
+    letters = [*batch, *rows, *columns]
+    shape = tuple(sizes[c] for c in letters)
+    product = product if product.type.shape == shape else reshape(product, shape=shape)
+    return product, "".join(letters)
+
+
+def _summed(x: Any, term: str, wanted: Iterable[str]) -> Named:
+    """``x`` without the axes whose letters nobody wants."""
+    gone = tuple(axis for axis, letter in enumerate(term) if letter not in wanted)
+    x = sum_(x, axes=gone, keepdims=False) if gone else x
+    return x, "".join(letter for letter in term if letter in wanted)
+
+
+def _turned(x: Any, term: str, letters: Sequence[str]) -> Any:
+    """``x`` with its axes in this order."""
+    perm = tuple(term.index(letter) for letter in letters)
+    if perm == tuple(range(len(perm))):
+        return x
+    *kept, last, least = perm
+    if kept == [*range(len(kept))] and last > least:
+        return swap_last_axes(x)
+    return transpose(x, perm=perm)
+
+
+def _stretched(x: Any, term: str, letters: Sequence[str]) -> Any:
+    """``x`` with its axes in this order, and axes of one where it has none."""
+    x = _turned(x, term, [letter for letter in letters if letter in term])
+    first = next((place for place, letter in enumerate(letters) if letter in term), 0)
+    missing = tuple(k for k, c in enumerate(letters) if c not in term and k > first)
+    missing = tuple(k - first for k in missing)  # arithmetic puts ones before a shape by itself
+    return expand_dims(x, axes=missing) if missing else x
+
+
+def _matrices(
+    x: Any, term: str, batch: Sequence[str], rows: Sequence[str], columns: Sequence[str]
+) -> Value:
+    """``x`` as matrices, the letters of each side one axis; without a batch a vector is one."""
+    x = _turned(x, term, [*batch, *rows, *columns])
+    sizes = x.type.shape
+    few, many = len(batch), len(batch) + len(rows)
+    sides = [math.prod(sizes[few:many]), math.prod(sizes[many:])]
+    if not batch:
+        sides = [side for side, letters in zip(sides, (rows, columns)) if letters]
+    shape = (*sizes[:few], *sides)
+    return x if shape == sizes else reshape(x, shape=shape)
+
+
+EINSUM = (Rule("products of an Einstein sum", "einsum", _products),)

@@ -1,0 +1,249 @@
+"""Rows for what is picked from arrays and put into them: ``simplify_algebra`` applies them.
+
+A sum with an array that is zero but for some places is an addition at these places. Of arithmetic
+of which a few places are read, no more than these is computed.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> from autodiff_compiler.passes.simplify.algebra.simplify_algebra import simplify_algebra
+>>> from autodiff_compiler.passes.simplify.dce import dce
+>>> before = parse_function('''
+... func @f(%x: f32[8,9], %s: f32[8,1], %i: i64[8,1]) -> (f32[8,1]) {
+...   %a: f32[8,9] = sub %x, %s
+...   %y!: f32[8,1] = take_along %a, %i {axis=1}
+...   return %y
+... }
+... ''')
+>>> print(print_function(dce(simplify_algebra(before))), end='')
+func @f(%x: f32[8,9], %s: f32[8,1], %i: i64[8,1]) -> (f32[8,1]) {
+  %x_taken: f32[8,1] = take_along %x, %i {axis=1}
+  %y!: f32[8,1] = sub %x_taken, %s
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import INT, ArrayType
+from autodiff_compiler.operators.adding import wants_zeros
+from autodiff_compiler.operators.along import points_once
+from autodiff_compiler.operators.joining import inner
+from autodiff_compiler.operators.subscripts import Index, adds_up, is_op, operands_of, shifted
+from autodiff_compiler.passes.core.patterns import Match, Rule, signs_move
+
+
+def _added_at(name: str, view: Match) -> Any:
+    """What is added to zeros with a part set (``scatter``), or with zeros around it (``pad``), is
+    added to that part."""
+    left, right = view.operands
+    for acc, part in ((left, right), (right, left)):
+        maker = view.made_by(part, name)
+        if maker is None or not _as_large(view, acc, part) or view.uses.get(part, 0) != 1:
+            continue
+        attrs, (v, *rest) = maker.attrs, maker.operands
+        if name == "pad":
+            index, stays = inner(attrs["widths"]), bool(attrs["value"])
+        else:
+            index = attrs["index"]
+            stays = wants_zeros(type_of(v), list(map(type_of, rest)), index, attrs["shape"])
+        if not stays:
+            return OPERATORS["add_at"](acc, v, *rest[: operands_of(index)], index=index)
+    return None
+
+
+def _added_to_zeros(view: Match) -> Any:
+    """What places that may be named twice add to zeros is a scatter, which is known to be new and
+    in the order of its rows."""
+    acc, v, *rest = view.operands
+    index, type_ = view.op.attrs["index"], view.op.result.type
+    value = view.filled(acc)
+    zero = type(value) in (int, float) and value == 0 and math.copysign(1, value) > 0
+    if (
+        not zero
+        or not isinstance(v, Value)
+        or not isinstance(type_, ArrayType)
+        or not type_.is_static
+    ):
+        return None
+    if not adds_up(index, [type_of(operand) for operand in rest]):
+        return None
+    return OPERATORS["scatter"](v, *rest, index=index, shape=type_.shape)
+
+
+def _as_large(view: Match, acc: Any, part: Any) -> bool:
+    """Whether ``part`` is as large as ``acc``, so that no place of it is many of ``acc``. Where
+    sizes are not known, cotangents that meet are: those of one value."""
+    sizes = getattr(type_of(part), "shape", None)
+    if not isinstance(acc, Value) or sizes != getattr(acc.type, "shape", None):
+        return False
+    return view.op.about == "adjoint" or sizes is not None and None not in sizes
+
+
+def _added_along(view: Match) -> Any:
+    """What is added to zeros with a few places set is added to those places."""
+    left, right = view.operands
+    for acc, placed in ((left, right), (right, left)):
+        maker = view.made_by(placed, "put_along")
+        if maker is not None and _as_large(view, acc, placed) and view.uses.get(placed, 0) == 1:
+            v, i, *_ = maker.operands
+            axis = maker.attrs["axis"]
+            if acc.type == view.op.result.type and points_once(acc.type, type_of(i), axis):
+                return OPERATORS["add_along"](acc, v, i, axis=axis)
+    return None
+
+
+def _taken_first(view: Match) -> Any:
+    """Of arithmetic of which a few places are read, no more than these is computed."""
+    (x, i), axis = view.operands, view.op.attrs["axis"]
+    maker = view.makers.get(x)
+    if maker is None or maker.opdef.kind != "elementwise" or not isinstance(i, Value):
+        return None
+    if not points_once(x.type, i.type, axis):
+        return None
+    assert isinstance(i.type, ArrayType) and i.type.shape is not None
+    few = math.prod(i.type.shape) * costs().gathered_ratio <= math.prod(x.type.shape)  # type: ignore[arg-type]
+    if view.uses.get(x) != 1 and not few:
+        return None
+    one = tuple(1 if place == axis % x.ndim else dim for place, dim in enumerate(x.type.shape))
+    operands = []
+    for operand in maker.operands:
+        shape = getattr(type_of(operand), "shape", ())
+        if shape == x.type.shape:
+            operand = OPERATORS["take_along"](operand, i, axis=axis)
+        elif shape not in ((), one):
+            return None
+        operands.append(operand)
+    return maker.opdef(*operands, **maker.attrs)
+
+
+def _sum_of_put(view: Match) -> Any:
+    """What was put along an axis among zeros has the same sum as before."""
+    maker, axes = view.made_by(view.operands[0], "put_along"), view.op.attrs["axes"]
+    rank = getattr(view.op.operands[0], "ndim", None)
+    if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
+        return None
+    return view.op.opdef(maker.operands[0], **view.op.attrs)
+
+
+def _picked_along(view: Match) -> Any:
+    """``x[np.arange(n), i]`` takes one place of each row: none is named twice."""
+    found = _one_of_each(view, view.operands[0], view.operands[1:])
+    if found is None:
+        return None
+    i, axis = found
+    taken = OPERATORS["take_along"](view.operands[0], i, axis=axis)
+    return OPERATORS["reshape"](taken, shape=view.op.result.type.shape)  # type: ignore[attr-defined]
+
+
+def _added_to_each(view: Match) -> Any:
+    """``acc[np.arange(n), i] += v`` adds to one place of each row."""
+    acc, v, *rest = view.operands
+    found = _one_of_each(view, acc, rest)
+    if found is None or getattr(type_of(v), "shape", None) != type_of(rest[0]).shape:  # type: ignore[attr-defined]
+        return None
+    i, axis = found
+    return OPERATORS["add_along"](acc, OPERATORS["expand_dims"](v, axes=(axis,)), i, axis=axis)
+
+
+def _raised(view: Match) -> Any:
+    """``x[i] = x[i] + v`` as ``x[i] += v``, whose cotangent of x is the cotangent itself."""
+    x, value, *rest = view.operands
+    maker = view.made_by(value, "add") or view.made_by(value, "sub")
+    v: Any
+    if maker is None or view.uses.get(value) != 1:
+        return None
+    if not isinstance(value.type, ArrayType) or value.type.dtype != x.type.dtype:
+        return None  # a Python number, or cast when it is written
+    sums = (maker.operands, maker.operands[::-1]) if maker.name == "add" else (maker.operands,)
+    for read, v in sums:
+        taken = view.made_by(read, "index")
+        if taken is None or taken.operands != (x, *rest) or type_of(read) != value.type:
+            continue
+        moves = maker.name == "add" or signs_move(v, x.type)
+        if moves and taken.attrs["index"] == view.op.attrs["index"]:
+            v = v if maker.name == "add" else -v
+            return OPERATORS["raise_at"](x, v, *rest, index=view.op.attrs["index"])
+    return None
+
+
+def _written_in_row(view: Match) -> Any:
+    """``row = m[i]; row[j] = v; m[i] = row`` as ``m[i, j] = v``; so for what adds to an item."""
+    m, value, *rest = view.operands
+    inner = view.made_by(value, "set_item") or view.made_by(value, "raise_at")
+    if inner is None or view.uses.get(value) != 1:
+        return None
+    row, v, *more = inner.operands
+    taken, index = view.made_by(row, "index"), view.op.attrs["index"]
+    if taken is None or taken.operands != (m, *rest) or taken.attrs["index"] != index:
+        return None
+    whole = _of_row(index, rest, inner.attrs["index"], more)
+    if whole is None or type_of(value) != type_of(row):
+        return None
+    return OPERATORS[inner.name](m, v, *rest, *more, index=whole)
+
+
+def _read_in_row(view: Match) -> Any:
+    """``m[i][j]`` as ``m[i, j]``."""
+    row, *more = view.operands
+    taken = view.made_by(row, "index")
+    if taken is None or view.uses.get(row) != 1 or type_of(view.op.result) != _number_in(row):
+        return None
+    m, *rest = taken.operands
+    whole = _of_row(taken.attrs["index"], rest, view.op.attrs["index"], more)
+    return None if whole is None else OPERATORS["index"](m, *rest, *more, index=whole)
+
+
+def _number_in(array: Any) -> ArrayType:
+    return ArrayType(array.type.dtype, ())
+
+
+def _of_row(index: Index, rest: Sequence[Any], inner: Index, more: Sequence[Any]) -> Index | None:
+    """The index of an array that is ``inner`` of its part at ``index``, which are to be numbers."""
+    if any(type_of(each) != INT for each in (*rest, *more)):
+        return None
+    if not all(type(item) is int or is_op(item) for item in index):
+        return None
+    if any(isinstance(item, bool) for item in inner):
+        return None
+    return (*index, *shifted(inner, len(rest)))
+
+
+def _one_of_each(view: Match, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
+    """The places along an axis of a matrix, and the axis, where the index of ``view`` counts
+    through all of the other one."""
+    shape = getattr(type_of(x), "shape", None)
+    if view.op.attrs["index"] != (("op", 0), ("op", 1)) or not shape or len(shape) != 2:
+        return None
+    for axis in (1, 0):
+        counted, i = rest[1 - axis], rest[axis]
+        maker, type_ = view.made_by(counted, "arange"), type_of(i)
+        size = shape[1 - axis]
+        if maker is None or maker.attrs["bounds"] != (0, size, 1) or None in shape:
+            continue
+        if isinstance(type_, ArrayType) and type_.shape == (size,) and type_.dtype != "bool":
+            return OPERATORS["expand_dims"](i, axes=(axis,)), axis
+    return None
+
+
+GATHER_SCATTER = (
+    Rule("picked of each row", "index", _picked_along),
+    Rule("added to each row", "add_at", _added_to_each),
+    Rule("raised", "set_item", _raised),
+    Rule("written in a row", "set_item", _written_in_row),
+    Rule("read in a row", "index", _read_in_row),
+    Rule("added to zeros", "add_at", _added_to_zeros),
+    Rule("x + scattered", "add", partial(_added_at, "scatter")),
+    Rule("x + padded", "add", partial(_added_at, "pad")),
+    Rule("x + put along", "add", _added_along),
+    Rule("taken of arithmetic", "take_along", _taken_first),
+    Rule("sum of put", "sum", _sum_of_put),
+)

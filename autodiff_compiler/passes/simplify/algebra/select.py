@@ -1,0 +1,134 @@
+"""Rows for choices in a derivative: ``simplify_algebra`` applies them.
+
+Each branch of a choice gets its part of a cotangent, with zeros for the rest, and both are added
+where they meet: that is one choice again. What multiplies a choice between single numbers
+multiplies these. Nothing is lost but the sign of a zero that is added to another one; the user's
+own text is computed as it is written.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> from autodiff_compiler.passes.simplify.algebra.simplify_algebra import simplify_algebra
+>>> from autodiff_compiler.passes.simplify.dce import dce
+>>> before = parse_function('''
+... func @f(%c: bool[8,9], %d: f32[]) -> (f32[8,9]) {
+...   %a: f32[8,9] = where %c, %d, 0.0  # adjoint
+...   %u: f32[8,9] = mul %a, 0.9  # adjoint
+...   %b: f32[8,9] = where %c, 0.0, %d  # adjoint
+...   %v: f32[8,9] = neg %b  # adjoint
+...   %y: f32[8,9] = add %u, %v  # adjoint
+...   return %y
+... }
+... ''')
+>>> print(print_function(dce(simplify_algebra(before))), end='')
+func @f(%c: bool[8,9], %d: f32[]) -> (f32[8,9]) {
+  %mul_d: f32[] = mul %d, 0.9                             # adjoint
+  %minus_d: f32[] = neg %d                                # adjoint
+  %y: f32[8,9] = where %c, %mul_d, %minus_d               # adjoint
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import ArrayType, is_floating
+from autodiff_compiler.passes.core.patterns import Match, Rule
+
+
+def _is_single(operand: AnyOperand) -> bool:
+    """Whether it is one number, or an array of one that is no part of others."""
+    type_ = type_of(operand)
+    return not isinstance(type_, ArrayType) or type_.shape == ()
+
+
+def _is_number(operand: AnyOperand) -> bool:
+    """Whether it is a number of the text that is finite and not 0: what times it is 0 was 0."""
+    plain = type(operand) in (int, float)
+    return plain and math.isfinite(operand) and operand != 0  # type: ignore[arg-type]
+
+
+def _is_zero(operand: AnyOperand) -> bool:
+    return type(operand) in (int, float) and operand == 0
+
+
+def _choice(view: Match, operand: AnyOperand) -> Op | None:
+    """The choice between floats that made ``operand``, if nothing else reads it."""
+    op = view.made_by(operand, "where")
+    alone = op is not None and view.uses.get(operand) == 1 and is_floating(op.result.type)
+    return op if alone and getattr(type_of(op.operands[0]), "dtype", "") == "bool" else None  # type: ignore[union-attr]
+
+
+def _parts(view: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any, Any] | None:
+    """``c``, and what ``operand`` is where it is true and where not: in one of them it is 0."""
+    if not isinstance(operand, Value) or view.uses.get(operand) != 1:
+        return None
+    if depth >= costs().choice_search_levels:
+        return None
+    if (op := _choice(view, operand)) is not None:
+        return op.operands if sum(map(_is_zero, op.operands[1:])) == 1 else None  # type: ignore[return-value]
+    if (op := view.made_by(operand, "neg")) is not None:
+        found = _parts(view, op.operands[0], depth + 1)
+        return found and _negative(found)
+    if (op := view.made_by(operand, "mul")) is not None:
+        for inner, factor in (op.operands, op.operands[::-1]):
+            found = _parts(view, inner, depth + 1) if _is_number(factor) else None
+            if found is not None:
+                c, *branches = found
+                return (c, *[x * factor if isinstance(x, Value) else x for x in branches])
+    return None
+
+
+def _joined(view: Match) -> Any:
+    """``where(c, a, 0) + where(c, 0, b)`` as ``where(c, a, b)``, each times numbers or not."""
+    type_ = view.op.result.type
+    if view.op.about == "primal" or any(type_of(operand) != type_ for operand in view.operands):
+        return None
+    one, other = (_parts(view, operand) for operand in view.operands)
+    if one is None or other is None or one[0] is not other[0]:
+        return None
+    if view.op.name == "sub":
+        other = _negative(other)
+    if not isinstance(one[1], Value):
+        one, other = other, one
+    c, a, b = one[0], one[1], other[2]
+    return OPERATORS["where"](c, a, b) if isinstance(a, Value) and isinstance(b, Value) else None
+
+
+def _negative(parts: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    c, *branches = parts
+    return (c, *[-branch if isinstance(branch, Value) else branch for branch in branches])
+
+
+def _within(view: Match) -> Any:
+    """What multiplies a choice between single numbers, or its sign, in the choice."""
+    if view.op.about == "primal":
+        return None
+    for operand in view.operands:
+        op = _choice(view, operand)
+        if op is None or op.result.type != view.op.result.type:
+            continue
+        c, *branches = op.operands
+        others = [each for each in view.operands if each is not operand]
+        if all(map(_is_single, branches)) and all(map(_is_number, others)):
+            return OPERATORS["where"](c, *[_times(branch, others) for branch in branches])
+    return None
+
+
+def _times(branch: Any, factors: list[Any]) -> Any:
+    if _is_zero(branch):
+        return branch  # and no -0.0, which is no mask
+    return branch * factors[0] if factors else -branch
+
+
+SELECT = (
+    Rule("choice of two parts", "add", _joined),
+    Rule("choice less choice", "sub", _joined),
+    Rule("number times choice", "mul", _within),
+    Rule("sign of choice", "neg", _within),
+)

@@ -1,0 +1,357 @@
+"""Algebra: a table of named rows, each a pattern and what stands for it.
+
+A row applies where its function returns a replacement of the very same type. Rows that may alter
+NaN, infinity, the sign of zero or rounding are marked ``fast_only`` and off by default; adding an
+array of zeros that the compiler made counts as exact, as it only ever says "nothing flows here",
+and so does a sum that takes its terms in another order.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> before = parse_function('''
+... func @f(%x: f32[2]) -> (f32[2]) {
+...   %ones: f32[2] = full {dtype='float32', shape=(2,), value=1}
+...   %a: f32[2] = mul %ones, %x
+...   %b: f32[2] = neg %a
+...   %c!: f32[2] = sub %x, %b
+...   return %c
+... }
+... ''')
+>>> print(print_function(simplify_algebra(before)), end='')
+func @f(%x: f32[2]) -> (f32[2]) {
+  %ones: f32[2] = full {dtype='float32', shape=(2,), value=1}
+  %b: f32[2] = neg %x
+  %c!: f32[2] = add %x, %x
+  return %c
+}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, MutableMapping
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, type_of
+from autodiff_compiler.ir.opdef import OPERATORS
+from autodiff_compiler.ir.types import INT, ArrayType, is_floating
+from autodiff_compiler.passes.core.patterns import Match, Rewrite, Rule, RuleSet
+from autodiff_compiler.passes.simplify.algebra.broadcasting import BROADCASTING
+from autodiff_compiler.passes.simplify.algebra.constant_arrays import CONSTANT_ARRAYS
+from autodiff_compiler.passes.simplify.algebra.diagonal_products import DIAGONAL_PRODUCTS
+from autodiff_compiler.passes.simplify.algebra.einsum import EINSUM
+from autodiff_compiler.passes.simplify.algebra.gather_scatter import GATHER_SCATTER
+from autodiff_compiler.passes.simplify.algebra.permutations import PERMUTATIONS
+from autodiff_compiler.passes.simplify.algebra.select import SELECT
+from autodiff_compiler.passes.simplify.algebra.softmax import SOFTMAX
+from autodiff_compiler.passes.simplify.algebra.zero_blocks import ZERO_BLOCKS
+
+#: Integers up to this size are exact in each dtype of floats.
+EXACT = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
+
+
+def _is(operand: AnyOperand, number: float) -> bool:
+    plain = isinstance(operand, (int, float)) and not isinstance(operand, bool)
+    return plain and operand == number
+
+
+def _other(view: Match, matches: Callable[[AnyOperand], bool]) -> Any:
+    """Of two operands the one beside that which ``matches``."""
+    left, right = view.operands
+    return left if matches(right) else right if matches(left) else None
+
+
+def _beside_filled(view: Match, number: int) -> Any:
+    """The operand beside an array of one number, where that array cannot stretch it: equal types
+    say so only where every dimension is known."""
+    other = _other(view, lambda operand: view.filled(operand) == number)
+    type_ = view.op.result.type
+    if isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape:
+        return other
+    return other if any(view.inner(o, "full_like") is other for o in view.operands) else None
+
+
+def _one_times(view: Match) -> Any:
+    """``(1 * x) * y`` as ``x * y``, where the one only made a number ``x`` an array."""
+    for inner, other in (view.operands, view.operands[::-1]):
+        maker = view.made_by(inner, "mul")
+        for one, x in (maker.operands, maker.operands[::-1]) if maker else ():
+            if view.filled(one) == 1 and getattr(type_of(one), "shape", None) == ():
+                return x * other
+    return None
+
+
+def _ones_times_mask(view: Match) -> Any:
+    """A mask in the dtype of the ones that it is multiplied with."""
+    mask, type_ = _other(view, lambda operand: view.filled(operand) == 1), view.op.result.type
+    if not isinstance(type_, ArrayType) or not type_.is_static or not is_floating(type_):
+        return None
+    if type_of(mask) != replace(type_, dtype="bool"):
+        return None
+    return OPERATORS["cast"](mask, dtype=type_.dtype)
+
+
+def _ones_times_number(view: Match) -> Any:
+    number, type_ = _other(view, lambda operand: view.filled(operand) == 1), view.op.result.type
+    if type(number) not in (int, float) or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=number)
+
+
+def _with_number(view: Match) -> Any:
+    """The number in the place of an array of it of the dtype of the result: in a narrower one it
+    holds another number. What that array stretched in a derivative is stretched after."""
+    type_ = view.op.result.type
+    if not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    for place, x in enumerate(view.operands):
+        filled, have = view.operands[1 - place], type_of(x)
+        value = view.filled(filled)
+        if type(value) not in (int, float) or not isinstance(have, ArrayType):
+            continue
+        if not have.dtype == type_of(filled).dtype == type_.dtype:  # type: ignore[attr-defined]
+            continue
+        if have == type_ or view.op.about != "primal" and have.is_static:
+            found = view.op.opdef(*((x, value), (value, x))[place])
+            stretch = OPERATORS["broadcast_to"]
+            return found if have == type_ else stretch(found, shape=type_.shape)
+    return None
+
+
+def _times_minus_one(view: Match) -> Any:
+    other = _other(view, lambda operand: _is(operand, -1))
+    return None if other is None else -other
+
+
+def _both_negative(view: Match) -> Any:
+    left, right = (view.positive(operand) for operand in view.operands)
+    return None if left is ... or right is ... else left * right
+
+
+def _add_negative(view: Match) -> Any:
+    left, right = view.operands
+    if view.positive(right) is not ...:
+        return left - view.positive(right)
+    return None if view.positive(left) is ... else right - view.positive(left)
+
+
+def _minus_negative(view: Match) -> Any:
+    left, right = view.operands
+    return None if view.positive(right) is ... else left + view.positive(right)
+
+
+def _twice(name: str) -> Rewrite:
+    def rewrite(view: Match) -> Any:
+        inner = view.inner(view.operands[0], name)
+        return None if inner is ... else inner
+
+    return rewrite
+
+
+def _unchanged(view: Match) -> Any:
+    """The operand, where its type says that nothing is done to it."""
+    type_ = type_of(view.operands[0])
+    known = isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape
+    return view.operands[0] if known else None
+
+
+def _identity_permutation(view: Match) -> Any:
+    perm = view.op.attrs["perm"]
+    return view.operands[0] if tuple(perm) == tuple(range(len(perm))) else None
+
+
+def _transpose_of_transpose(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "transpose")
+    if maker is None:
+        return None
+    first, second = maker.attrs["perm"], view.op.attrs["perm"]
+    return OPERATORS["transpose"](maker.operands[0], perm=tuple(first[axis] for axis in second))
+
+
+def _swap_of_transpose(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "transpose")
+    if maker is None:
+        return None
+    *kept, left, right = maker.attrs["perm"]
+    return OPERATORS["transpose"](maker.operands[0], perm=(*kept, right, left))
+
+
+def _transposed_product(view: Match) -> Any:
+    """``(a.T @ b).T`` is ``b.T @ a``, in row-major order, where nothing else reads the product."""
+    product = view.made_by(view.operands[0], "matmul")
+    turned = view.op.attrs.get("perm", (1, 0))
+    if product is None or tuple(turned) != (1, 0) or view.uses.get(product.result) != 1:
+        return None
+    if any(getattr(type_of(factor), "ndim", None) != 2 for factor in product.operands):
+        return None
+    sides = [view.turned(factor) for factor in reversed(product.operands)]
+    if sides == [..., ...]:
+        return None
+    swap, factors = OPERATORS["swap_last_axes"], reversed(product.operands)
+    sides = [swap(factor) if side is ... else side for side, factor in zip(sides, factors)]
+    return OPERATORS["matmul"](*sides)
+
+
+def _side_by_side(view: Match) -> Any:
+    """Windows that neither overlap nor leave anything out are axes that are parted."""
+    x, attrs = view.operands[0], view.op.attrs
+    size, stride, dilation = attrs["size"], attrs["stride"], attrs["dilation"]
+    shape, space = getattr(type_of(x), "shape", None), len(size)
+    if shape is None or None in shape or tuple(size) != tuple(stride):
+        return None
+    if any(far > 1 for count, far in zip(size, dilation) if count > 1):
+        return None
+    lead, dims = shape[:-space], shape[-space:]
+    if any(dim % count for dim, count in zip(dims, size)):
+        return None
+    parted = [part for dim, count in zip(dims, size) for part in (dim // count, count)]
+    first = len(lead)
+    whole = OPERATORS["reshape"](x, shape=(*lead, *parted))
+    evens, odds = (range(first + odd, first + 2 * space, 2) for odd in (0, 1))
+    return OPERATORS["transpose"](whole, perm=(*range(first), *evens, *odds))
+
+
+def _only_stretched(view: Match) -> Any:
+    """A repetition along axes of one, which is a view."""
+    x = view.operands[0]
+    sizes = getattr(type_of(x), "shape", None)
+    shape = getattr(view.op.result.type, "shape", None)
+    if sizes is None or shape is None or None in shape:
+        return None
+    if not all(1 in pair for pair in zip(view.op.attrs["counts"], sizes)):
+        return None
+    return OPERATORS["broadcast_to"](x, shape=shape)
+
+
+def _reshape_of_reshape(view: Match) -> Any:
+    inner, *rest = view.operands
+    maker = view.made_by(inner, "reshape")
+    return maker and OPERATORS["reshape"](maker.operands[0], *rest, **view.op.attrs)
+
+
+def _sum_of_full(view: Match) -> Any:
+    value, type_ = view.filled(view.operands[0]), view.op.result.type
+    have = type_of(view.operands[0])
+    if value is None or not isinstance(have, ArrayType) or not isinstance(type_, ArrayType):
+        return None
+    if not (have.is_static and type_.is_static and is_floating(have)):
+        return None
+    count = math.prod(have.shape) // max(math.prod(type_.shape), 1)  # type: ignore[arg-type]
+    total = value * count
+    if value not in (0, 1, -1) or abs(total) > EXACT.get(str(type_.dtype), 0):
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=total)
+
+
+def _sum_over_ones(view: Match) -> Any:
+    """The operand, where only axes of length one are summed over and kept."""
+    return _unchanged(view) if view.op.attrs["keepdims"] else None
+
+
+def _sum_of_negative(view: Match) -> Any:
+    """Fewer elements change their sign after the sum; it goes through products without a trace."""
+    if not is_floating(view.op.result.type):
+        return None  # a sum may be of another dtype
+    positive = _without_sign(view, view.operands[0])
+    return None if positive is None else -view.op.opdef(positive, **view.op.attrs)
+
+
+def _without_sign(view: Match, x: AnyOperand) -> Any:
+    """``y`` where x is ``-y``, or else None."""
+    if view.inner(x, "neg") is not ...:
+        return view.inner(x, "neg")
+    maker = view.made_by(x, "mul") or view.made_by(x, "div")
+    if maker is None or view.uses.get(maker.result) != 1:
+        return None
+    for place, operand in enumerate(maker.operands):
+        positive = _without_sign(view, operand)
+        if positive is not None:
+            rest = [*maker.operands]
+            rest[place] = positive
+            return maker.opdef(*rest)
+    return None
+
+
+def _plus_zero(view: Match) -> Any:
+    type_ = view.op.result.type
+    exact = type_ == INT or isinstance(type_, ArrayType) and not is_floating(type_)
+    return _other(view, lambda operand: _is(operand, 0)) if exact else None
+
+
+def _minus_zero(view: Match) -> Any:
+    left, right = view.operands
+    return left if _is(right, 0) or _beside_filled(view, 0) is left else None
+
+
+def _times_zero(view: Match) -> Any:
+    type_ = view.op.result.type
+    zero = _other(view, lambda operand: _is(operand, 0) or view.filled(operand) == 0)
+    if zero is None or not isinstance(type_, ArrayType) or not type_.is_static:
+        return None
+    return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=0)
+
+
+RULES = (
+    Rule("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
+    Rule("x * ones", "mul", lambda view: _beside_filled(view, 1)),
+    Rule("(1 * x) * y", "mul", _one_times),
+    Rule("ones * mask", "mul", _ones_times_mask),
+    Rule("ones * number", "mul", _ones_times_number),
+    Rule("x * full", "mul", _with_number),
+    Rule("x * -1", "mul", _times_minus_one),
+    Rule("-x * -y", "mul", _both_negative),
+    Rule("x * 0", "mul", _times_zero, fast_only=True),
+    Rule("x / 1", "div", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
+    Rule("x ** 1", "pow", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
+    Rule("x + zeros", "add", lambda view: _beside_filled(view, 0)),
+    Rule("x + 0", "add", _plus_zero),
+    Rule("x + 0.0", "add", lambda view: _other(view, lambda o: _is(o, 0)), fast_only=True),
+    Rule("x + full", "add", _with_number),
+    Rule("x - full", "sub", _with_number),
+    Rule("x / full", "div", _with_number),
+    Rule("x + -y", "add", _add_negative),
+    Rule("x - 0", "sub", _minus_zero),
+    Rule("x - -y", "sub", _minus_negative),
+    Rule("--x", "neg", _twice("neg")),
+    Rule("copy", "copy", lambda view: view.operands[0]),
+    Rule("cast to its own dtype", "cast", lambda view: view.operands[0]),
+    Rule("reshape to its own shape", "reshape", _unchanged),
+    Rule("reshape of reshape", "reshape", _reshape_of_reshape),
+    Rule("windows side by side", "windows", _side_by_side),
+    Rule("axes of one repeated", "tile", _only_stretched),
+    Rule("stretched to its own shape", "broadcast_to", _unchanged),
+    Rule("transposed by the identity", "transpose", _identity_permutation),
+    Rule("transpose of transpose", "transpose", _transpose_of_transpose),
+    Rule("swap of transpose", "swap_last_axes", _swap_of_transpose),
+    Rule("conj twice", "conj", _twice("conj")),
+    Rule("swapped twice", "swap_last_axes", _twice("swap_last_axes")),
+    Rule("transposed product", "transpose", _transposed_product),
+    Rule("swapped product", "swap_last_axes", _transposed_product),
+    Rule("sum of full", "sum", _sum_of_full),
+    Rule("sum over axes of one", "sum", _sum_over_ones),
+    Rule("sum of -x", "sum", _sum_of_negative),
+    *DIAGONAL_PRODUCTS,
+    *CONSTANT_ARRAYS,
+    *PERMUTATIONS,
+    *SELECT,
+    *EINSUM,
+    *GATHER_SCATTER,
+    *ZERO_BLOCKS,
+    *SOFTMAX,
+    *BROADCASTING,
+)
+
+_FAST, _EXACT = RuleSet(RULES), RuleSet(row for row in RULES if not row.fast_only)
+
+
+def simplify_algebra(
+    function: Function, fast: bool = False, hits: MutableMapping[str, int] | None = None
+) -> Function:
+    """Applies the rows until none applies; counts in ``hits`` how often each did."""
+
+    def hit(row: Rule, op: Op) -> None:
+        if hits is not None:
+            hits[row.name] = hits.get(row.name, 0) + 1
+
+    return (_FAST if fast else _EXACT).applied(function, hit)

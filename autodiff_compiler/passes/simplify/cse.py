@@ -1,0 +1,116 @@
+"""Common subexpressions: what was computed already is not computed again.
+
+Two operations without effect are the same if operator, operands and attributes are. The later one
+goes, provided that the earlier one stands in the same region or in one around it: then it has run
+before, whatever way control took. Of the two names the one that the user gave stays. What was
+reduced over the same axes, and kept them where this does not, is that in another shape.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> before = parse_function('''
+... func @f(%x: float, %go: bool) -> (float, float) {
+...   %neg_x: float = neg %x
+...   %y!: float = neg %x
+...   %z: float = if %go {
+...     %w: float = neg %x
+...     yield %w
+...   } else {
+...     yield %x
+...   }
+...   return %y, %z
+... }
+... ''')
+>>> print(print_function(cse(before)), end='')
+func @f(%x: float, %go: bool) -> (float, float) {
+  %y!: float = neg %x
+  %z: float = if %go {
+    yield %y
+  } else {
+    yield %x
+  }
+  return %y, %z
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from autodiff_compiler.ir.effects import Effects
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.structure import reshape
+from autodiff_compiler.passes.core.traversal import with_body
+
+
+def cse(function: Function) -> Function:
+    """Removes operations whose result is already at hand."""
+    search = _Search()
+    body = search.region(function.body)
+    return with_body(function, rename(body, search.names) if search.names else body)
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.effects = Effects()
+        self.mapping: dict[Value, AnyOperand] = {}
+        #: Results that stay, with the result that went and had the better name.
+        self.names: dict[Value, Value] = {}
+        self.known: dict[Hashable, Op] = {}
+
+    def region(self, region: Region) -> Region:
+        ops, entered = [], []
+        for op in region.ops:
+            operands = substitute_operands(op.operands, self.mapping)
+            now = op if operands is op.operands else replace(op, operands=operands)
+            now = map_regions(now, self.region)
+            key = None if now.regions or self.effects.has(now) else _key(now)
+            earlier = None if key is None else self.known.get(key)
+            if earlier is None and (reshaped := self.reshaped(now)) is not None:
+                now, key = reshaped, _key(reshaped)
+                earlier = self.known.get(key)
+            if earlier is not None:
+                self.merge(now, earlier)
+                continue
+            if key is not None:
+                self.known[key] = now
+                entered.append(key)
+            ops.append(now)
+        for key in entered:
+            del self.known[key]
+        yields = substitute_operands(region.yields, self.mapping)
+        same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
+        return (
+            region
+            if same and yields is region.yields
+            else Region(region.params, tuple(ops), yields)
+        )
+
+    def reshaped(self, op: Op) -> Op | None:
+        """What was reduced before as ``op`` reduces it, but for keeping the axes, in its shape."""
+        type_ = op.result.type if len(op.results) == 1 and "keepdims" in op.attrs else None
+        if not isinstance(type_, ArrayType) or not type_.is_static or op.attrs.get("axes") is None:
+            return None
+        twin = replace(op, attrs={**op.attrs, "keepdims": not op.attrs["keepdims"]})
+        earlier = self.known.get(_key(twin))
+        if earlier is None:
+            return None
+        shape = {"shape": type_.shape}
+        return replace(op, opdef=reshape, operands=(earlier.result,), attrs=shape)
+
+    def merge(self, later: Op, earlier: Op) -> None:
+        for gone, stays in zip(later.results, earlier.results):
+            self.mapping[gone] = stays
+            if gone.given and not stays.given:
+                self.names.setdefault(stays, gone)
+
+
+def _key(op: Op) -> Hashable:
+    """What is equal where the results are, also for a reshape that leaves a size to NumPy."""
+    type_ = op.result.type if op.name == "reshape" else None
+    if isinstance(type_, ArrayType) and type_.is_static and len(op.operands) == 1:
+        op = replace(op, attrs={"shape": type_.shape})
+    return op.likeness

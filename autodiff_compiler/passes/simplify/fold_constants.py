@@ -1,0 +1,124 @@
+"""Folding: what is known while compiling is computed while compiling.
+
+An operator on literals becomes a literal, an ``if`` on a literal its branch, a loop that runs
+zero times its initial values, an item of a container made here the operand it was made of. Where
+the replacement would have another type than what it replaces (a branch may be typed more narrowly
+than the whole), the operation stays, because everything after it is typed already. Computing a
+Python operator early gives the very number that computing it late gives.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> before = parse_function('''
+... func @f(%x: float) -> (float, float) {
+...   %a: float = mul 2.0, 3.0
+...   %t: (float, float) = make_tuple %a, %x
+...   %b: float = item %t {key=1}
+...   %c: float = if True {
+...     %n: float = neg %b
+...     yield %n
+...   } else {
+...     yield %x
+...   }
+...   return %a, %c
+... }
+... ''')
+>>> print(print_function(fold_constants(before)), end='')
+func @f(%x: float) -> (float, float) {
+  %t: (float, float) = make_tuple 6.0, %x
+  %n: float = neg %x
+  return 6.0, %n
+}
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.ir.effects import Effects
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Value, type_of
+from autodiff_compiler.ir.types import ScalarType
+from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
+
+
+def fold_constants(function: Function) -> Function:
+    """Computes what is known."""
+    folding = _Folding()
+    return with_body(function, rewrite_region(function.body, folding.mapping, folding.visit))
+
+
+class _Folding:
+    def __init__(self) -> None:
+        self.mapping: dict[Value, AnyOperand] = {}
+        self.makers: dict[Value, Op] = {}
+        self.effects = Effects()
+
+    def visit(self, op: Op) -> Sequence[Op]:
+        if op.name == "if":
+            return self.branch(op)
+        if op.name in ("for", "while"):
+            return self.loop(Loop(op))
+        if op.name in ("item", "list_item"):
+            found: Sequence[AnyOperand] = self.item(op)
+        else:
+            found = self.number(op)
+        if found and self.replaces(op.results, found):
+            return ()
+        if op.name in ("make_tuple", "make_dict", "make_list"):
+            self.makers[op.result] = op
+        return (op,)
+
+    def replaces(self, results: Sequence[Value], found: Sequence[AnyOperand]) -> bool:
+        """Enters ``found`` for ``results`` if every type stays as it was."""
+        if any(result.type != type_of(new) for result, new in zip(results, found, strict=True)):
+            return False
+        self.mapping.update(zip(results, found))
+        return True
+
+    def branch(self, op: Op) -> Sequence[Op]:
+        (predicate,) = op.operands
+        if isinstance(predicate, Value):
+            return (op,)
+        taken = op.regions[0 if predicate else 1]
+        return taken.ops if self.replaces(op.results, taken.yields) else (op,)
+
+    def loop(self, loop: Loop) -> Sequence[Op]:
+        if not self.never_runs(loop) or loop.stacked:
+            return (loop.op,)
+        return () if self.replaces(loop.op.results, (*loop.inits, 0)) else (loop.op,)
+
+    def never_runs(self, loop: Loop) -> bool:
+        if loop.condition is not None:
+            (test,) = loop.condition.yields
+            known = not isinstance(test, Value) and not test
+            return known and not self.effects.inside(loop.condition)
+        bounds = [bound for bound in loop.bounds if isinstance(bound, int)]
+        return len(bounds) == 3 and bounds[2] != 0 and not range(*bounds)
+
+    def item(self, op: Op) -> Sequence[AnyOperand]:
+        container = op.operands[0]
+        maker = self.makers.get(container) if isinstance(container, Value) else None
+        if maker is None:
+            return ()
+        key = op.attrs["key"] if op.name == "item" else op.operands[1]
+        if "keys" in maker.attrs:
+            key = maker.attrs["keys"].index(key)
+        count = len(maker.operands)
+        return (maker.operands[key],) if isinstance(key, int) and -count <= key < count else ()
+
+    @staticmethod
+    def number(op: Op) -> Sequence[Any]:
+        """What ``op`` gives on literals, as a sequence of one; empty if that is no number."""
+        literals = op.operands and not any(isinstance(operand, Value) for operand in op.operands)
+        scalar = len(op.results) == 1 and isinstance(op.results[0].type, ScalarType)
+        if not literals or not scalar or op.opdef.effect or op.opdef.kind == "control":
+            return ()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = op.opdef.evaluate(*op.operands, **op.attrs)
+        except (ArithmeticError, ValueError, TypeError):
+            return ()  # it is the running program that shall raise
+        return (found,) if type(found) in (bool, int, float, complex) else ()

@@ -1,0 +1,94 @@
+"""Branches that stand deep in each other become functions of their own.
+
+A chain of early returns, ``elif``s or conditional expressions is one branch in the other. Each
+level costs every line inside it a step of indentation, of which Python reads no more than 100, and
+every value that is kept inside a line on the other side: text would grow with the cube of the
+chain. A way that stands ``nested_levels`` deep and branches further is called instead: no function
+is deeper than that, and text grows with the chain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.ir.effects import end_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.rewrite import (
+    clone,
+    free_values,
+    fresh,
+    producers,
+    substitute_operands,
+)
+from autodiff_compiler.operators.control import call
+from autodiff_compiler.passes.core.traversal import on_all_functions, with_body
+
+
+def outline_deep_branches(function: Function) -> Function:
+    """Return ``function``, and all that it calls, in functions that are not deep."""
+    return on_all_functions(function, _divided)
+
+
+def branch_depth(region: Region) -> int:
+    """Return how many operations with regions stand in each other in ``region``."""
+    found, level = 0, [region]
+    while level := [inner for each in level for op in each.ops for inner in op.regions]:
+        found += 1
+    return found
+
+
+def may_inline(function: Function) -> bool:
+    """Decide whether a call of ``function`` may be written out without making its caller deep."""
+    return branch_depth(function.body) < costs().nested_levels // 2
+
+
+def _divided(function: Function) -> Function:
+    if branch_depth(function.body) <= costs().nested_levels:
+        return function
+    return with_body(function, _Divider(function).region(function.body, 0))
+
+
+class _Divider:
+    """Divides one function; ``made`` are its operations by what they make."""
+
+    def __init__(self, function: Function):
+        self.function, self.made = function, producers(function.body)
+
+    def region(self, region: Region, depth: int) -> Region:
+        """Return ``region``, which stands so many levels deep, with its deep ways called."""
+        ops, most = [], costs().nested_levels
+        for op in region.ops:
+            inner = [self.region(each, depth % most + 1) for each in op.regions]
+            if op.name == "if" and depth % most == most - 1:
+                inner = [self.called(each, op) for each in inner]
+            ops.append(replace(op, regions=tuple(inner)) if op.regions else op)
+        return Region(region.params, tuple(ops), region.yields)
+
+    def called(self, region: Region, owner: Op) -> Region:
+        """Return a way of ``owner`` that calls what it did, if that branches further, and comes to
+        its end."""
+        if not any(op.regions for op in region.ops) or end_of(region) is not None:
+            return region
+        inside = {result for op in region.ops for result in op.results}
+        taken, given = free_values(Region((), region.ops, ())), dict.fromkeys(region.yields)
+        nothing = [self.made[value] for value in taken if self.is_unset(value)]
+        params = tuple(value for value in taken if not self.is_unset(value))
+        returns = tuple(value for value in given if value in inside and not self.is_unset(value))
+        body, _ = clone(Region(params, (*nothing, *region.ops), returns))
+        line = next(op.span.line for op in region.ops if op.regions)
+        name = f"{self.function.name}_from_line_{line}"
+        callee = replace(self.function, name=name, title="", body=body, span=owner.span)
+        results = {value: fresh(value) for value in returns if isinstance(value, Value)}
+        attrs = {"callee": callee}
+        made = Op(call, params, attrs, tuple(results.values()), owner.span, owner.about)
+        unset = tuple(op for op in region.ops if op.name == "undefined")
+        return Region((), (*unset, made), substitute_operands(region.yields, results))
+
+    def is_unset(self, value: AnyOperand) -> bool:
+        """Decide whether ``value`` is that of a variable that is not set."""
+        op = self.made.get(value) if isinstance(value, Value) else None
+        return op is not None and op.name == "undefined"
+
+
+__all__ = ["branch_depth", "outline_deep_branches", "may_inline"]

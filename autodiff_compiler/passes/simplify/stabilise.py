@@ -1,0 +1,337 @@
+"""Stabilise: formulas that overflow, cancel or divide 0 by 0 become operators that do not.
+
+It runs before differentiation, so that the gradient is that of the stable operator. Every row is an
+equality of exact arithmetic, and at no point is what stands for a formula less exact than it; a
+value that is used elsewhere too stays for that use. The lines concerned get a note, which is
+printed as a comment above them.
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.ir.printer import print_function
+>>> before = parse_function('''
+... func @f(%x: f32[2]) -> (f32[2]) {
+...   %e: f32[2] = exp %x
+...   %a: f32[2] = add 1, %e
+...   %y!: f32[2] = log %a
+...   return %y
+... }
+... ''')
+>>> print(print_function(stabilise(before)), end='')
+func @f(%x: f32[2]) -> (f32[2]) {
+  %e: f32[2] = exp %x
+  %a: f32[2] = add 1, %e
+  %y!: f32[2] = softplus %x
+  return %y
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
+from autodiff_compiler.ir.types import FLOAT, ArrayType
+from autodiff_compiler.operators.along import log_softmax, softmax
+from autodiff_compiler.operators.elementwise import (
+    abs,
+    expm1,
+    hypot,
+    log1p,
+    sigmoid,
+    softplus,
+    tanh,
+)
+from autodiff_compiler.operators.reduce import logsumexp, norm, std
+from autodiff_compiler.operators.special import logaddexp
+from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
+from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
+from autodiff_compiler.passes.simplify.algebra.softmax import less_largest
+from autodiff_compiler.span import NOWHERE
+
+#: Operators that pick elements: the logarithm of what they pick is picked from the logarithm.
+PICKS = ("index", "take_along", "reshape", "squeeze", "expand_dims", "transpose")
+
+
+def _real(operand: AnyOperand) -> bool:
+    """Whether a formula with this operand is about real numbers that are not whole."""
+    type_ = type_of(operand)
+    if isinstance(type_, ArrayType):
+        return type_.dtype is None or "float" in type_.dtype
+    return type_ == FLOAT
+
+
+def _one(operand: AnyOperand) -> bool:
+    return type(operand) in (int, float) and operand == 1
+
+
+def _beside_one(view: Match, operand: AnyOperand) -> Any:
+    """u of 1 + u, where ``operand`` was made so."""
+    maker = view.made_by(operand, "add")
+    if maker is None:
+        return None
+    left, right = maker.operands
+    return right if _one(left) else left if _one(right) else None
+
+
+def _exponent(view: Match, operand: AnyOperand) -> Any:
+    """u of exp(u)."""
+    inner = view.inner(operand, "exp") if operand is not None else ...
+    return None if inner is ... else inner
+
+
+def _minus(view: Match, operand: Any) -> Any:
+    inner = view.inner(operand, "neg")
+    return -operand if inner is ... else inner
+
+
+def _squared(view: Match, operand: AnyOperand) -> Any:
+    """u where ``operand`` is u * u, square(u) or u ** 2 of real numbers."""
+    maker = view.makers.get(operand) if isinstance(operand, Value) else None
+    if maker is None or maker.name not in ("mul", "square", "pow") or not _real(maker.operands[0]):
+        return None
+    u, *more = maker.operands
+    same = maker.name == "square" or more[0] is u if maker.name != "pow" else more[0] == 2
+    return u if same and not (maker.name == "pow" and isinstance(more[0], Value)) else None
+
+
+def _has_largest(x: AnyOperand) -> bool:
+    """Whether x is an array with elements, as far as is known."""
+    type_ = type_of(x)
+    return isinstance(type_, ArrayType) and (type_.shape is None or 0 not in type_.shape)
+
+
+# ---- logarithms
+
+
+def _log_of_one_and_exp(view: Match) -> Any:
+    u = _exponent(view, _beside_one(view, view.operands[0]))
+    return None if u is None else softplus(u)
+
+
+def _log1p_of_exp(view: Match) -> Any:
+    u = _exponent(view, view.operands[0])
+    return None if u is None else softplus(u)
+
+
+def _log_of_exps(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "add")
+    if maker is None:
+        return None
+    u, v = (_exponent(view, operand) for operand in maker.operands)
+    return None if u is None or v is None else logaddexp(u, v)
+
+
+def _log_of_sum_of_exp(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "sum")
+    u = None if maker is None else _exponent(view, maker.operands[0])
+    if maker is None or u is None or not _has_largest(u):
+        return None
+    return logsumexp(u, axes=maker.attrs["axes"], keepdims=maker.attrs["keepdims"])
+
+
+def _log_of_exp(view: Match) -> Any:
+    return _exponent(view, view.operands[0])
+
+
+def _log_of_sigmoid(view: Match) -> Any:
+    u = view.inner(view.operands[0], "sigmoid")
+    return None if u is ... else -softplus(_minus(view, u))
+
+
+def _log_of_one_minus_sigmoid(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "sub")
+    if maker is None or not _one(maker.operands[0]):
+        return None
+    u = view.inner(maker.operands[1], "sigmoid")
+    return None if u is ... else -softplus(u)
+
+
+def _log_of_softmax(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "softmax")
+    return None if maker is None else log_softmax(maker.operands[0], **maker.attrs)
+
+
+def _log_of_picked_softmax(view: Match) -> Any:
+    (operand,) = view.operands
+    pick = view.makers.get(operand) if isinstance(operand, Value) else None
+    if pick is None or pick.name not in PICKS:
+        return None
+    maker = view.made_by(pick.operands[0], "softmax")
+    if maker is None:
+        return None
+    logs = log_softmax(maker.operands[0], **maker.attrs)
+    return pick.opdef(logs, *pick.operands[1:], **pick.attrs)
+
+
+def _log_of_one_plus(view: Match) -> Any:
+    u = _beside_one(view, view.operands[0])
+    return None if u is None or not _real(u) else log1p(u)
+
+
+def _log_of_one_minus(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "sub")
+    if maker is None:
+        return None
+    one, u = maker.operands
+    return log1p(-u) if _one(one) and isinstance(u, Value) and _real(u) else None
+
+
+# ---- quotients
+
+
+def _exp_over_one_and_exp(view: Match) -> Any:
+    u, v = (_exponent(view, view.operands[0]), _beside_one(view, view.operands[1]))
+    return sigmoid(u) if u is not None and u is _exponent(view, v) else None
+
+
+def _over_one_and_exp(view: Match) -> Any:
+    u = _exponent(view, _beside_one(view, view.operands[1]))
+    if u is None:
+        return None
+    falls = sigmoid(_minus(view, u))
+    return falls if _one(view.operands[0]) else view.operands[0] * falls
+
+
+def _one_over_one_and_exp(view: Match) -> Any:
+    u = _exponent(view, _beside_one(view, view.operands[0]))
+    whole = len(view.operands) == 1 or view.operands[1] == -1
+    return sigmoid(_minus(view, u)) if u is not None and whole else None
+
+
+def _less_logsumexp(view: Match) -> Any:
+    u, maker = view.operands[0], view.made_by(view.operands[1], "logsumexp")
+    if maker is None or maker.operands[0] is not u or not maker.attrs["keepdims"]:
+        return None
+    axes = maker.attrs["axes"]
+    return log_softmax(u, axis=axes[0]) if axes and len(axes) == 1 else None
+
+
+def _exp_over_sum(view: Match) -> Any:
+    u, maker = _exponent(view, view.operands[0]), view.made_by(view.operands[1], "sum")
+    if u is None or maker is None or _exponent(view, maker.operands[0]) is not u:
+        return None
+    if less_largest(view, u) is not None:
+        return None  # the writer has seen to it
+    type_, axes = type_of(u), maker.attrs["axes"]
+    if not isinstance(type_, ArrayType) or not _has_largest(u):
+        return None
+    if type_.ndim == 1 and axes in (None, (0,)):
+        return softmax(u, axis=0)
+    return softmax(u, axis=axes[0]) if axes and len(axes) == 1 and maker.attrs["keepdims"] else None
+
+
+def _tanh(view: Match) -> Any:
+    difference, total = view.made_by(view.operands[0], "sub"), view.made_by(view.operands[1], "add")
+    if difference is None or total is None or difference.operands != total.operands:
+        return None
+    u, v = (_exponent(view, operand) for operand in total.operands)
+    return tanh(u) if u is not None and v is not None and view.inner(v, "neg") is u else None
+
+
+# ---- roots and differences
+
+
+def _root_of_sum_of_squares(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "sum")
+    u = None if maker is None else _squared(view, maker.operands[0])
+    if maker is None or u is None:
+        return None
+    return norm(u, axes=maker.attrs["axes"], keepdims=maker.attrs["keepdims"])
+
+
+def _root_of_two_squares(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "add")
+    if maker is None:
+        return None
+    u, v = (_squared(view, operand) for operand in maker.operands)
+    return None if u is None or v is None else hypot(u, v)
+
+
+def _root_of_inner_product(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "matmul")
+    if maker is None or maker.operands[0] is not maker.operands[1]:
+        return None
+    u = maker.operands[0]
+    return norm(u, axes=None, keepdims=False) if _real(u) and u.type.ndim == 1 else None  # type: ignore[union-attr]
+
+
+def _as_power(rule: Callable[[Match], Any]) -> Callable[[Match], Any]:
+    """The same for a power of 1/2."""
+
+    def row(view: Match) -> Any:
+        return rule(view) if view.operands[1] == 0.5 else None
+
+    return row
+
+
+def _root_of_square(view: Match) -> Any:
+    u = _squared(view, view.operands[0])
+    return None if u is None else abs(u)
+
+
+def _root_of_var(view: Match) -> Any:
+    maker = view.made_by(view.operands[0], "var")
+    return None if maker is None else std(maker.operands[0], **maker.attrs)
+
+
+def _exp_minus_one(view: Match) -> Any:
+    left, right = view.operands
+    u, v = _exponent(view, left), _exponent(view, right)
+    if _one(right) and u is not None:
+        return expm1(u)
+    return -expm1(v) if _one(left) and v is not None else None
+
+
+RULES = (
+    Rule("log(1 + exp(u)) as softplus(u)", "log", _log_of_one_and_exp),
+    Rule("log1p(exp(u)) as softplus(u)", "log1p", _log1p_of_exp),
+    Rule("log(exp(u) + exp(v)) as logaddexp(u, v)", "log", _log_of_exps),
+    Rule("log(sum(exp(u))) as logsumexp(u)", "log", _log_of_sum_of_exp),
+    Rule("log(exp(u)) as u", "log", _log_of_exp),
+    Rule("log(sigmoid(u)) as -softplus(-u)", "log", _log_of_sigmoid),
+    Rule("log(1 - sigmoid(u)) as -softplus(u)", "log", _log_of_one_minus_sigmoid),
+    Rule("log(softmax(u)) as log_softmax(u)", "log", _log_of_softmax),
+    Rule("log(softmax(u)[i]) as log_softmax(u)[i]", "log", _log_of_picked_softmax),
+    Rule("log(1 + u) as log1p(u)", "log", _log_of_one_plus),
+    Rule("log(1 - u) as log1p(-u)", "log", _log_of_one_minus),
+    Rule("exp(u) / (1 + exp(u)) as sigmoid(u)", "div", _exp_over_one_and_exp),
+    Rule("v / (1 + exp(u)) as v * sigmoid(-u)", "div", _over_one_and_exp),
+    Rule("1 / (1 + exp(u)) as sigmoid(-u)", "reciprocal", _one_over_one_and_exp),
+    Rule("(1 + exp(u)) ** -1 as sigmoid(-u)", "pow", _one_over_one_and_exp),
+    Rule("exp(u) / sum(exp(u)) as softmax(u)", "div", _exp_over_sum),
+    Rule("(exp(u) - exp(-u)) / (exp(u) + exp(-u)) as tanh(u)", "div", _tanh),
+    Rule("sqrt(sum(u * u)) as norm(u)", "sqrt", _root_of_sum_of_squares),
+    Rule("sqrt(u * u + v * v) as hypot(u, v)", "sqrt", _root_of_two_squares),
+    Rule("sqrt(u @ u) as norm(u)", "sqrt", _root_of_inner_product),
+    Rule("sum(u * u) ** 0.5 as norm(u)", "pow", _as_power(_root_of_sum_of_squares)),
+    Rule("(u * u + v * v) ** 0.5 as hypot(u, v)", "pow", _as_power(_root_of_two_squares)),
+    Rule("(u @ u) ** 0.5 as norm(u)", "pow", _as_power(_root_of_inner_product)),
+    Rule("sqrt(u * u) as abs(u)", "sqrt", _root_of_square),
+    Rule("sqrt(var(u)) as std(u)", "sqrt", _root_of_var),
+    Rule("exp(u) - 1 as expm1(u)", "sub", _exp_minus_one),
+    Rule("u - logsumexp(u) as log_softmax(u)", "sub", _less_logsumexp),
+)
+
+_TABLE = RuleSet(RULES)
+
+
+def stabilise(function: Function) -> Function:
+    """Applies the rows until none applies, and notes them on the lines they changed."""
+    told: dict[tuple[str, int], list[str]] = {}
+
+    def hit(row: Rule, op: Op) -> None:
+        if op.span != NOWHERE:
+            told.setdefault((op.span.file, op.span.line), []).append(row.name)
+
+    rewritten = _TABLE.applied(function, hit)
+
+    def note(op: Op) -> Sequence[Op]:
+        names = told.get((op.span.file, op.span.line))
+        if names is None:
+            return (op,)
+        text = f"stabilised: {'; '.join(dict.fromkeys(names))}"
+        return (replace(op, span=replace(op.span, note=text)),)
+
+    return with_body(rewritten, rewrite_region(rewritten.body, {}, note)) if told else rewritten

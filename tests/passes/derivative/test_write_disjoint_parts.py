@@ -1,0 +1,143 @@
+"""Parts among zeros: the same array, with less added, and in the order that is wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
+from autodiff_compiler.passes.derivative.write_disjoint_parts import write_disjoint_parts
+from autodiff_compiler.passes.simplify.dce import dce
+from tests import interpreter
+
+ALL = "('slice', None, None, None)"
+
+
+def chain(places: list[tuple[str, str]], shape: str, *after: str, back: str = "%s") -> Function:
+    """Zeros with parameters ``p0, p1, ...`` of the given types added at the given indices."""
+    params = ", ".join(f"%p{k}: {type_}" for k, (type_, _) in enumerate(places))
+    lines, whole = [], f"f32[{shape}]"
+    for k, (_, index) in enumerate(places):
+        last = "%s" if k == len(places) - 1 else f"%s{k}"
+        op = f"scatter %p0 {{index={index}, shape=({shape})}}" if k == 0 else (
+            f"add_at %s{k - 1}, %p{k} {{index={index}}}")  # fmt: skip
+        lines.append(f"  {last}: {whole} = {op}")
+    type_ = whole if back == "%s" else after[0].split(": ")[1].split(" = ")[0]
+    text = [f"func @f({params}) -> ({type_}) {{", *lines, *after, f"  return {back}", "}", ""]
+    return parse_function("\n".join(text))
+
+
+def changed(function: Function) -> list[str]:
+    """The names of the operations after the pass, which gives the same values."""
+    found = dce(write_disjoint_parts(function))
+    verify(found, "typed")
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(p.type.shape).astype(np.float32) for p in function.params]
+    for want, have in zip(interpreter.run(function, arrays), interpreter.run(found, arrays)):
+        np.testing.assert_array_equal(have, want)
+    return [op.name for op in found.body.ops]
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [("f32[4]", "(0,)"), ("f32[4]", "(-1,)"), ("f32[4]", "(1,)")],
+        [("f32[2,4]", "(('slice', 1, None, None),)"), ("f32[4]", "(0,)")],
+        [("f32[2,4]", "(('slice', 0, None, 2),)"), ("f32[1,4]", "(('slice', 1, None, 2),)")],
+        [("f32[3,2]", f"({ALL}, ('slice', None, 2, None))"), ("f32[3]", f"({ALL}, 3)")],
+    ],
+    ids=["rows", "a slice and a row", "by turns", "along another axis"],
+)
+def test_what_is_alone_in_its_place_is_written(places) -> None:
+    assert "add_at" not in changed(chain(places, "3, 4"))
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [("f32[4]", "(0,)"), ("f32[4]", "(-3,)")],
+        [("f32[2,4]", "(('slice', 1, None, None),)"), ("f32[2,4]", "(('slice', None, 2, None),)")],
+        [("f32[2,4]", "(('slice', 0, None, 2),)"), ("f32[2,4]", "(('slice', 2, None, -2),)")],
+        [("f32[4]", "(0,)"), ("f32[3]", f"({ALL}, 3)")],
+    ],
+    ids=["one row twice", "slices that overlap", "backwards", "crossing"],
+)
+def test_what_meets_another_is_added(places) -> None:
+    assert "add_at" in changed(chain(places, "3, 4"))
+
+
+def test_what_reaches_an_earlier_part_is_added_though_the_last_is_apart() -> None:
+    row = "f32[4]"
+    names = changed(chain([(row, "(0,)"), (row, "(1,)"), (row, "(0,)")], "3, 4"))
+    assert names == ["scatter", "set_item", "add_at"]
+
+
+def test_a_transposed_whole_is_made_in_that_order() -> None:
+    part = "f32[2,4]"
+    function = chain(
+        [(part, "(0,)"), (part, "(2,)"), (part, "(1,)")], "3, 2, 4",
+        "  %t: f32[4,3,2] = transpose %s {perm=(2, 0, 1)}", back="%t",
+    )  # fmt: skip
+    names = changed(function)
+    assert sorted(names) == ["scatter", "set_item", "set_item", *["transpose"] * 3]
+    assert names[-1] == "set_item"
+
+
+def test_what_others_read_in_the_old_order_stays() -> None:
+    function = chain(
+        [("f32[4]", "(0,)"), ("f32[4]", "(1,)")], "2, 4",
+        "  %t: f32[4,2] = swap_last_axes %s", "  %u: f32[2,2] = matmul %s, %t", back="%t",
+    )  # fmt: skip
+    text = function.body.ops
+    assert [op.name for op in dce(write_disjoint_parts(function)).body.ops][-1] == text[2].name
+
+
+ROWS, REST = "(('slice', 1, None, None),)", "(('slice', None, -1, None),)"
+
+
+@pytest.mark.parametrize("negative", ["%p0", "%p1"])
+def test_what_has_a_sign_is_taken_away_and_comes_second(negative: str) -> None:
+    signed = {name: name.replace("p", "n") if name == negative else name for name in ("%p0", "%p1")}
+    text = f"""func @f(%p0: f32[3,4], %p1: f32[3,4]) -> (f32[4,4]) {{
+  {negative.replace("p", "n")}: f32[3,4] = neg {negative}
+  %z: f32[4,4] = scatter {signed["%p0"]} {{index={ROWS}, shape=(4, 4)}}
+  %s: f32[4,4] = add_at %z, {signed["%p1"]} {{index={REST}}}
+  return %s
+}}
+"""
+    function = parse_function(text)
+    found = dce(write_disjoint_parts(function))
+    verify(found, "lowered")
+    assert [op.name for op in found.body.ops] == ["scatter", "sub_at"]
+    p0, p1 = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
+    want = np.zeros((4, 4), np.float32)
+    want[1:] += -p0 if negative == "%p0" else p0
+    want[:-1] += -p1 if negative == "%p1" else p1
+    np.testing.assert_array_equal(interpreter.run(found, [p0, p1])[0], want)
+
+
+def test_what_is_read_with_its_sign_keeps_it() -> None:
+    text = f"""func @f(%p: f32[3,4], %q: f32[3,4]) -> (f32[4,4], f32[3,4]) {{
+  %n: f32[3,4] = neg %p
+  %z: f32[4,4] = scatter %q {{index={ROWS}, shape=(4, 4)}}
+  %s: f32[4,4] = add_at %z, %n {{index={REST}}}
+  return %s, %n
+}}
+"""
+    assert "sub_at" not in [op.name for op in write_disjoint_parts(parse_function(text)).body.ops]
+
+
+def test_a_row_that_is_named_twice_is_not_taken_away_once() -> None:
+    text = """func @f(%z: f32[4,2], %p: f32[2,2], %i: i64[2]) -> (f32[4,2]) {
+  %n: f32[2,2] = neg %p
+  %y: f32[4,2] = scatter %p {index=(('slice', None, 2, None),), shape=(4, 2)}
+  %s: f32[4,2] = add_at %z, %n, %i {index=(('op', 0),)}
+  %t: f32[4,2] = add %s, %y
+  return %t
+}
+"""
+    names = [op.name for op in write_disjoint_parts(parse_function(text)).body.ops]
+    assert "add_at" in names and "sub_at" not in names

@@ -1,0 +1,176 @@
+"""What loops carry in one place: where it may be, where it must not, and the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler import Tensor, gradient_source, jit, ops, value_and_grad
+from autodiff_compiler.cost_model import changed_costs
+from autodiff_compiler.ir.nodes import Function, Loop
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.verify.structure import verify
+from autodiff_compiler.passes.memory.carry_in_place import carry_in_place
+from autodiff_compiler.testing import check_grads
+from tests import interpreter
+
+RANDOM = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def everything_is_large() -> Iterator[None]:
+    with changed_costs(medium_bytes=1, tape_row_bytes=1):
+        yield
+
+
+def changed(*body: str, init: str = "%z", after: str = "%d", more: str = "") -> Function:
+    """A loop of three iterations that carries an array, after the pass."""
+    lines = "\n".join(f"    {line}" for line in body)
+    returns = "%a, %z" if more == "read later" else "%a"
+    types = "f32[4], f32[4]" if more == "read later" else "f32[4]"
+    function = parse_function(f"""func @f(%x: f32[4], %w: f32[4,4]) -> ({types}) {{
+  %z: f32[4] = sin %x
+  %v: f32[4] = transpose %z {{perm=(0,)}}
+  %a: f32[4], %n: int = for %p, %i in (0, 3, 1) carry (%c: f32[4] = {init}) {{
+{lines}
+    yield carry {after}
+  }}
+  return {returns}
+}}
+""")
+    found = carry_in_place(function)
+    verify(found, "lowered")
+    arrays = [RANDOM.normal(size=p.type.shape).astype(np.float32) for p in function.params]
+    for want, have in zip(interpreter.run(function, arrays), interpreter.run(found, arrays)):
+        np.testing.assert_array_equal(have, want)
+    return found
+
+
+def in_place(function: Function) -> bool:
+    (loop,) = (Loop(op) for op in function.body.ops if op.name == "for")
+    return any(op.name == "into" and op.operands[-1] in loop.carry_params for op in loop.body.ops)
+
+
+def test_what_leaves_is_put_where_what_entered_was() -> None:
+    assert in_place(changed("%d: f32[4] = add %c, %x"))
+    assert in_place(changed("%e: f32[4] = mul %c, %x", "%d: f32[4] = add %e, %x"))
+    assert in_place(changed("%e: f32[4] = cos %c", "%d: f32[4] = matmul %e, %w"))
+
+
+def test_what_the_caller_holds_is_copied_once() -> None:
+    found = changed("%d: f32[4] = add %c, %x", init="%x")
+    assert in_place(found) and [op.name for op in found.body.ops][-2] == "copy"
+    assert in_place(changed("%d: f32[4] = add %c, %x", more="read later"))
+
+
+def test_what_others_read_for_the_same_line_goes_last() -> None:
+    found = changed("%d: f32[4] = mul %c, %x", "%e: f32[4] = cos %c", "%g: f32[4] = mul %e, %c")
+    assert in_place(found)
+    (loop,) = (Loop(op) for op in found.body.ops if op.name == "for")
+    assert [op.name for op in loop.body.ops] == ["cos", "mul", "into"]
+
+
+def test_a_product_does_not_write_to_what_it_reads() -> None:
+    assert not in_place(changed("%d: f32[4] = matmul %c, %w"))
+    assert not in_place(changed(
+        "%e: f32[4] = index %c {index=(('slice', None, None, -1),)}", "%d: f32[4] = matmul %e, %w"
+    ))  # fmt: skip
+
+
+def test_arithmetic_reads_what_it_writes_over_in_any_order() -> None:
+    assert in_place(changed(
+        "%e: f32[4] = index %c {index=(('slice', None, None, -1),)}", "%d: f32[4] = add %c, %e"
+    ))  # fmt: skip
+
+
+def horner(x: Any, c: Any) -> Any:
+    y = x * 0.5
+    for k in range(4):
+        y = y * x + c[k]
+    return ops.sum(y * y)
+
+
+def fibonacci(x: Any, w: Any) -> Any:
+    a, b = x, x
+    for _ in range(4):
+        a, b = b, a * w + b * b
+    return ops.sum(a * b)
+
+
+def kept(x: Any, w: Any) -> Any:
+    all_of_them = [x]
+    for k in range(1, 4):
+        all_of_them.append(all_of_them[k - 1] * w + x)
+    return ops.sum(all_of_them[0] * all_of_them[1] * all_of_them[3])
+
+
+def until(x: Any, w: Any) -> Any:
+    y = x + 0.0
+    while ops.sum(y * y) > 0.1:
+        y = y * w * 0.5
+    return ops.sum(y) + ops.sum(x)
+
+
+@pytest.mark.parametrize("function", [horner, fibonacci, kept, until])
+def test_gradients_of_two_orders(function: Any) -> None:
+    check_grads(function, (RANDOM.normal(size=4), RANDOM.uniform(0.3, 0.9, size=4)))
+
+
+def test_arguments_are_never_written_to() -> None:
+    x, w = (np.arange(1.0, 5.0, dtype=np.float32) / 9 for _ in range(2))
+    call = value_and_grad(fibonacci, (0, 1))
+    first = [np.array(g) for g in call(Tensor(x), Tensor(w))[1]]
+    second = [np.array(g) for g in call(Tensor(x), Tensor(w))[1]]
+    np.testing.assert_array_equal(x, np.arange(1.0, 5.0, dtype=np.float32) / 9)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_sum_over_the_iterations_grows_where_it_stands() -> None:
+    x, c = (Tensor(RANDOM.normal(size=4).astype(np.float32)) for _ in range(2))
+    source = gradient_source(horner, x, c, get_all=True)
+    assert "d_x_1 = np.add(d_x_1, d_y_times_y, out=d_x_1)" in source
+
+
+def rows(x: Any, w: Any) -> Any:
+    y = ops.tanh(x)
+    s = y[0]
+    for i in range(1, 4):
+        s = s * w + y[i] * y[i - 1]
+    return ops.sum(s)
+
+
+def test_rows_of_what_is_kept_are_no_tape() -> None:
+    x, w = RANDOM.normal(size=(4, 3)), RANDOM.normal(size=3)
+    check_grads(rows, (x, w))
+    source = gradient_source(rows, Tensor(x), Tensor(w), get_all=True)
+    assert "y_item_tape" not in source and "y[i]" in source.split("def rows_backward")[1]
+
+
+def test_few_rows_of_much_are_a_tape() -> None:
+    x, w = RANDOM.normal(size=(40, 3)), RANDOM.normal(size=3)
+    source = gradient_source(rows, Tensor(x), Tensor(w))
+    assert "y_item_tape" in source
+
+
+def test_a_product_goes_to_memory_of_any_order() -> None:
+    """What enters the loop lies as a transpose does, and ``np.dot`` would not write there."""
+
+    def turned(x: Any, w: Any) -> Any:
+        u, v = ops.sin(x.T), ops.cos(x)
+        for _ in range(3):
+            v = ops.sin(v + u)
+            u = ops.matmul(v, w)
+        return ops.concat((u[:, :2], ops.matmul(v, w)[:, ::-1]), 1)
+
+    x, w = (Tensor(np.random.default_rng(k).uniform(-1, 1, (4, 4))) for k in range(2))
+    found = jit(turned)(x, w).asnumpy()
+    u, v = np.sin(x.asnumpy().T), np.cos(x.asnumpy())
+    for _ in range(3):
+        v = np.sin(v + u)
+        u = v @ w.asnumpy()
+    np.testing.assert_allclose(found, np.concatenate([u[:, :2], u[:, ::-1]], 1), rtol=1e-12)
+    check_grads(turned, [x, w], order=1)

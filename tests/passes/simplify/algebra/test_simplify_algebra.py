@@ -1,0 +1,401 @@
+# ruff: noqa: E501  (IR text has lines of its own length)
+"""Each row of the table: what it makes, and that NumPy gives the same bits before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autodiff_compiler.operators as _records  # noqa: F401  fills OPERATORS
+from autodiff_compiler.ir.nodes import Function, Value
+from autodiff_compiler.ir.parser import parse_function
+from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.ir.verify.structure import verify
+from autodiff_compiler.passes.simplify.algebra.simplify_algebra import RULES, simplify_algebra
+from autodiff_compiler.passes.simplify.dce import dce
+from tests.passes.item_cases import ITEMS
+
+FULL = "full {{dtype='float32', shape={shape}, value={value}}}"
+ONES, ZEROS = (FULL.format(shape="(2, 3)", value=value) for value in (1, 0))
+PAIRS = "{axis=-1, size=2, stride=2, dilation=1}"
+BASIS = "f32[3,3] = basis {count=3, dtype='float32'}"
+A, B = "%x: f32[2,3]", "%y: f32[2,3]"
+
+
+def text(params: str, result: str, *lines: str) -> str:
+    names = ["%a", "%b", "%c", "%d", "%e"]
+    ops = [f"  {name}: {line}" for name, line in zip(names, lines)]
+    last = names[len(ops) - 1] if ops else "%x"
+    return "\n".join([f"func @f({params}) -> ({result}) {{", *ops, f"  return {last}", "}", ""])
+
+
+M = "f32[2,3]"
+ALL = "('slice', None, None, None)"
+CASES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+    "x * 1": (A, M, (f"{M} = mul 1, %x",), ()),
+    "x * ones": (A, M, (f"{M} = {ONES}", f"{M} = mul %x, %a"), ()),
+    "(1 * x) * y": ("%x: float, %y: f64[]", "f64[]", (
+                    "f64[] = full {dtype='float64', shape=(), value=1}",
+                    "f64[] = mul %a, %x", "f64[] = mul %b, %y"), ("f64[] = mul %x, %y",)),
+    "ones * mask": (A, M, (f"{M} = {ONES}", "bool[2,3] = greater %x, 0.0", f"{M} = mul %a, %b"),
+                    ("bool[2,3] = greater %x, 0.0", f"{M} = cast %a {{dtype='float32'}}")),
+    "x * -1": (A, M, (f"{M} = mul %x, -1.0",), (f"{M} = neg %x",)),
+    "-x * -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = neg %y", f"{M} = mul %a, %b"),
+                (f"{M} = mul %x, %y",)),
+    "x / 1": (A, M, (f"{M} = div %x, 1.0",), ()),
+    "x ** 1": (A, M, (f"{M} = pow %x, 1",), ()),
+    "x + zeros": (A, M, (f"{M} = {ZEROS}", f"{M} = add %a, %x"), ()),
+    "x + 0": ("%x: i32[2]", "i32[2]", ("i32[2] = add %x, 0",), ()),
+    "x + -y": (f"{A}, {B}", M, (f"{M} = neg %x", f"{M} = add %a, %y"), (f"{M} = sub %y, %x",)),
+    "x - 0": (A, M, (f"{M} = sub %x, 0.0",), ()),
+    "x - -y": (f"{A}, {B}", M, (f"{M} = neg %y", f"{M} = sub %x, %a"), (f"{M} = add %x, %y",)),
+    "--x": (A, M, (f"{M} = neg %x", f"{M} = neg %a"), ()), "copy": (A, M, (f"{M} = copy %x",), ()),
+    "conj twice": ("%x: c64[3]", "c64[3]", ("c64[3] = conj %x", "c64[3] = conj %a"), ()),
+    "cast to its own dtype": ("%x: f32[?]", "f32[?]", ("f32[?] = cast %x {dtype='float32'}",), ()),
+    "cast of full": ("", "f16[2,3]", (f"{M} = {ONES}", "f16[2,3] = cast %a {dtype='float16'}"),
+                     ("f16[2,3] = full {dtype='float16', shape=(2, 3), value=1}",)),
+    "reshape to its own shape": (A, M, (f"{M} = reshape %x {{shape=(2, -1)}}",), ()),
+    "reshape of full": ("", "f32[6]", (f"{M} = {ONES}", "f32[6] = reshape %a {shape=(6,)}"),
+                        ("f32[6] = full {dtype='float32', shape=(6,), value=1}",)),
+    "reshape of reshape": (A, "f32[3,2]", ("f32[6] = reshape %x {shape=(6,)}",
+                                           "f32[3,2] = reshape %a {shape=(3, 2)}"),
+                           ("f32[3,2] = reshape %x {shape=(3, 2)}",)),
+    "transposed product": ("%x: f32[4,2], %y: f32[4,3]", "f32[3,2]", (
+        "f32[2,4] = transpose %x {perm=(1, 0)}", "f32[2,3] = matmul %a, %y",
+        "f32[3,2] = transpose %b {perm=(1, 0)}"),
+        ("f32[3,4] = swap_last_axes %y", "f32[3,2] = matmul %a, %x")),
+    "swapped product": ("%x: f32[4,2], %y: f32[4,3]", "f32[3,2]", (
+        "f32[2,4] = swap_last_axes %x", "f32[2,3] = matmul %a, %y", "f32[3,2] = swap_last_axes %b"),
+        ("f32[3,4] = swap_last_axes %y", "f32[3,2] = matmul %a, %x")),
+    "windows side by side": (
+        "%x: f32[2,4,3]", "f32[2,2,1,2,3]",
+        ("f32[2,2,1,2,3] = windows %x {dilation=(1, 1), size=(2, 3), stride=(2, 3)}",),
+        ("f32[2,2,2,1,3] = reshape %x {shape=(2, 2, 2, 1, 3)}",
+         "f32[2,2,1,2,3] = transpose %a {perm=(0, 1, 3, 2, 4)}")),
+    "axes of one repeated": (
+        "%x: f32[2,1]", "f32[2,3]", ("f32[2,3] = tile %x {counts=(1, 3)}",),
+        ("f32[2,3] = broadcast_to %x {shape=(2, 3)}",)),
+    "stretched to its own shape": (A, M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",), ()),
+    "stretched full": ("", M, ("f32[3] = full {dtype='float32', shape=(3,), value=0.5}",
+                               f"{M} = broadcast_to %a {{shape=(2, 3)}}"),
+                       (f"{M} = full {{dtype='float32', shape=(2, 3), value=0.5}}",)),
+    "stretched in where": ("%x: f32[3], %y: f32[2,3], %m: bool[2,3]", M, (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = where %m, %a, %y"),
+        (f"{M} = where %m, %x, %y",)),
+    "stretched in maximum": (f"%x: f32[3], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                             f"{M} = maximum %a, %y"), (f"{M} = maximum %x, %y",)),
+    "stretched in minimum": (f"%x: f32[], {B}", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                             f"{M} = minimum %y, %a"), (f"{M} = minimum %y, %x",)),
+    "x + padded": (f"{A}, %v: f32[2,1]", M, (
+        f"{M} = pad %v {{value=0, widths=((0, 0), (1, 1))}}", f"{M} = add %a, %x"), (
+        f"{M} = add_at %x, %v {{index=(('slice', None, None, None), ('slice', 1, -1, None))}}",)),
+    "x + scattered": (f"{A}, %v: f32[3]", M, (
+                      f"{M} = scatter %v {{index=(1,), shape=(2, 3)}}", f"{M} = add %x, %a"),
+                      (f"{M} = add_at %x, %v {{index=(1,)}}",)),
+    "stretched in add": ("%x: f32[3], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                         f"{M} = add %a, %y"), (f"{M} = add %x, %y",)),
+    "stretched in sub": ("%x: f32[], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                         f"{M} = sub %y, %a"), (f"{M} = sub %y, %x",)),
+    "stretched in mul": ("%x: f32[2,1], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                         f"{M} = mul %a, %y"), (f"{M} = mul %x, %y",)),
+    "stretched in div": ("%x: f32[1,1], %y: f32[2,3]", M, (f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+                         f"{M} = div %y, %a"), (f"{M} = div %y, %x",)),
+    "swap of transpose": ("%x: f32[4,3,2]", "f32[3,2,4]", (
+                          "f32[3,4,2] = transpose %x {perm=(1, 0, 2)}",
+                          "f32[3,2,4] = swap_last_axes %a"),
+                          ("f32[3,2,4] = transpose %x {perm=(1, 2, 0)}",)),
+    "transposed by the identity": (A, M, (f"{M} = transpose %x {{perm=(0, 1)}}",), ()),
+    "transposed full": ("", "f32[3,2]", (f"{M} = {ONES}", "f32[3,2] = transpose %a {perm=(1, 0)}"),
+                        ("f32[3,2] = full {dtype='float32', shape=(3, 2), value=1}",)),
+    "transpose of transpose": (
+        "%x: f32[2,3,4]", "f32[4,3,2]",
+        ("f32[3,4,2] = transpose %x {perm=(1, 2, 0)}", "f32[4,3,2] = transpose %a {perm=(1, 0, 2)}"),
+        ("f32[4,3,2] = transpose %x {perm=(2, 1, 0)}",)),
+    "swapped twice": (A, M, ("f32[3,2] = swap_last_axes %x", f"{M} = swap_last_axes %a"), ()),
+    "zeros of a list": (A, f"list[{M}]", (
+        f"list[{M}] = make_list %x", f"list[{M}] = list_zeros %a"),
+        (f"{M} = {ZEROS}", f"list[{M}] = make_list %a")),
+    "expanded full": ("", "f32[1,2,3]", (f"{M} = {ONES}", "f32[1,2,3] = expand_dims %a {axes=(0,)}"),
+                      ("f32[1,2,3] = full {dtype='float32', shape=(1, 2, 3), value=1}",)),
+    "sum of full": ("", "f32[3]", (f"{M} = {ONES}", "f32[3] = sum %a {axes=(0,), keepdims=False}"),
+                    ("f32[3] = full {dtype='float32', shape=(3,), value=2}",)),
+    "sum over axes of one": ("%x: f32[1,3]", "f32[1,3]",
+                             ("f32[1,3] = sum %x {axes=(0,), keepdims=True}",), ()),
+    "sum of -x": (A, "f32[3]", (
+        f"{M} = neg %x", f"{M} = mul %a, %x", "f32[3] = sum %b {axes=(0,), keepdims=False}"),
+        (f"{M} = mul %x, %x", "f32[3] = sum %a {axes=(0,), keepdims=False}", "f32[3] = neg %b")),
+    "sum of moved squares": ("%x: f32[3,2]", "f32[]", (
+        "f32[6] = reshape %x {shape=(6,)}", "f32[6] = mul %a, %a",
+        "f32[] = sum %b {axes=None, keepdims=False}"),
+        ("f32[3,2] = mul %x, %x", "f32[] = sum %a {axes=None, keepdims=False}")),
+    "products of an Einstein sum": (A, "f32[3,2]", (
+        "f32[3,2] = einsum %x {equation='ij->ji'}",), ("f32[3,2] = swap_last_axes %x",)),
+    "ones * number": ("", "f32[2,3]", (f"{M} = {ONES}", f"{M} = mul %a, 2.5"),
+                      ("f32[2,3] = full {dtype='float32', shape=(2, 3), value=2.5}",)),
+    "x * full": (A, "f32[2,3]", (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=2.5}}", f"{M} = mul %a, %x"),
+        (f"{M} = mul %x, 2.5",)),
+    "x + full": (A, M, (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=2.5}}", f"{M} = add %x, %a"),
+        (f"{M} = add %x, 2.5",)),
+    "x - full": (A, M, (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=0.1}}", f"{M} = sub %a, %x"),
+        (f"{M} = sub 0.1, %x",)),
+    "x / full": (A, M, (
+        f"{M} = full {{dtype='float32', shape=(2, 3), value=0.1}}", f"{M} = div %a, %x"),
+        (f"{M} = div 0.1, %x",)),
+    "product with a diagonal": ("%x: f32[3], %y: f32[3,2]", "f32[3,2]", (
+        BASIS, "f32[3,3] = mul %a, %x", "f32[3,2] = matmul %b, %y"),
+        ("f32[3,1] = expand_dims %x {axes=(-1,)}", "f32[3,2] = mul %y, %a")),
+    "column of one number times a row": ("%x: f32[1,3]", M, (
+        "f32[2,1] = full {dtype='float32', shape=(2, 1), value=-2}",
+        f"{M} = matmul %a, %x  # adjoint"),
+        ("f32[1,3] = mul %x, -2", f"{M} = broadcast_to %a {{shape=(2, 3)}}")),
+    "sum of put": ("%x: f32[2,1], %i: i64[2,1]", "f32[2]", (
+        "f32[2,9] = put_along %x, %i {axis=1, shape=(2, 9)}",
+        "f32[2] = sum %a {axes=(1,), keepdims=False}"),
+        ("f32[2] = sum %x {axes=(1,), keepdims=False}",)),
+    "moved after relu": (A, "f32[6]", ("f32[6] = reshape %x {shape=(6,)}", "f32[6] = relu %a"),
+                         (f"{M} = relu %x", "f32[6] = reshape %a {shape=(6,)}")),
+    **{f"moved after {name}": (A, "f32[3,2]", (
+        "f32[3,2] = transpose %x {perm=(1, 0)}", f"f32[3,2] = {name} %a"),
+        (f"{M} = {name} %x", "f32[3,2] = transpose %a {perm=(1, 0)}"))
+        for name in ("tanh", "sigmoid")},
+    **{f"transposed {name}": ("%x: f32[2,4,3]", "f32[3,2,2]", (
+        "f32[3,2,4] = transpose %x {perm=(2, 0, 1)}", f"f32[3,2,2] = {name} %a {PAIRS}"),
+        (f"f32[2,2,3] = {name} %x {PAIRS.replace('-1', '-2')}",
+         "f32[3,2,2] = transpose %a {perm=(2, 0, 1)}")) for name in ("window_max", "window_sum")},
+    "transposed windows": ("%x: f32[2,3,4]", "f32[3,2,3,2]", (
+        "f32[3,2,4] = transpose %x {perm=(1, 0, 2)}",
+        "f32[3,2,3,2] = windows %a {size=(2,), stride=(1,), dilation=(1,)}"), (
+        "f32[2,3,3,2] = windows %x {size=(2,), stride=(1,), dilation=(1,)}",
+        "f32[3,2,3,2] = transpose %a {perm=(1, 0, 2, 3)}")),
+    "largest of relu": ("%x: f32[4,2]", "f32[2,2]", (
+        "f32[4,2] = relu %x", "f32[2,4] = transpose %a {perm=(1, 0)}",
+        f"f32[2,2] = window_max %b {PAIRS}"), (
+        "f32[2,4] = transpose %x {perm=(1, 0)}", f"f32[2,2] = window_max %a {PAIRS}",
+        "f32[2,2] = relu %b")),
+    "x + put along": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,99]", (
+        "f32[2,99] = put_along %v, %i {axis=1, shape=(2, 99)}", "f32[2,99] = add %a, %x"),
+        ("f32[2,99] = add_along %x, %v, %i {axis=1}",)),
+    "picked of each row": ("%x: f32[2,99], %i: i64[2]", "f32[2]", (
+        "i32[2] = arange {bounds=(0, 2, 1), dtype='int32'}",
+        "f32[2] = index %x, %a, %i {index=(('op', 0), ('op', 1))}"), (
+        "i64[2,1] = expand_dims %i {axes=(1,)}", "f32[2,1] = take_along %x, %a {axis=1}",
+        "f32[2] = reshape %b {shape=(2,)}")),
+    "added to each row": ("%x: f32[99,2], %v: f32[2], %i: i64[2]", "f32[99,2]", (
+        "i64[2] = arange {bounds=(0, 2, 1), dtype='int64'}",
+        "f32[99,2] = add_at %x, %v, %i, %a {index=(('op', 0), ('op', 1))}"), (
+        "i64[1,2] = expand_dims %i {axes=(0,)}", "f32[1,2] = expand_dims %v {axes=(0,)}",
+        "f32[99,2] = add_along %x, %b, %a {axis=0}")),
+    **ITEMS,
+    "taken of arithmetic": ("%x: f32[2,99], %v: f32[2,1], %i: i64[2,1]", "f32[2,1]", (
+        "f32[2,99] = div %v, %x", "f32[2,1] = take_along %a, %i {axis=-1}"), (
+        "f32[2,1] = take_along %x, %i {axis=-1}", "f32[2,1] = div %v, %a")),
+    **{f"upright in {name}": ("%x: f32[3], %v: f32[2,3,4]", "f32[2,3,4]", (
+        "f32[1,3,1] = reshape %x {shape=(1, 3, 1)}", f"f32[2,3,4] = {name} %v, %a"), (
+        "f32[3,1] = reshape %x {shape=(3, 1)}", f"f32[2,3,4] = {name} %v, %a"))
+        for name in ("add", "sub", "mul", "div")},
+    **{f"stretched after {name}": ("%x: f32[3]", M, (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"{M} = {name} {operands.format('a')}"), (
+        f"f32[3] = {name} {operands.format('x')}", f"{M} = broadcast_to %a {{shape=(2, 3)}}"))
+        for name, operands in (("neg", "%{}"), ("mul", "0.3, %{}"), ("div", "%{}, 7"))},
+    **{f"one number {name}d" if name == "reshape" else "one number transposed": (
+        "%x: f32[]", "f32[3,2]", (
+            f"{M} = broadcast_to %x {{shape=(2, 3)}}", f"f32[3,2] = {name} %a {{{attr}}}"),
+        ("f32[3,2] = broadcast_to %x {shape=(3, 2)}",))
+        for name, attr in (("reshape", "shape=(3, 2)"), ("transpose", "perm=(1, 0)"))},
+    **{f"{name} of what was moved": (A, "f32[]", (
+        "f32[6] = reshape %x {shape=(6,)}", f"f32[] = {name} %a {{axes=None, keepdims=False}}"),
+        (f"f32[] = {name} %x {{axes=(0, 1), keepdims=False}}",)) for name in ("sum", "mean")},
+    "one number, expand_dims": ("%x: f32[]", "f32[2,1,3]", (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}", "f32[2,1,3] = expand_dims %a {axes=(1,)}"), (
+        "f32[2,1,3] = broadcast_to %x {shape=(2, 1, 3)}",)),
+    "one number, squeeze": ("%x: f32[]", "f32[3]", (
+        "f32[1,3] = broadcast_to %x {shape=(1, 3)}", "f32[3] = squeeze %a {axes=(0,)}"), (
+        "f32[3] = broadcast_to %x {shape=(3,)}",)),
+    "sum of stretched": ("%x: f32[2,1]", "f32[2]", (
+        f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+        "f32[2] = sum %a {axes=(1,), keepdims=False}  # adjoint"), (
+        "f32[2,1] = mul %x, 3.0  # adjoint", "f32[2] = reshape %a {shape=(2,)}  # adjoint")),
+    "added to zeros": ("%x: f32[5,3]", M, (
+        "i32[5] = full {dtype='int32', shape=(5,), value=1}", f"{M} = {ZEROS}",
+        f"{M} = add_at %b, %x, %a {{index=(('op', 0),)}}"), (
+        "i32[5] = full {dtype='int32', shape=(5,), value=1}",
+        f"{M} = scatter %x, %a {{index=(('op', 0),), shape=(2, 3)}}")),
+    "product with zeros around": ("%x: f32[2,1], %y: f32[3,4]", "f32[2,4]", (
+        f"{M} = scatter %x {{index=({ALL}, ('slice', 1, 2, None)), shape=(2, 3)}}  # adjoint",
+        "f32[2,4] = matmul %a, %y  # adjoint"), (
+        "f32[1,4] = index %y {index=(('slice', 1, 2, None),)}  # adjoint",
+        "f32[2,4] = matmul %x, %a  # adjoint")),
+    "section of a product": ("%x: f32[2,1], %y: f32[1,4]", "f32[2,1]", (
+        "f32[2,4] = matmul %x, %y  # adjoint",
+        f"f32[2,1] = index %a {{index=({ALL}, ('slice', 2, 3, None))}}"), (
+        f"f32[1,1] = index %y {{index=({ALL}, ('slice', 2, 3, None))}}",
+        "f32[2,1] = matmul %x, %a")),
+    "softmax of what is shifted": (A, M, (
+        "f32[2,1] = max %x {axes=(1,), first=True, keepdims=True}", f"{M} = sub %x, %a",
+        f"{M} = softmax %b {{axis=-1}}"), (f"{M} = softmax %x {{axis=-1}}",)),
+    "log_softmax of what is shifted": (A, M, (
+        "f32[1,3] = max %x {axes=(0,), first=True, keepdims=True}", f"{M} = sub %x, %a",
+        f"{M} = log_softmax %b {{axis=0}}"), (f"{M} = log_softmax %x {{axis=0}}",)),
+    "softmax by hand": (A, M, (
+        "f32[2,1] = max %x {axes=(1,), first=True, keepdims=True}", f"{M} = sub %x, %a",
+        f"{M} = exp %b", "f32[2,1] = sum %c {axes=(1,), keepdims=True}", f"{M} = div %c, %d"),
+        (f"{M} = softmax %x {{axis=1}}",)),
+    "x * 0": (A, M, (f"{M} = mul %x, 0.0",), (f"{M} = {ZEROS}",)),
+    "x + 0.0": (A, M, (f"{M} = add 0.0, %x",), ()),
+}  # fmt: skip
+
+FAST = {row.name for row in RULES if row.fast_only}
+
+
+def values(function: Function) -> tuple[Any, ...]:
+    """What straight-line code returns for inputs drawn from a fixed seed."""
+    random = np.random.default_rng(0)
+    known: dict[Value, Any] = {}
+    for param in function.params:
+        shape = [3 if dim is None else dim for dim in getattr(param.type, "shape", ())]
+        known[param] = (random.normal(size=shape) * 10).astype(param.dtype_name)
+    for op in function.body.ops:
+        operands = [known[o] if isinstance(o, Value) else o for o in op.operands]
+        known[op.result] = op.opdef.evaluate(*operands, types=op.types, **op.attrs)
+    return tuple(known[value] for value in function.returns if isinstance(value, Value))
+
+
+def test_every_row_has_a_case() -> None:
+    assert {row.name for row in RULES if "choice" not in row.name} == set(CASES)  # test_choices.py
+    assert len({row.name for row in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_row(name: str) -> None:
+    params, result, before, after = CASES[name]
+    function = parse_function(text(params, result, *before))
+    verify(function, "typed")
+    hits: dict[str, int] = {}
+    new = simplify_algebra(function, fast=name in FAST, hits=hits)
+    verify(new, "typed: algebra")
+    assert hits == {name: 1}
+    bare = parse_function(text(params, result, *after))
+    assert [op.name for op in dce(new).body.ops] == [op.name for op in bare.body.ops]
+    assert [op.attrs for op in dce(new).body.ops] == [op.attrs for op in bare.body.ops]
+    for old_array, new_array, wanted in zip(*map(values, (function, new, bare)), strict=True):
+        np.testing.assert_array_equal(old_array, new_array, strict=True)
+        np.testing.assert_array_equal(old_array, wanted, strict=True)
+
+
+@pytest.mark.parametrize("name", sorted(FAST))
+def test_inexact_rows_are_off(name: str) -> None:
+    params, result, before, _ = CASES[name]
+    function = parse_function(text(params, result, *before))
+    assert simplify_algebra(function) is function
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (f"{M} = mul %x, 2.0",),
+        ("f64[2,3] = full {dtype='float64', shape=(2, 3), value=0}", "f64[2,3] = add %x, %a"),
+        ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=1}", "f32[4,2,3] = mul %x, %a"),
+        ("f32[4,2,3] = full {dtype='float32', shape=(4, 2, 3), value=2}", "f32[4,2,3] = add %x, %a"),
+        ("f16[2,3] = full {dtype='float16', shape=(2, 3), value=1000000.0}", f"{M} = mul %x, %a"),
+        ("f32[3,3] = eye {columns=3, dtype='float32', rows=3}", f"{M} = matmul %x, %a"),  # the user's own: NaN spreads in a product
+        (BASIS, "f32[2,3,3] = full {dtype='float32', shape=(2, 3, 3), value=3}",
+         "f32[2,3,3] = matmul %b, %a"),
+        ("f32[2,1] = full {dtype='float32', shape=(2, 1), value=1}",
+         "f32[1,3] = sum %x {axes=(0,), keepdims=True}", f"{M} = matmul %a, %b"),
+        ("f32[2,2] = full {dtype='float32', shape=(2, 2), value=1}",
+         f"{M} = matmul %a, %x  # adjoint"),
+        ("f32[3,2] = reshape %x {shape=(3, 2)}",), ("f32[3,2] = transpose %x {perm=(1, 0)}",),
+        (f"{M} = sub 0.0, %x",),
+        ("f32[2,1] = sum %x {axes=(1,), keepdims=True}",),
+        ("f16[70,70] = full {dtype='float16', shape=(70, 70), value=1}",
+         "f16[] = sum %a {axes=None, keepdims=False}"),
+        ("f32[] = index %x {index=(0, 1)}", "f32[3] = scatter %a {index=(0,), shape=(3,)}",
+         f"{M} = add %x, %b"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_alike_stays(lines: tuple[str, ...]) -> None:
+    result = lines[-1].partition(" = ")[0]
+    function = parse_function(text(A, result, *lines))
+    verify(function, "typed")
+    assert simplify_algebra(function) is function
+
+
+def test_windows_of_an_order_that_counts_from_the_back() -> None:
+    function = parse_function(text(
+        "%x: f32[2,4,6,3]", "f32[2,1,4,6]", "f32[2,3,4,6] = transpose %x {perm=(0, -1, 1, 2)}",
+        "f32[2,1,4,6] = window_max %a {axis=-3, size=2, stride=2, dilation=1}"))  # fmt: skip
+    new = simplify_algebra(function)
+    assert [op.name for op in dce(new).body.ops] == ["window_max", "transpose"]
+    verify(new, "typed: algebra")
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
+def test_rows_that_are_stretched_alike_are_multiplied_before() -> None:
+    function = parse_function(text(
+        "%x: f32[3], %y: f32[1,3]", M, f"{M} = broadcast_to %x {{shape=(2, 3)}}",
+        f"{M} = broadcast_to %y {{shape=(2, 3)}}", f"{M} = mul %a, %b"))  # fmt: skip
+    new = dce(simplify_algebra(function))
+    verify(new, "typed: algebra")
+    assert [(op.name, str(op.result.type)) for op in new.body.ops] == [
+        ("mul", "f32[1,3]"), ("broadcast_to", M)]  # fmt: skip
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
+def test_a_column_of_one_unknown_number_times_a_row() -> None:
+    function = parse_function(text(
+        "%x: f32[1,3], %c: f32[]", M, "f32[2,1] = broadcast_to %c {shape=(2, 1)}",
+        f"{M} = matmul %a, %x  # adjoint"))  # fmt: skip
+    new = dce(simplify_algebra(function))
+    verify(new, "typed: algebra")
+    assert [(op.name, str(op.result.type)) for op in new.body.ops] == [
+        ("mul", "f32[1,3]"), ("broadcast_to", M)]  # fmt: skip
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (3, 1)])
+@pytest.mark.parametrize("side", ["%b, %y", "%y, %b"])
+def test_every_way_to_scale_the_identity(shape: tuple[int, ...], side: str) -> None:
+    function = parse_function(text(
+        f"%x: f32[{','.join(map(str, shape))}], %y: f32[3,3]", "f32[3,3]", BASIS,
+        "f32[3,3] = mul %a, %x", f"f32[3,3] = matmul {side}"))  # fmt: skip
+    new = dce(simplify_algebra(function))
+    verify(new, "typed: algebra")
+    assert not {"basis", "matmul"} & {op.name for op in new.body.ops}
+    np.testing.assert_array_equal(*(values(each)[0] for each in (function, new)), strict=True)
+
+
+@pytest.mark.parametrize(("narrow", "shape"), [("f32[1]", (0,)), ("any[...]", (4, 3))])
+def test_what_is_stretched_over_nothing_or_not_known_is_added_up(
+    narrow: str, shape: tuple[int, ...]
+) -> None:
+    """A sum of nothing is 0, and infinity times nothing is no number."""
+    dtype = narrow.split("[")[0]
+    whole = f"{dtype}[{','.join(map(str, shape))}]"
+    function = parse_function(text(
+        f"%x: {narrow}", f"{dtype}[]", f"{whole} = broadcast_to %x {{shape={shape}}}",
+        f"{dtype}[] = sum %a {{axes=None, keepdims=False}}  # adjoint"))  # fmt: skip
+    assert simplify_algebra(function) is function
+
+
+def test_names_and_places_are_kept() -> None:
+    function = parse_function("""
+func @f(%x: f32[2], %y: f32[2]) -> (f32[2]) {  # net.py:3
+  %n: f32[2] = neg %y  # 4
+  %out!: f32[2] = if True {  # 5
+    %d!: f32[2] = sub %x, %n  # 6 adjoint
+    yield %d
+  } else {
+    yield %y
+  }
+  return %out
+}
+""")
+    lines = [
+        " ".join(line.split()) for line in print_function(simplify_algebra(function)).splitlines()
+    ]
+    assert "%d!: f32[2] = add %x, %y # 6 adjoint" in lines
