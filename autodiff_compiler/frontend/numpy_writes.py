@@ -106,6 +106,8 @@ WRITERS: dict[Any, Callable[..., Any]] = {
     np.put_along_axis: _put_along_axis, np.putmask: _putmask,
 }  # fmt: skip
 WRITING_METHODS: dict[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort": _sort}
+#: Those that NumPy's scalars have, too. They write to a copy there: nothing changes.
+OF_SCALARS = frozenset({"fill", "put"})
 
 
 def write_by(
@@ -125,7 +127,17 @@ def write_by(
         return becomes(*given, **named)
 
     run.__name__ = name
-    low.changed(owner, low.macro(run, args, kwargs))
+    written = low.macro(run, args, kwargs)
+    stands = low.world.memory.is_array(owner) if owner.type.ndim == 0 else True
+    if stands is True:
+        low.changed(owner, written)
+    elif stands is None or name not in OF_SCALARS:
+        what = "a NumPy scalar on some paths" if stands is None else "a NumPy scalar"
+        raise low.fail(
+            DTypeError,
+            f"'{name}' cannot write to {what}: only an array can be written to",
+            "make it an array first: np.array(y)",
+        )
 
 
 def as_array(thing: Any) -> Any:

@@ -194,3 +194,57 @@ def test_what_is_set_is_cut_to_an_integer_as_numpy_does():
         return y
 
     assert ms.jit(program)(X.copy()).tolist() == program(X).tolist() == [1, -3, 5]
+
+
+def scalar_filled(x, y):
+    z = y * 2.0
+    z.fill(0.7)
+    return z * x.sum()
+
+
+def scalar_put(x, y):
+    z = y * 2.0
+    z.put(0, 0.7)
+    np.put(z, 0, 0.3)
+    return z * x.sum()
+
+
+def array_filled(x, y):
+    z = np.array(y * 2.0)
+    z.fill(0.7)
+    return z * x.sum()
+
+
+@pytest.mark.parametrize("function", [scalar_filled, scalar_put, array_filled])
+def test_numpy_scalars_cannot_be_written_to(function) -> None:
+    y = np.array(0.4)
+    value, (d_x, d_y) = ms.value_and_grad(function, (0, 1))(X, y)
+    factor = 0.7 if function is array_filled else 0.8
+    assert value == pytest.approx(function(X, y)) == pytest.approx(factor * X.sum())
+    np.testing.assert_allclose(d_x, [factor] * 3)
+    np.testing.assert_allclose(d_y, 0.0 if function is array_filled else 2 * X.sum())
+
+
+def copied_to_a_scalar(x, y):
+    z = y * 2.0
+    np.copyto(z, 0.3)
+    return z * x.sum()
+
+
+def filled_on_one_path(x, y):
+    z = y
+    if x[0] > 0:
+        z = y * 2.0
+    z.fill(0.7)
+    return z * x.sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [(copied_to_a_scalar, "a NumPy scalar"), (filled_on_one_path, "a NumPy scalar on some paths")],
+)
+def test_writes_to_numpy_scalars_are_refused_where_python_refuses_or_nobody_knows(
+    function, what: str
+) -> None:
+    with pytest.raises(DTypeError, match=f"cannot write to {what}: only an array"):
+        ms.grad(function, (0, 1))(X, np.array(0.4))
