@@ -32,7 +32,7 @@ from autodiff_compiler.ir.rewrite import map_functions, producers
 from autodiff_compiler.ir.types import holds_number, takes_sensitivity
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.structure import verify
-from autodiff_compiler.operators.declare import numpy_promotion
+from autodiff_compiler.operators.core.declare import numpy_promotion
 from autodiff_compiler.passes.core.traversal import on_all_functions
 from autodiff_compiler.passes.derivative.reuse_forward_values import reuse_forward_values
 from autodiff_compiler.passes.manager import run_until_stable

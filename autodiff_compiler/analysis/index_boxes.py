@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from autodiff_compiler.ir.nodes import Op
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.subscripts import FULL, Index
+from autodiff_compiler.operators.core.index_patterns import FULL, Index
 
 
 def written_box(op: Op) -> list[range] | None:

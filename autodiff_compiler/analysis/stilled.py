@@ -20,7 +20,7 @@ from autodiff_compiler.analysis.activity import Activity, _Spread
 from autodiff_compiler.analysis.masks import is_mask
 from autodiff_compiler.ir.nodes import Function, Op, Value
 from autodiff_compiler.ir.rewrite import producers
-from autodiff_compiler.operators.zeros import STILLING
+from autodiff_compiler.operators.elementwise.zero_wins import STILLING
 
 
 class _Stilled(_Spread):

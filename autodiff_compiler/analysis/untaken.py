@@ -31,7 +31,7 @@ from autodiff_compiler.analysis.masks import has_mask, is_mask
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
-from autodiff_compiler.operators.zeros import CHOICES, SINGULAR, TESTS
+from autodiff_compiler.operators.elementwise.zero_wins import CHOICES, SINGULAR, TESTS
 
 #: The largest number that is added to a variance, or the like, to keep its root away from 0. Of
 #: larger ones nothing is assumed: ``sqrt(1 + x)`` is singular at -1.

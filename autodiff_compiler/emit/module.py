@@ -71,7 +71,7 @@ def emit_module(
 
     >>> from autodiff_compiler.ir.builder import Builder
     >>> from autodiff_compiler.ir.types import array
-    >>> from autodiff_compiler.operators.structure import sum_, transpose
+    >>> from autodiff_compiler.operators.core.structure import sum_, transpose
     >>> with Builder() as builder:
     ...     x = Value(array("float32", 2, 3), "x")
     ...     out = sum_(transpose(x, perm=(1, 0)), axes=None, keepdims=False)

@@ -39,7 +39,8 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.mindspore_names.suggestions import no_such
-from autodiff_compiler.operators import elementwise, numbers, structure
+from autodiff_compiler.operators.core import scalar_conversion, structure
+from autodiff_compiler.operators.elementwise import arithmetic
 from autodiff_compiler.ops.in_place_methods import IN_PLACE
 from autodiff_compiler.ops.methods import METHODS, PROPERTIES
 
@@ -51,12 +52,12 @@ def _item(x: Value) -> Any:
     """The only element as a Python number."""
     dtype = x.dtype_name or "float64"
     kind = "float" if "float" in dtype else "bool" if dtype == "bool" else "int"
-    return numbers.to_number(x, kind=kind)
+    return scalar_conversion.to_number(x, kind=kind)
 
 
 #: Methods that leave the world of tensors: as in MindSpore, no gradient goes through them.
 BARRIERS: dict[str, Callable[..., Any]] = {
-    "asnumpy": elementwise.stop_gradient, "numpy": elementwise.stop_gradient, "item": _item,
+    "asnumpy": arithmetic.stop_gradient, "numpy": arithmetic.stop_gradient, "item": _item,
 }  # fmt: skip
 
 
@@ -327,7 +328,7 @@ class Access(Subscripts):
         if shape is None:
             return structure.shape_of(value)
         return tuple(
-            dim if isinstance(dim, int) else numbers.dim(value, axis=axis)
+            dim if isinstance(dim, int) else scalar_conversion.dim(value, axis=axis)
             for axis, dim in enumerate(shape)
         )
 

@@ -20,7 +20,8 @@ from autodiff_compiler.frontend.recording import is_of_theirs, is_theirs
 from autodiff_compiler.frontend.values import NUMBERS, Ref, View, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ScalarType
-from autodiff_compiler.operators import compare, numbers, structure
+from autodiff_compiler.operators.core import scalar_conversion, structure
+from autodiff_compiler.operators.elementwise import comparisons
 
 
 def _shift(sign: Callable[[Any, Any], Any], change: Callable[[Any, Any], Any]) -> Any:
@@ -262,7 +263,7 @@ class Arithmetic(Expressions):
         """``sign value`` for a compile-time value."""
         if sign == "Not":
             truth = self.truth(value)
-            return not truth if isinstance(truth, bool) else compare.logical_not(truth)
+            return not truth if isinstance(truth, bool) else comparisons.logical_not(truth)
         method = self.special(value, f"__{UNARY[sign].__name__}__")
         if method is not None:
             return self.call(method, (), {})
@@ -300,12 +301,12 @@ def making_whole(low: Any, value: Value) -> Iterator[None]:
         return
 
     def number() -> Any:
-        return value if value.type == FLOAT else numbers.to_number(value, kind="float")
+        return value if value.type == FLOAT else scalar_conversion.to_number(value, kind="float")
 
     text = "cannot convert float {} to integer".format
     with (
-        low.risking(ValueError, lambda: compare.isnan(number()), lambda: text("NaN")),
-        low.risking(OverflowError, lambda: compare.isinf(number()), lambda: text("infinity")),
+        low.risking(ValueError, lambda: comparisons.isnan(number()), lambda: text("NaN")),
+        low.risking(OverflowError, lambda: comparisons.isinf(number()), lambda: text("infinity")),
     ):
         yield
 

@@ -10,7 +10,7 @@ from autodiff_compiler.frontend.texts import Texts
 from autodiff_compiler.frontend.values import Ref, as_tuple, leaves
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Dim
-from autodiff_compiler.operators.structure import (
+from autodiff_compiler.operators.core.structure import (
     broadcast_to,
     expand_dims,
     shape_argument,

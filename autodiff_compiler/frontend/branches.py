@@ -39,7 +39,7 @@ from autodiff_compiler.frontend.writes import Writes
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
-from autodiff_compiler.operators.control import undefined
+from autodiff_compiler.operators.core.control import undefined
 
 
 @dataclass(frozen=True)

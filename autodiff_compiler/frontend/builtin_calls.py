@@ -44,7 +44,8 @@ from autodiff_compiler.ir.types import (
     TupleType,
     is_floating,
 )
-from autodiff_compiler.operators import containers, effects, elementwise, numbers
+from autodiff_compiler.operators.core import containers, effects, scalar_conversion
+from autodiff_compiler.operators.elementwise import arithmetic
 
 #: The methods of the user's objects that functions call first of all.
 ASKED = {
@@ -85,7 +86,7 @@ def _len(low: Access, value: Any) -> Any:
             return len(value.type.items)
         shape = low.shape(value)
         if isinstance(shape, Value):
-            return numbers.shape_item(shape, at=0)
+            return scalar_conversion.shape_item(shape, at=0)
         if not shape:
             raise low.fail(DTypeError, "Not support len of a 0-D tensor",
                            "give it an axis first: x.reshape(1)")  # fmt: skip
@@ -104,10 +105,12 @@ def _barrier(kind: str) -> Callable[..., Any]:
             return value
         if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
             return (
-                as_number(value) if is_floating(value.type) else numbers.to_number(value, kind=kind)
+                as_number(value)
+                if is_floating(value.type)
+                else scalar_conversion.to_number(value, kind=kind)
             )
         with making_whole(low, value) if kind == "int" else nullcontext():
-            return numbers.to_number(value, kind=kind)
+            return scalar_conversion.to_number(value, kind=kind)
 
     return convert
 
@@ -117,7 +120,7 @@ _int = _barrier("int")
 
 def _bool(low: Access, value: Any = False) -> Any:
     truth = low.truth(value)
-    return numbers.to_number(truth, kind="bool") if isinstance(truth, Value) else truth
+    return scalar_conversion.to_number(truth, kind="bool") if isinstance(truth, Value) else truth
 
 
 def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
@@ -279,7 +282,7 @@ def _round(low: Access, value: Any, digits: Any = None) -> Any:
             "scale x: round(x * 10) / 10 rounds to one decimal place",
         )
     low.one_element(value, "round()")
-    return numbers.to_number(elementwise.round(value), kind="int")
+    return scalar_conversion.to_number(arithmetic.round(value), kind="int")
 
 
 def _reversed(low: Access, items: Any) -> Any:
@@ -311,8 +314,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     float: _barrier("float"),
     bool: _bool,
     abs: lambda low, value: abs(value),
-    min: _extreme(elementwise.minimum, min),
-    max: _extreme(elementwise.maximum, max),
+    min: _extreme(arithmetic.minimum, min),
+    max: _extreme(arithmetic.maximum, max),
     sum: _sum,
     pow: _pow,
     str: _str,

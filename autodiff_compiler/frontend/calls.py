@@ -56,7 +56,7 @@ from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import effects, structure
+from autodiff_compiler.operators.core import effects, structure
 from autodiff_compiler.ops.gradient import GradOperation
 from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.primitive import Primitive

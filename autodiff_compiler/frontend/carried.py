@@ -18,7 +18,8 @@ from autodiff_compiler.frontend.values import CannotRoll, Closure, Maybe, Ref, S
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
-from autodiff_compiler.operators import compare, indexing
+from autodiff_compiler.operators.elementwise import comparisons
+from autodiff_compiler.operators.indexing import indexing
 
 Key = Any  # a variable's name, or a cell of the heap
 
@@ -184,5 +185,5 @@ class Rollable(Branches):
             if value is True:
                 return True
             if isinstance(value, Value):
-                ended = value if ended is False else compare.logical_or(ended, value)
+                ended = value if ended is False else comparisons.logical_or(ended, value)
         return ended

@@ -28,7 +28,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import BOOL, STR, ArrayType, ScalarType
-from autodiff_compiler.operators import compare
+from autodiff_compiler.operators.elementwise import comparisons
 
 #: The method of the right side that is asked where the left one has no answer.
 REFLECTED = {
@@ -37,7 +37,7 @@ REFLECTED = {
 }  # fmt: skip
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
-    "Eq": compare.equal, "NotEq": compare.not_equal,
+    "Eq": comparisons.equal, "NotEq": comparisons.not_equal,
 }  # fmt: skip
 #: ``any[...]``, the type of arguments of which nothing is told.
 UNTYPED = ArrayType()
@@ -71,7 +71,7 @@ class Comparisons(Arithmetic):
         if isinstance(found, Value) and not any(map(_calls_or_binds, nodes[1:])):
             others = rest()
             if isinstance(others, Value):
-                return compare.logical_and(found, others)
+                return comparisons.logical_and(found, others)
             return found if others else False
         truth = self.truth(found)
         if isinstance(truth, bool):
@@ -86,7 +86,7 @@ class Comparisons(Arithmetic):
                 left = left.value
             else:
                 found = nothing.is_none(left)
-                return found if sign == "Is" else compare.logical_not(found)
+                return found if sign == "Is" else comparisons.logical_not(found)
         if sign in ("Is", "IsNot"):
             found = self._identical(left, right)
             return found if sign == "Is" else _not(found)
@@ -151,7 +151,7 @@ class Comparisons(Arithmetic):
         kinds = [isinstance(side, Value) for side in (left, right)]
         if any(kinds) and all(map(_is_number, (left, right))):
             if all(type_of(side) == BOOL for side in (left, right)):
-                return compare.equal(left, right)
+                return comparisons.equal(left, right)
             raise self.fail(
                 UnsupportedSyntax,
                 "'is' between numbers has no defined result: Python may or may not share "
@@ -231,7 +231,7 @@ class Comparisons(Arithmetic):
             if found is True:
                 return True
             if isinstance(found, Value):
-                outcome = found if outcome is False else compare.logical_or(outcome, found)
+                outcome = found if outcome is False else comparisons.logical_or(outcome, found)
         return outcome
 
     def _compare_objects(self, sign: str, left: Any, right: Any) -> Any:
@@ -286,7 +286,7 @@ class Comparisons(Arithmetic):
             if found is False:
                 return False
             if isinstance(found, Value):
-                outcome = found if outcome is True else compare.logical_and(outcome, found)
+                outcome = found if outcome is True else comparisons.logical_and(outcome, found)
         return outcome
 
 
@@ -301,7 +301,7 @@ def _is_number(side: Any) -> bool:
 
 
 def _not(truth: Any) -> Any:
-    return not truth if isinstance(truth, bool) else compare.logical_not(truth)
+    return not truth if isinstance(truth, bool) else comparisons.logical_not(truth)
 
 
 def is_text(value: Any) -> bool:

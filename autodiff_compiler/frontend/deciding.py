@@ -13,12 +13,12 @@ from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.iterators import gone_through
 from autodiff_compiler.frontend.values import Maybe, Perhaps, Ref
 from autodiff_compiler.ir.effects import Effects
-from autodiff_compiler.operators import compare
+from autodiff_compiler.operators.elementwise import comparisons
 
 
 def decided(conjunction: bool) -> Callable[..., Any]:
     """``all``, for a conjunction, or ``any``."""
-    join = compare.logical_and if conjunction else compare.logical_or
+    join = comparisons.logical_and if conjunction else comparisons.logical_or
 
     def decide(low: Any, items: Any) -> Any:
         outcome: Any = conjunction

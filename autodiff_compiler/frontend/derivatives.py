@@ -35,8 +35,8 @@ from autodiff_compiler.ir.types import (
     batched,
     join,
 )
-from autodiff_compiler.operators.declare import shape_of_type
-from autodiff_compiler.operators.structure import broadcast_to, cast, full
+from autodiff_compiler.operators.core.declare import shape_of_type
+from autodiff_compiler.operators.core.structure import broadcast_to, cast, full
 from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction
 from autodiff_compiler.ops.nested import Flat, flattened, is_active

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from autodiff_compiler import ops
-from autodiff_compiler.operators import compare
+from autodiff_compiler.operators.elementwise import comparisons
 
 _Test = Callable[..., Any]
 _LARGEST = math.log(sys.float_info.max)
@@ -19,48 +19,48 @@ _LARGEST = math.log(sys.float_info.max)
 def _or(*tests: Any) -> Any:
     first, *rest = tests
     for test in rest:
-        first = compare.logical_or(first, test)
+        first = comparisons.logical_or(first, test)
     return first
 
 
 def _whole(x: Any) -> Any:
-    return compare.equal(ops.floor(x), x)
+    return comparisons.equal(ops.floor(x), x)
 
 
 def _is_power_of_none(x: Any, y: Any) -> Any:
     """A negative number has whole powers alone, and zero has no negative ones."""
-    below = compare.logical_and(compare.less(x, 0), compare.logical_not(_whole(y)))
-    return _or(below, compare.logical_and(compare.equal(x, 0), compare.less(y, 0)))
+    below = comparisons.logical_and(comparisons.less(x, 0), comparisons.logical_not(_whole(y)))
+    return _or(below, comparisons.logical_and(comparisons.equal(x, 0), comparisons.less(y, 0)))
 
 
 def _beyond(bound: float) -> _Test:
-    return lambda x: compare.greater(ops.abs(x), bound)
+    return lambda x: comparisons.greater(ops.abs(x), bound)
 
 
 #: Where a function raises ValueError.
 _DOMAINS: Mapping[str, _Test] = {
-    **dict.fromkeys(("sin", "cos", "tan"), compare.isinf),
+    **dict.fromkeys(("sin", "cos", "tan"), comparisons.isinf),
     **dict.fromkeys(("asin", "acos"), _beyond(1)),
     **dict.fromkeys(("log", "log2", "log10"), lambda x, *base: _or(
-        *(compare.less_equal(each, 0) for each in (x, *base)))),
-    **dict.fromkeys(("floor", "ceil", "trunc"), compare.isnan),
-    "acosh": lambda x: compare.less(x, 1),
-    "atanh": lambda x: compare.greater_equal(ops.abs(x), 1),
-    "fmod": lambda x, y: _or(compare.equal(y, 0), compare.isinf(x)),
-    "lgamma": lambda x: compare.logical_and(compare.less_equal(x, 0), _whole(x)),
-    "log1p": lambda x: compare.less_equal(x, -1),
+        *(comparisons.less_equal(each, 0) for each in (x, *base)))),
+    **dict.fromkeys(("floor", "ceil", "trunc"), comparisons.isnan),
+    "acosh": lambda x: comparisons.less(x, 1),
+    "atanh": lambda x: comparisons.greater_equal(ops.abs(x), 1),
+    "fmod": lambda x, y: _or(comparisons.equal(y, 0), comparisons.isinf(x)),
+    "lgamma": lambda x: comparisons.logical_and(comparisons.less_equal(x, 0), _whole(x)),
+    "log1p": lambda x: comparisons.less_equal(x, -1),
     "pow": _is_power_of_none,
-    "sqrt": lambda x: compare.less(x, 0),
+    "sqrt": lambda x: comparisons.less(x, 0),
 }  # fmt: skip
 #: Where a function raises OverflowError.
 _RANGES: Mapping[str, _Test] = {
-    **dict.fromkeys(("exp", "expm1"), lambda x: compare.greater(x, _LARGEST)),
+    **dict.fromkeys(("exp", "expm1"), lambda x: comparisons.greater(x, _LARGEST)),
     **dict.fromkeys(("cosh", "sinh"), _beyond(_LARGEST + math.log(2.0))),
-    **dict.fromkeys(("floor", "ceil", "trunc"), compare.isinf),
-    "exp2": lambda x: compare.greater_equal(x, 1024),
-    "pow": lambda x, y: compare.logical_and(
-        compare.isinf(ops.pow(x, y)), compare.logical_and(
-            compare.isfinite(x), compare.isfinite(y))),
+    **dict.fromkeys(("floor", "ceil", "trunc"), comparisons.isinf),
+    "exp2": lambda x: comparisons.greater_equal(x, 1024),
+    "pow": lambda x, y: comparisons.logical_and(
+        comparisons.isinf(ops.pow(x, y)), comparisons.logical_and(
+            comparisons.isfinite(x), comparisons.isfinite(y))),
 }  # fmt: skip
 _TEXTS = {ValueError: "math domain error", OverflowError: "math range error"}
 _TEXTS_OF_WHOLE = {

@@ -44,8 +44,9 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, ListType
-from autodiff_compiler.operators import compare, containers, effects
-from autodiff_compiler.operators.control import is_unset
+from autodiff_compiler.operators.core import containers, effects
+from autodiff_compiler.operators.core.control import is_unset
+from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
@@ -184,7 +185,7 @@ class Expressions(Stepping):
         if held.flag is None:
             test = is_unset(next(leaves(frozen(held.value, self.state))))
         else:
-            test = compare.logical_not(held.flag)
+            test = comparisons.logical_not(held.flag)
         with self.builder.block() as ops:
             self._fail_unset(held.unset.cause)
         self.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))

@@ -31,8 +31,8 @@ from autodiff_compiler.ir.types import (
     array,
     carries_cotangent,
 )
-from autodiff_compiler.operators import containers, structure
-from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.core import containers, structure
+from autodiff_compiler.operators.core.declare import broadcast_shapes
 from autodiff_compiler.span import Span
 
 

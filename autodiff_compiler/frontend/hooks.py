@@ -32,8 +32,8 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.interface import PythonFunction
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, map_regions, producers, substitute
-from autodiff_compiler.operators.control import undefined
-from autodiff_compiler.operators.effects import python_hook
+from autodiff_compiler.operators.core.control import undefined
+from autodiff_compiler.operators.core.effects import python_hook
 
 
 class TextHandle:

@@ -18,7 +18,7 @@ from autodiff_compiler.frontend.lists import check_lengths, is_long
 from autodiff_compiler.frontend.values import Along, Iteration, Ref, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing
+from autodiff_compiler.operators.indexing import indexing
 
 KIND = "iterator"
 #: What goes on for ever.

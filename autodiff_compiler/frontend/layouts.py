@@ -17,7 +17,9 @@ from numpy.lib.stride_tricks import as_strided
 from autodiff_compiler.ir.nodes import Op, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing, joining, moving, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.indexing import concat_and_pad, indexing
+from autodiff_compiler.operators.windows import rearrange
 
 Layout = np.ndarray[Any, Any]
 Layouts = MutableMapping[Value, Layout]
@@ -104,9 +106,9 @@ def _indexed(layout: Layout, op: Op) -> Layout:
 #: What each operator that gives a view makes of the layout of its operand.
 VIEWING: dict[OpDef, Callable[[Layout, Op], Layout]] = {
     indexing.index: _indexed,
-    joining.flip: lambda x, op: np.flip(x, op.attrs["axes"]),
-    joining.squeeze: lambda x, op: np.squeeze(x, op.attrs["axes"]),
-    moving.diagonal: lambda x, op: np.diagonal(x, op.attrs["offset"], -2, -1),
+    concat_and_pad.flip: lambda x, op: np.flip(x, op.attrs["axes"]),
+    concat_and_pad.squeeze: lambda x, op: np.squeeze(x, op.attrs["axes"]),
+    rearrange.diagonal: lambda x, op: np.diagonal(x, op.attrs["offset"], -2, -1),
     structure.broadcast_to: lambda x, op: np.broadcast_to(x, static_shape(op.results[0]) or ()),
     structure.expand_dims: lambda x, op: np.expand_dims(x, op.attrs["axes"]),
     structure.swap_last_axes: lambda x, op: x.swapaxes(-1, -2),

@@ -27,8 +27,10 @@ from autodiff_compiler.ir.types import (
     Type,
     join,
 )
-from autodiff_compiler.operators import compare, containers, effects, lists, numbers
-from autodiff_compiler.operators.structure import full
+from autodiff_compiler.operators.core import containers, effects, scalar_conversion
+from autodiff_compiler.operators.core.structure import full
+from autodiff_compiler.operators.elementwise import comparisons
+from autodiff_compiler.operators.lists import runtime_lists
 
 #: The methods that change the length of a list.
 GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
@@ -54,7 +56,7 @@ def as_long(low: Any, contents: Any) -> Value | None:
 
 def item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
     """``owner[at]`` for a run-time list; ``sure`` where it is known that this is there."""
-    if lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
+    if runtime_lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
         low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
         raise Unreached
     at = position(low, at)
@@ -80,8 +82,10 @@ def outside(owner: Value, at: Any) -> Any:
     """Whether a list has no item at this place."""
     length = containers.list_length(owner)
     if not isinstance(at, Value):
-        return compare.less_equal(length, at) if at >= 0 else compare.less(length, -at)
-    return compare.logical_or(compare.less_equal(length, at), compare.less(at + length, 0))
+        return comparisons.less_equal(length, at) if at >= 0 else comparisons.less(length, -at)
+    return comparisons.logical_or(
+        comparisons.less_equal(length, at), comparisons.less(at + length, 0)
+    )
 
 
 def told(low: Any, found: Any, owner: Value) -> Any:
@@ -102,7 +106,7 @@ def position(low: Any, at: Any) -> Any:
     """A place in a list: an int, also out of a tensor of one element."""
     is_array = isinstance(at, Value) and isinstance(at.type, ArrayType)
     if is_array and "float" not in (at.dtype_name or ""):
-        return numbers.to_number(at, kind="int")
+        return scalar_conversion.to_number(at, kind="int")
     if isinstance(at, Value) and at.type != INT or not isinstance(at, (Value, int)):
         raise low.fail(DTypeError, f"a {low.described(at)} cannot be an index into a list")
     return at
@@ -112,7 +116,7 @@ def part(low: Any, owner: Value, key: slice) -> Value:
     """``owner[start:stop:step]``."""
     ends = [None if end is None else position(low, end)
             for end in (key.start, key.stop, key.step)]  # fmt: skip
-    return kept(low, lists.list_slice(owner, *ends), owner)
+    return kept(low, runtime_lists.list_slice(owner, *ends), owner)
 
 
 def reversed_list(low: Any, owner: Value) -> Value:
@@ -125,7 +129,7 @@ def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
     owner, packed = _met(low, owner, value)
     at = position(low, at)
     with in_range(low, owner, at, "list assignment index out of range"):
-        new = lists.list_set(owner, packed, at)
+        new = runtime_lists.list_set(owner, packed, at)
         demanded_at(low, new)
         return kept(low, new, owner, value)
 
@@ -138,11 +142,11 @@ def joined(low: Any, left: Any, right: Any) -> Value | None:
     if None in sides:
         return None
     a, b = sides
-    if lists.item_of(a.type) == UNDEFINED:  # type: ignore[union-attr]
+    if runtime_lists.item_of(a.type) == UNDEFINED:  # type: ignore[union-attr]
         return b
     if join(a.type, b.type) is None:  # type: ignore[union-attr]
         return None
-    return kept(low, lists.list_join(a, b), a, b)
+    return kept(low, runtime_lists.list_join(a, b), a, b)
 
 
 def repeated(low: Any, contents: Any, count: Any) -> Value | None:
@@ -150,7 +154,7 @@ def repeated(low: Any, contents: Any, count: Any) -> Value | None:
     made = as_long(low, contents)
     if made is None:
         return None
-    return kept(low, lists.list_repeat(made, position(low, count)), made)
+    return kept(low, runtime_lists.list_repeat(made, position(low, count)), made)
 
 
 def kept(low: Any, made: Any, *holders: Any) -> Value:
@@ -176,7 +180,7 @@ def _item_value(low: Any, owner: Value, value: Any) -> Any:
 def _met(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
     """The list and a value that it gets, where one may have numbers for the other's arrays."""
     packed = _item_value(low, owner, value)
-    have, new = lists.item_of(owner.type), type_of(packed)
+    have, new = runtime_lists.item_of(owner.type), type_of(packed)
     both = joined_type(have, new)
     if both is None:
         raise low.fail(
@@ -188,14 +192,14 @@ def _met(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
     if join(have, new) is not None:
         return owner, packed
     if have != both:
-        owner = kept(low, lists.list_as(owner, type=str(both)), owner)
+        owner = kept(low, runtime_lists.list_as(owner, type=str(both)), owner)
     return owner, packed if new == both else item_as(value, both)
 
 
 def append(low: Any, owner: Value, value: Any) -> Value:
     """The list after ``owner.append(value)``."""
     owner, packed = _met(low, owner, value)
-    return kept(low, lists.list_append(owner, packed), owner, value)
+    return kept(low, runtime_lists.list_append(owner, packed), owner, value)
 
 
 def method(low: Any, ref: Ref, name: str, args: Sequence[Any]) -> Any:
@@ -249,7 +253,7 @@ def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
             tested.enter_context(in_range(low, owner, place, text))
         found = told(low, containers.list_item(owner, at), owner)
     if isinstance(at, int) and at == -1:
-        rest = kept(low, lists.list_head(owner), owner)
+        rest = kept(low, runtime_lists.list_head(owner), owner)
     else:
         rest = remaining(low, owner, at)
     low.state.heap[ref] = rest
@@ -312,7 +316,7 @@ def demanded(low: Any, made: Value | None) -> Value:
 
 def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
     """The items of a list that must be ``count``; forward raises where they are not."""
-    test = compare.not_equal(containers.list_length(owner), count)
+    test = comparisons.not_equal(containers.list_length(owner), count)
     with low.builder.block() as ops:
         message = f"{count} names are assigned from a list of another length"
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
@@ -322,7 +326,7 @@ def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
 
 def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
     """The first and the last items of a list, and between them the list of the others."""
-    test = compare.less(containers.list_length(owner), head + tail)
+    test = comparisons.less(containers.list_length(owner), head + tail)
     with low.builder.block() as ops:
         message = f"at least {head + tail} names are assigned from a shorter list"
         low.builder.make(effects.fail, (message,), {"error": "ValueError"})
@@ -334,10 +338,10 @@ def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
 
 def total(low: Any, owner: Value, start: Any) -> Any:
     """``sum(owner, start)``, None where items may differ in shape."""
-    type_ = lists.item_of(owner.type)
+    type_ = runtime_lists.item_of(owner.type)
     if isinstance(type_, TupleType) or isinstance(type_, ArrayType) and not type_.is_static:
         return None
-    found = lists.list_sum(owner)
+    found = runtime_lists.list_sum(owner)
     return found if isinstance(start, int) and start == 0 else low.binary("Add", found, start)
 
 

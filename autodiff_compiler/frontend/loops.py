@@ -41,7 +41,9 @@ from autodiff_compiler.interface import count_of
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import ArrayType, ListType
-from autodiff_compiler.operators import containers, indexing, numbers, tapes
+from autodiff_compiler.operators.core import containers, scalar_conversion
+from autodiff_compiler.operators.indexing import indexing
+from autodiff_compiler.operators.lists import loop_tapes
 
 
 class Loops(Rollable):
@@ -238,7 +240,7 @@ class Loops(Rollable):
             return containers.list_length(value)
         shape = self.shape(value)
         if isinstance(shape, Value):
-            return numbers.shape_item(shape, at=0)
+            return scalar_conversion.shape_item(shape, at=0)
         if not shape:
             raise self.fail(DTypeError, "iteration over a 0-d tensor", "use x.reshape(1)")
         return shape[0]
@@ -278,7 +280,7 @@ class Loops(Rollable):
         if not all(isinstance(s, Value) and isinstance(s.type, ListType) for s in sources):
             return None
         for other in sources[1:]:
-            sources[0] = kept(self, tapes.list_trim(sources[0], other), sources[0])
+            sources[0] = kept(self, loop_tapes.list_trim(sources[0], other), sources[0])
 
         def item(index: Value, values: Sequence[Value]) -> Any:
             return tuple(told(self, value, source) for value, source in zip(values, sources))

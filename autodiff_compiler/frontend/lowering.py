@@ -36,7 +36,7 @@ from autodiff_compiler.ir.types import (
     ArrayType,
     in_double,
 )
-from autodiff_compiler.operators import containers
+from autodiff_compiler.operators.core import containers
 from autodiff_compiler.span import NOWHERE
 
 

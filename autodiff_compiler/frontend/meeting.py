@@ -28,10 +28,10 @@ from autodiff_compiler.ir.types import (
     Type,
     join,
 )
-from autodiff_compiler.operators.containers import make_list
-from autodiff_compiler.operators.declare import arithmetic_dtype
-from autodiff_compiler.operators.lists import list_as
-from autodiff_compiler.operators.structure import cast, full
+from autodiff_compiler.operators.core.containers import make_list
+from autodiff_compiler.operators.core.declare import arithmetic_dtype
+from autodiff_compiler.operators.core.structure import cast, full
+from autodiff_compiler.operators.lists.runtime_lists import list_as
 
 
 def common(left: Any, right: Any, is_list: bool = False) -> Any:

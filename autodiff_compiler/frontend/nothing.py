@@ -12,8 +12,9 @@ from typing import Any
 from autodiff_compiler.frontend.values import NUMBERS, Perhaps, leaves, rebuild
 from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import Region, Value
-from autodiff_compiler.operators import compare, effects
-from autodiff_compiler.operators.control import is_unset, undefined
+from autodiff_compiler.operators.core import effects
+from autodiff_compiler.operators.core.control import is_unset, undefined
+from autodiff_compiler.operators.elementwise import comparisons
 
 
 def may_be_nothing(value: Any) -> bool:
@@ -65,9 +66,9 @@ def implied(low: Any, test: Any, truth: bool) -> Iterator[tuple[Value, bool]]:
         return
     if maker.opdef is is_unset:
         yield maker.operands[0], truth
-    elif maker.opdef is compare.logical_not:
+    elif maker.opdef is comparisons.logical_not:
         yield from implied(low, maker.operands[0], not truth)
-    elif maker.opdef is (compare.logical_and if truth else compare.logical_or):
+    elif maker.opdef is (comparisons.logical_and if truth else comparisons.logical_or):
         for operand in maker.operands:
             yield from implied(low, operand, truth)
     elif maker.name == "cast":

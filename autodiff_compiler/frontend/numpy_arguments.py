@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.numpy_writes import WRITING_METHODS, as_array, w
 from autodiff_compiler.frontend.sharing import METHODS, PERHAPS, is_array, kind_of, settled
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, shape_of
 
 #: Arguments that are taken here.

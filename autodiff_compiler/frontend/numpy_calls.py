@@ -19,7 +19,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.frontend.numpy_signatures import Numpys
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators import numbers, structure
+from autodiff_compiler.operators.core import scalar_conversion, structure
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype
 from autodiff_compiler.ops.parts import item_at
 from autodiff_compiler.ops.transform import is_whole
@@ -64,7 +64,7 @@ def _arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = Non
     fixed = all(not isinstance(bound, Value) or is_whole(bound) for bound in (first, step))
     if fixed or np.dtype(name).kind in "biu":
         return ops.arange(first, last, step, dtype=name)
-    count = numbers.to_number(ops.ceil((last - first) / step), kind="int")
+    count = scalar_conversion.to_number(ops.ceil((last - first) / step), kind="int")
     begin, second = (structure.cast(ops.add(first, by), dtype=name) for by in (0, step))
     return begin + (second - begin) * ops.arange(0, count, 1, dtype=name)  # as NumPy steps
 
@@ -196,8 +196,8 @@ def as_number(a: Any) -> Any:
     """The only element of an array as a Python number, to which others do not adapt."""
     kind = np.dtype(dtype_of(a)).kind if dtype_of(a) else "f"
     if kind in "biu":
-        return numbers.to_number(a, kind="bool" if kind == "b" else "int")
-    return numbers.as_float(a) if kind == "f" else ops.reshape(a, ())
+        return scalar_conversion.to_number(a, kind="bool" if kind == "b" else "int")
+    return scalar_conversion.as_float(a) if kind == "f" else ops.reshape(a, ())
 
 
 _SAME = [

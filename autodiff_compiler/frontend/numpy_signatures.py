@@ -23,7 +23,7 @@ from autodiff_compiler.errors import CompileError, DTypeError, ShapeError
 from autodiff_compiler.frontend.complaints import translated
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops._shapes import dtype_of, shape_of
 from autodiff_compiler.ops.parts import item_at
 

@@ -20,7 +20,8 @@ from autodiff_compiler.frontend.sharing import is_array
 from autodiff_compiler.frontend.values import Ref
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import indexing, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.ops._shapes import dtype_of, known_sizes, rank_of
 from autodiff_compiler.ops.parts import item_at
 

@@ -34,8 +34,8 @@ from autodiff_compiler.interface import Write
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType
-from autodiff_compiler.operators import containers
-from autodiff_compiler.operators.elementwise import stop_gradient
+from autodiff_compiler.operators.core import containers
+from autodiff_compiler.operators.elementwise.arithmetic import stop_gradient
 from autodiff_compiler.ops.nested import Flat
 
 #: The kind of the heap's cells that are objects of the user's classes.

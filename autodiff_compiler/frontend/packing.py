@@ -18,7 +18,7 @@ from autodiff_compiler.frontend.values import (
 )
 from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value
-from autodiff_compiler.operators.containers import make_dict, make_tuple
+from autodiff_compiler.operators.core.containers import make_dict, make_tuple
 
 
 def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:

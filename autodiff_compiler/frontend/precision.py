@@ -16,7 +16,7 @@ from autodiff_compiler.frontend.hooks import Hooks
 from autodiff_compiler.frontend.values import Ref, leaves, rebuild
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 
 
 class Precision(Hooks):

@@ -22,7 +22,8 @@ from autodiff_compiler.frontend.trying import Again, Caught, Tried, Way
 from autodiff_compiler.frontend.values import PoisonTouched, Unset
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, ScalarType
-from autodiff_compiler.operators import compare, effects
+from autodiff_compiler.operators.core import effects
+from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.span import Span
 
 #: What Python and NumPy raise where an operation cannot be done.
@@ -83,7 +84,7 @@ class Raising(Loops):
         if truth is True:
             return
         if self.is_caught(AssertionError):
-            bad = compare.logical_not(truth) if isinstance(truth, Value) else True
+            bad = comparisons.logical_not(truth) if isinstance(truth, Value) else True
             told = [] if node.msg is None else [node.msg]
             self._throw_where(bad, AssertionError, lambda: self._items(told))
             return
@@ -148,7 +149,7 @@ class Raising(Loops):
         if first == len(places) - 1:
             return throw(first)
         found: Raised | Thrown | None = self.choose(
-            compare.equal(number, first),
+            comparisons.equal(number, first),
             lambda: throw(first),
             lambda: self._again(number, places, first + 1, args),
         )
@@ -226,7 +227,7 @@ class Raising(Loops):
             yield
             return
         text = _told_of_zero(sign, type_of(left), type_of(right))
-        with self.risking(ZeroDivisionError, lambda: compare.equal(right, 0), lambda: text):
+        with self.risking(ZeroDivisionError, lambda: comparisons.equal(right, 0), lambda: text):
             yield
 
     def thrown_by(self, error: CompileError) -> bool:

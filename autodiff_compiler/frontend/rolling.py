@@ -37,10 +37,10 @@ from autodiff_compiler.frontend.values import (
 from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, Type
-from autodiff_compiler.operators import compare
-from autodiff_compiler.operators.control import undefined
-from autodiff_compiler.operators.declare import promote_scalar
-from autodiff_compiler.operators.structure import full
+from autodiff_compiler.operators.core.control import undefined
+from autodiff_compiler.operators.core.declare import promote_scalar
+from autodiff_compiler.operators.core.structure import full
+from autodiff_compiler.operators.elementwise import comparisons
 
 
 class Trial:
@@ -361,10 +361,10 @@ class Trial:
         for key, told in self.settled.items():
             self._put(after_loop, key, told, False)
         for key in self.counted:
-            unset, flag = self._unset(key), compare.greater(op.results[-1], 0)
+            unset, flag = self._unset(key), comparisons.greater(op.results[-1], 0)
             begun = get(base, key)
             if isinstance(begun, Maybe):
-                flag = compare.logical_or(begun.flag, flag)
+                flag = comparisons.logical_or(begun.flag, flag)
             after_loop.names[key] = Maybe(self.settled[key], unset, flag)
         for key, carry in self.carried.items():
             sure = self.certain() and not isinstance(get(self.left, key), Maybe)

@@ -16,7 +16,7 @@ import numpy as np
 from autodiff_compiler.frontend.layouts import is_line, row_major, static_shape
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 
 COPY, VIEW, PERHAPS = "copy", "view", "view if it can"
 

@@ -21,7 +21,7 @@ from autodiff_compiler.frontend.trying import Way
 from autodiff_compiler.frontend.values import Ref, State
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators import compare
+from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.span import Span
 
 
@@ -82,7 +82,7 @@ class Stepping:
             if flag is True:
                 return True
             if isinstance(flag, Value):
-                found = flag if found is False else compare.logical_or(found, flag)
+                found = flag if found is False else comparisons.logical_or(found, flag)
         return found
 
     def unless_left(self, rest: Callable[[], Any]) -> Any:

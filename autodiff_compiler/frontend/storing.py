@@ -15,18 +15,20 @@ from autodiff_compiler.frontend.raising import Raising
 from autodiff_compiler.frontend.values import Ref, leaves
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import elementwise, indexing, placing, structure
-from autodiff_compiler.operators.joining import stack
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.elementwise import arithmetic
+from autodiff_compiler.operators.indexing import indexing, scatter_reduce
+from autodiff_compiler.operators.indexing.concat_and_pad import stack
 from autodiff_compiler.ops.in_place_methods import as_before
 
 #: What ``ufunc.at`` does.
 _AT = {
-    np.add: indexing.add_at, np.subtract: indexing.add_at, np.multiply: placing.multiply_at,
-    np.maximum: placing.maximum_at, np.minimum: placing.minimum_at,
+    np.add: indexing.add_at, np.subtract: indexing.add_at, np.multiply: scatter_reduce.multiply_at,
+    np.maximum: scatter_reduce.maximum_at, np.minimum: scatter_reduce.minimum_at,
 }  # fmt: skip
 #: And what it computes at a place that is surely named once.
 _ONCE = {
-    np.multiply: elementwise.mul, np.maximum: elementwise.maximum, np.minimum: elementwise.minimum
+    np.multiply: arithmetic.mul, np.maximum: arithmetic.maximum, np.minimum: arithmetic.minimum
 }  # fmt: skip
 
 

@@ -18,8 +18,10 @@ from autodiff_compiler.frontend.recording import MISSING
 from autodiff_compiler.frontend.values import Iteration, Own, Ref, RunTimeRange, View
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
-from autodiff_compiler.operators import compare, containers, effects, indexing, numbers
-from autodiff_compiler.operators.declare import without_rank
+from autodiff_compiler.operators.core import containers, effects, scalar_conversion
+from autodiff_compiler.operators.core.declare import without_rank
+from autodiff_compiler.operators.elementwise import comparisons
+from autodiff_compiler.operators.indexing import indexing
 
 
 class Subscripts(Comparisons):
@@ -115,7 +117,7 @@ class Subscripts(Comparisons):
         if owner.type == SHAPE:
             if isinstance(key, slice):
                 raise without_rank()
-            return numbers.shape_item(owner, at=self.static(key, "an axis"))
+            return scalar_conversion.shape_item(owner, at=self.static(key, "an axis"))
         rest, index = self.encode_index(key)
         if self.world.numpy and owner.ndim == 0 and index in (("...",), ()):
             return sharing.whole(self, owner, index == ("...",))
@@ -150,11 +152,15 @@ class Subscripts(Comparisons):
 
         def size() -> Any:
             shape = self.shape(owner)
-            return numbers.shape_item(shape, at=axis) if isinstance(shape, Value) else shape[axis]
+            return (
+                scalar_conversion.shape_item(shape, at=axis)
+                if isinstance(shape, Value)
+                else shape[axis]
+            )
 
         def outside() -> Any:
-            above = compare.greater_equal(at, size())
-            return compare.logical_or(above, compare.less(at + size(), 0))
+            above = comparisons.greater_equal(at, size())
+            return comparisons.logical_or(above, comparisons.less(at + size(), 0))
 
         def text() -> Any:
             pattern = f"index {{}} is out of bounds for axis {axis} with size {{}}"

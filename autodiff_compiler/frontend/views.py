@@ -15,9 +15,11 @@ from autodiff_compiler.frontend.values import leaves
 from autodiff_compiler.ir.nodes import Op, Value, type_of
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import INT, ArrayType
-from autodiff_compiler.operators import complex as parts
-from autodiff_compiler.operators import creation, indexing, joining, moving, structure
-from autodiff_compiler.operators.subscripts import is_slice
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.index_patterns import is_slice
+from autodiff_compiler.operators.elementwise import complex_parts as parts
+from autodiff_compiler.operators.indexing import concat_and_pad, creation, indexing
+from autodiff_compiler.operators.windows import rearrange
 
 
 def _in_shape_of(source: Value, new: Any, op: Op) -> Any:
@@ -55,9 +57,9 @@ _WRITTEN: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
     indexing.index: lambda source, new, op: written_at(
         source, new, op.operands[1:], op.attrs["index"]
     ),
-    joining.flip: lambda source, new, op: joining.flip(new, axes=op.attrs["axes"]),
-    joining.squeeze: _in_shape_of,
-    moving.diagonal: _on_diagonal,
+    concat_and_pad.flip: lambda source, new, op: concat_and_pad.flip(new, axes=op.attrs["axes"]),
+    concat_and_pad.squeeze: _in_shape_of,
+    rearrange.diagonal: _on_diagonal,
     parts.imag: lambda source, new, op: parts.real(source) + new * 1j,
     parts.real: lambda source, new, op: new + parts.imag(source) * 1j,
     structure.expand_dims: _in_shape_of,
@@ -96,7 +98,7 @@ def shares(low: Any, op: Op | None) -> bool:
         return surely_array and all(_is_basic(part, op) for part in parts)
     if op.opdef is structure.reshape:
         return op.results[0] in low.world.memory.reshaped
-    if op.opdef is moving.diagonal:
+    if op.opdef is rearrange.diagonal:
         return static_shape(op.operands[0]) is not None
     return op.opdef in _WRITTEN or op.opdef is structure.broadcast_to
 

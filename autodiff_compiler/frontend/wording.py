@@ -11,7 +11,7 @@ from autodiff_compiler.frontend.access import Access
 from autodiff_compiler.frontend.comparisons import is_text
 from autodiff_compiler.frontend.recording import PLAIN
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators.effects import text
+from autodiff_compiler.operators.core.effects import text
 
 #: The ``!r``, ``!s`` and ``!a`` of an f-string, by the parser's codes.
 CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}

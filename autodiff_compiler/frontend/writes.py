@@ -30,7 +30,7 @@ from autodiff_compiler.interface import Item, Write, get_item, put_item
 from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh
 from autodiff_compiler.ir.types import ArrayType, ScalarType
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.span import NOWHERE
 
 #: What a written attribute may hold to be read at every call; all else is a guard.

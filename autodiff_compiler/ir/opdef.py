@@ -35,10 +35,10 @@ _AS_STORED = ("cast", "copy", "shape_of", "dim", "size_of")
 #: Kinds of operators that hand values on, whatever those are.
 REGIONAL = ("container", "control", "effect")
 
-#: Operators that take complex numbers; filled by ``operators/complex.py``.
+#: Operators that take complex numbers; filled by ``operators/elementwise/complex_parts.py``.
 FOR_COMPLEX: set[str] = set()
 
-#: Every operator by name; filled by the constructors in ``operators/declare.py``.
+#: Every operator by name; filled by the constructors in ``operators/core/declare.py``.
 OPERATORS: dict[str, OpDef] = {}
 
 

@@ -9,7 +9,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.reductions import sum
-from autodiff_compiler.operators import declare, structure
+from autodiff_compiler.operators.core import declare, structure
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, rank_of
 from autodiff_compiler.ops.parts import along_axis, item_at
 

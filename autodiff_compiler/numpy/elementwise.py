@@ -11,7 +11,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, PROMOTION
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops._shapes import apart, dtype_of, holds_complex, is_integral, known_sizes
 from autodiff_compiler.ops.parts import item_at
 

@@ -10,8 +10,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.products import multi_dot
 from autodiff_compiler.numpy.reductions import max, min, sum
-from autodiff_compiler.operators import structure
-from autodiff_compiler.operators.declare import normal_axes
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.declare import normal_axes
 from autodiff_compiler.ops._shapes import holds_complex, is_integral, known_rank, known_sizes
 from autodiff_compiler.ops.parts import item_at
 

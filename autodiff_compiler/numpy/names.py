@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.common.dtype import to_numpy_name
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 
 #: What MindSpore calls the first argument of one function or another, and the second.
 FIRST = ("a", "array", "arrays", "m", "obj", "tup", "x", "x1")

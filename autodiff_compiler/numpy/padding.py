@@ -9,7 +9,7 @@ import numpy as np
 
 from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import Tensor, tensor
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, known_sizes
 from autodiff_compiler.ops.parts import item_at
 

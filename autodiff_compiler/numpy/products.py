@@ -10,7 +10,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.types import PROMOTION
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops._shapes import (
     dtype_of,
     holds_complex,

@@ -13,7 +13,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import PROMOTION
-from autodiff_compiler.operators import declare, ordering, reduce, structure
+from autodiff_compiler.operators.core import declare, structure
+from autodiff_compiler.operators.reductions import reduce, sorting
 from autodiff_compiler.ops._shapes import (
     dtype_of,
     holds_complex,
@@ -317,11 +318,11 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = No
     """The positions of the elements in order."""
     _check_kind(kind)
     if PROMOTION.numpy and rank_of(a) == 0:
-        return ordering.argsort(ops.reshape(a, (1,)), axis=0, descending=False)
+        return sorting.argsort(ops.reshape(a, (1,)), axis=0, descending=False)
     if PROMOTION.numpy:
         a, axis = (ops.reshape(a, (-1,)), 0) if axis is None else (a, axis)
         (axis,) = declare.normal_axes(axis, known_rank(a, "argsort")) or (axis,)
-        return ordering.argsort(a, axis=axis, descending=False)
+        return sorting.argsort(a, axis=axis, descending=False)
     return ops.argsort(ops.reshape(a, (-1,)) if axis is None else a, -1 if axis is None else axis)
 
 

@@ -15,8 +15,10 @@ from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.reductions import is_none, sum
-from autodiff_compiler.operators import along, declare, joining, structure
-from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.core import declare, structure
+from autodiff_compiler.operators.core.declare import broadcast_shapes
+from autodiff_compiler.operators.indexing import concat_and_pad
+from autodiff_compiler.operators.reductions import axis_functions
 from autodiff_compiler.ops._shapes import (
     dtype_of,
     known_rank,
@@ -309,7 +311,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
         place = axis % len(have)
         shape = broadcast_shapes([(*s[:place], 1, *s[place + 1 :]) for s in (have, want)])
         if not all(isinstance(size, int) for size in shape or ()):
-            return along.take_along(arr, indices, axis=axis)  # NumPy will stretch them
+            return axis_functions.take_along(arr, indices, axis=axis)  # NumPy will stretch them
         arr, indices = _stretched(arr, shape, place), _stretched(indices, shape, place)
     return ops.gather_elements(arr, axis, indices)
 
@@ -350,7 +352,7 @@ def size(a: Any, axis: int | None = None) -> Any:
     """How many elements, of all or along an axis."""
     axes = None if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if rank_of(a) is None:
-        return joining.size_along(a, axes)
+        return concat_and_pad.size_along(a, axes)
     sizes = ops.shape(a)
     if axes is None:
         return math.prod(sizes)

@@ -1,82 +1,21 @@
-"""The operator records, one family per file. Importing this package fills ``OPERATORS``.
+"""The operator records, in packages of families. Importing this package fills ``OPERATORS``.
 
 A record can be had by its name: ``from autodiff_compiler.operators import matmul``.
 """
 
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.operators import (
-    activation,
-    along,
-    compare,
-    complex,
-    containers,
-    contraction,
-    control,
-    convolution,
-    creation,
-    decompositions,
-    depthwise,
-    draws,
-    effects,
+    core,
     elementwise,
-    gamma,
     indexing,
-    joining,
     linalg,
     lists,
-    moving,
-    numbers,
-    ordering,
-    orthogonal,
-    placing,
-    pooling,
-    powers,
-    reduce,
-    running,
-    singular,
-    special,
-    structure,
-    tapes,
-    unit,
-    zeros,
+    random,
+    reductions,
+    windows,
 )
 
-__all__ = [
-    "activation",
-    "along",
-    "compare",
-    "complex",
-    "containers",
-    "contraction",
-    "control",
-    "convolution",
-    "creation",
-    "decompositions",
-    "depthwise",
-    "draws",
-    "effects",
-    "elementwise",
-    "gamma",
-    "indexing",
-    "joining",
-    "linalg",
-    "lists",
-    "moving",
-    "numbers",
-    "ordering",
-    "orthogonal",
-    "placing",
-    "pooling",
-    "powers",
-    "reduce",
-    "running",
-    "singular",
-    "special",
-    "structure",
-    "tapes",
-    "unit",
-    "zeros",
-]
+__all__ = ["core", "elementwise", "indexing", "linalg", "lists", "random", "reductions", "windows"]
 
 
 def __getattr__(name: str) -> OpDef:

@@ -16,9 +16,9 @@ from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import INT, SHAPE, ArrayType, ListType, Shape, is_complex
-from autodiff_compiler.operators.containers import make_tuple
-from autodiff_compiler.operators.declare import normal_axes
-from autodiff_compiler.operators.structure import cast, copy
+from autodiff_compiler.operators.core.containers import make_tuple
+from autodiff_compiler.operators.core.declare import normal_axes
+from autodiff_compiler.operators.core.structure import cast, copy
 
 P = ParamSpec("P")
 R = TypeVar("R")

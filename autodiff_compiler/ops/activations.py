@@ -7,7 +7,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import activation, elementwise, special
+from autodiff_compiler.operators.elementwise import activation, arithmetic, special
 from autodiff_compiler.ops import arrays, reductions
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import in_dtype, is_integral, known_rank, shape_of
@@ -37,35 +37,35 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return 0.5 * input * special.erfc(-input / math.sqrt(2.0))
     if approximate == "tanh":
-        inner = math.sqrt(8.0 / math.pi) * input * (1.0 + 0.044715 * elementwise.square(input))
-        return input * elementwise.sigmoid(inner)  # 1 + tanh(u / 2) is 2 sigmoid(u)
+        inner = math.sqrt(8.0 / math.pi) * input * (1.0 + 0.044715 * arithmetic.square(input))
+        return input * arithmetic.sigmoid(inner)  # 1 + tanh(u / 2) is 2 sigmoid(u)
     raise ValueError(f"approximate must be 'none' or 'tanh', not {approximate!r}")
 
 
 def fast_gelu(x: Any) -> Tensor:
     """x * sigmoid(1.702 x), close to ``gelu``."""
-    return x * elementwise.sigmoid(1.702 * x)
+    return x * arithmetic.sigmoid(1.702 * x)
 
 
 def silu(input: Any) -> Tensor:
     """input * sigmoid(input)."""
-    return input * elementwise.sigmoid(input)
+    return input * arithmetic.sigmoid(input)
 
 
 @also(x="input")
 def mish(input: Any) -> Tensor:
     """input * tanh(softplus(input))."""
-    return input * elementwise.tanh(elementwise.softplus(input))
+    return input * arithmetic.tanh(arithmetic.softplus(input))
 
 
 def logsigmoid(x: Any) -> Tensor:
     """log(sigmoid(x)), exact also where the sigmoid is 0."""
-    return -elementwise.softplus(-x)
+    return -arithmetic.softplus(-x)
 
 
 def relu6(x: Any) -> Tensor:
     """x limited to [0, 6]; the slope is 0 at 0 and 1 at 6."""
-    return elementwise.clip(elementwise.relu(x), 0, 6)
+    return arithmetic.clip(arithmetic.relu(x), 0, 6)
 
 
 def leaky_relu(input: Any, alpha: float = 0.2) -> Tensor:
@@ -83,7 +83,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
         )
     if rank > 2 and shape != (1,):
         weight = arrays.reshape(weight, (-1, *(1,) * (rank - 2)))
-    return elementwise.where(input > 0, input, weight * input)
+    return arithmetic.where(input > 0, input, weight * input)
 
 
 def hardsigmoid(input: Any) -> Tensor:
@@ -93,7 +93,7 @@ def hardsigmoid(input: Any) -> Tensor:
 
 def hardswish(input: Any) -> Tensor:
     """input * hardsigmoid(input); at -3 and 3 the slope is that of the parabola."""
-    return input * elementwise.clip(input / 6.0 + 0.5, 0.0, 1.0)
+    return input * arithmetic.clip(input / 6.0 + 0.5, 0.0, 1.0)
 
 
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
@@ -104,17 +104,17 @@ def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
 @also(input="x")
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """x outside of [-lambd, lambd], else 0."""
-    return elementwise.where(elementwise.abs(x) > lambd, x, 0.0)
+    return arithmetic.where(arithmetic.abs(x) > lambd, x, 0.0)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """input moved by lambd towards 0, and not beyond."""
-    return input - elementwise.clip(input, -float(lambd), float(lambd))
+    return input - arithmetic.clip(input, -float(lambd), float(lambd))
 
 
 def tanhshrink(input: Any) -> Tensor:
     """input - tanh(input)."""
-    return input - elementwise.tanh(input)
+    return input - arithmetic.tanh(input)
 
 
 def softsign(x: Any) -> Tensor:
@@ -130,13 +130,13 @@ def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
 def threshold(input: Any, thr: Any, value: Any) -> Tensor:
     """input where it is above ``thr``, else ``value``."""
     value = int(value) if is_integral(input) else float(value)
-    return elementwise.where(input > thr, input, value)
+    return arithmetic.where(input > thr, input, value)
 
 
 def glu(x: Any, axis: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
     first, second = _halves(x, axis, "glu")
-    return first * elementwise.sigmoid(second)
+    return first * arithmetic.sigmoid(second)
 
 
 def swiglu(input: Any, dim: int = -1) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops import arrays, reductions
 from autodiff_compiler.ops._shapes import known_rank
 from autodiff_compiler.ops.normalization import channel_shaped

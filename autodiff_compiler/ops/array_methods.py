@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import indexing, joining
+from autodiff_compiler.operators.indexing import concat_and_pad, indexing
 from autodiff_compiler.ops import (
     arrays,
     contraction,
@@ -119,7 +119,7 @@ def choose(self: Any, choices: Any, mode: str = "clip") -> Tensor:
         choices = arrays.stack(tuple(made))
     count, *sizes = arrays.shape(choices)
     places = _inside(arrays.broadcast_to(self, sizes), count, mode)
-    return joining.squeeze(
+    return concat_and_pad.squeeze(
         arrays.gather_elements(choices, 0, arrays.expand_dims(places, 0)), axes=(0,)
     )
 

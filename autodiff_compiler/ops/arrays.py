@@ -9,8 +9,12 @@ from autodiff_compiler.common.dtype import of_name
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators import along, indexing, joining, linalg, lists, structure, tapes
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.indexing import concat_and_pad, indexing
+from autodiff_compiler.operators.linalg import products
+from autodiff_compiler.operators.lists import loop_tapes, runtime_lists
+from autodiff_compiler.operators.reductions import axis_functions
 from autodiff_compiler.ops import creation
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import (
@@ -67,7 +71,7 @@ def expand_dims(input_x: Any, axis: Any) -> Tensor:
 
 def squeeze(input: Any, axis: Any = None) -> Tensor:
     """Without axes of length one: those named, or all."""
-    return joining.squeeze(input, axes=axes_of(axis, input))
+    return concat_and_pad.squeeze(input, axes=axes_of(axis, input))
 
 
 def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
@@ -83,7 +87,7 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
     if shape is None or rank is None:
         raise ShapeError("flatten needs to know how many dimensions its input has")
     start, end = axis_of(start_dim, rank) if rank > 1 else 0, axis_of(end_dim, rank)
-    sizes = [joining.size_along(input, (axis,)) if isinstance(input, Value) else shape[axis]
+    sizes = [concat_and_pad.size_along(input, (axis,)) if isinstance(input, Value) else shape[axis]
              for axis in range(rank)]  # fmt: skip
     return reshape(input, (*sizes[:start], -1, *sizes[end + 1 :]))
 
@@ -106,21 +110,21 @@ def broadcast_to(input: Any, shape: Any) -> Tensor:
 def concat(tensors: Sequence[Any], axis: int = 0) -> Tensor:
     """One after another along an axis."""
     if is_list(tensors):
-        return lists.list_concat(tensors, axis=axis_of(axis, item_rank(tensors, "concat")))
-    return joining.concat(*tensors, axis=axis_of(axis, rank_of(tensors[0])))
+        return runtime_lists.list_concat(tensors, axis=axis_of(axis, item_rank(tensors, "concat")))
+    return concat_and_pad.concat(*tensors, axis=axis_of(axis, rank_of(tensors[0])))
 
 
 def stack(tensors: Sequence[Any], axis: int = 0) -> Tensor:
     """All of one shape, along a new axis."""
     if is_list(tensors):
-        rows = tapes.stack_rows(tensors, length=lists.length_of(tensors))
+        rows = loop_tapes.stack_rows(tensors, length=runtime_lists.length_of(tensors))
         if axis == 0:
             return rows
         axes = item_rank(tensors, "stack") + 1
         axis = axis_of(axis, axes)
         return transpose(rows, (*range(1, axis + 1), 0, *range(axis + 1, axes)))
     rank = rank_of(tensors[0])
-    return joining.stack(*tensors, axis=axis_of(axis, None if rank is None else rank + 1))
+    return concat_and_pad.stack(*tensors, axis=axis_of(axis, None if rank is None else rank + 1))
 
 
 def _size(tensor: Any, axis: int, what: str) -> int:
@@ -209,7 +213,7 @@ def gather_elements(input: Any, dim: int, index: Any) -> Tensor:
     axis = axis_of(dim, rank_of(input))
     have, want = shape_of(input), shape_of(index)
     if have is None or want is None:
-        return along.take_along(input, index, axis=axis)
+        return axis_functions.take_along(input, index, axis=axis)
     others = [(a, b) if k != axis else (0, 0) for k, (a, b) in enumerate(zip(have, want))]
     longer = any(isinstance(a, int) and isinstance(b, int) and a < b for a, b in others)
     if longer or len(have) != len(want):
@@ -224,29 +228,29 @@ def gather_elements(input: Any, dim: int, index: Any) -> Tensor:
     if any(end is not None for end in ends):
         part = tuple(FULL if stop is None else ("slice", None, stop, None) for stop in stops)
         input = indexing.index(input, *found, index=part)
-    return along.take_along(input, index, axis=axis)
+    return axis_functions.take_along(input, index, axis=axis)
 
 
 def matmul(input: Any, other: Any) -> Tensor:
     """The matrix product."""
-    return linalg.matmul(input, other)
+    return products.matmul(input, other)
 
 
 def dot(input: Any, other: Any) -> Tensor:
     """The sum of products over the last axis of input and the last but one of other."""
     left, right = known_rank(input, "dot"), known_rank(other, "dot")
     if left <= 2 and right <= 2:
-        return linalg.matmul(input, other)
+        return products.matmul(input, other)
     rows, columns = shape_of(input) or (), shape_of(other) or ()
     perm = (right - 2, *range(right - 2), right - 1)
     flat_left = reshape(input, (-1, rows[-1]))
     flat_right = reshape(transpose(other, perm), (columns[-2], -1))
-    return reshape(linalg.matmul(flat_left, flat_right), (*rows[:-1], *columns[:-2], columns[-1]))
+    return reshape(products.matmul(flat_left, flat_right), (*rows[:-1], *columns[:-2], columns[-1]))
 
 
 def outer(input: Any, vec2: Any) -> Tensor:
     """The product of every element of one vector with every one of another."""
-    return linalg.outer(input, vec2)
+    return products.outer(input, vec2)
 
 
 def shape(input_x: Any) -> tuple[int, ...]:
@@ -255,7 +259,7 @@ def shape(input_x: Any) -> tuple[int, ...]:
     if known is None:
         return structure.shape_of(input_x)
     return tuple(
-        dim if isinstance(dim, int) else joining.size_of(input_x, axes=(axis,))
+        dim if isinstance(dim, int) else concat_and_pad.size_of(input_x, axes=(axis,))
         for axis, dim in enumerate(known)
     )
 
@@ -273,7 +277,7 @@ def numel(input: Any) -> int:
 def size(input_x: Any) -> int:
     """How many elements there are."""
     if isinstance(input_x, Value):
-        return joining.size_along(input_x, None)
+        return concat_and_pad.size_along(input_x, None)
     return input_x.size
 
 

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.operators import compare, elementwise
-from autodiff_compiler.operators import complex as parts
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons
+from autodiff_compiler.operators.elementwise import complex_parts as parts
 from autodiff_compiler.ops import arrays, creation
 from autodiff_compiler.ops._shapes import apart, dtype_of, holds_complex, is_integral
 
@@ -34,9 +34,9 @@ def imag(input: Any) -> Tensor:
 def angle(input: Any) -> Tensor:
     """The angle of a complex number in radians; of a negative number pi, else 0."""
     if holds_complex(input):
-        return elementwise.atan2(imag(input), real(input))
+        return arithmetic.atan2(imag(input), real(input))
     zero = creation.zeros_like(input, dtype="float32" if is_integral(input) else None)
-    return elementwise.where(input < 0, math.pi, zero)
+    return arithmetic.where(input < 0, math.pi, zero)
 
 
 def view_as_real(input: Any) -> Tensor:
@@ -50,7 +50,7 @@ def view_as_real(input: Any) -> Tensor:
 
 def isreal(input: Any) -> Tensor:
     """Whether the imaginary part is 0."""
-    return compare.equal(imag(input), 0.0)
+    return comparisons.equal(imag(input), 0.0)
 
 
 __all__ = ["angle", "conj", "imag", "isreal", "real", "view_as_real"]

@@ -8,7 +8,9 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import contraction, joining, moving
+from autodiff_compiler.operators.indexing import concat_and_pad
+from autodiff_compiler.operators.linalg import einsum as einsum_records
+from autodiff_compiler.operators.windows import rearrange
 from autodiff_compiler.ops import arrays
 from autodiff_compiler.ops._shapes import axis_of, known_rank, rank_of, shape_of
 
@@ -21,7 +23,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     pairs = [_without_repeats(x, term) for x, term in zip(operands, terms)]
     pairs = _of_one_size(pairs)
     wanted = f"{','.join(term for _, term in pairs)}->{out}"
-    return contraction.einsum(*(x for x, _ in pairs), equation=wanted)
+    return einsum_records.einsum(*(x for x, _ in pairs), equation=wanted)
 
 
 def _explicit(equation: str, operands: Sequence[Any]) -> tuple[list[str], str]:
@@ -60,7 +62,7 @@ def _without_repeats(x: Any, term: str) -> tuple[Any, str]:
         if term.count(letter) > 1:
             first, second = [k for k, other in enumerate(term) if other == letter][:2]
             rest = [k for k in range(len(term)) if k not in (first, second)]
-            x = moving.diagonal(arrays.transpose(x, (*rest, first, second)), offset=0)
+            x = rearrange.diagonal(arrays.transpose(x, (*rest, first, second)), offset=0)
             return _without_repeats(x, "".join(term[k] for k in rest) + letter)
     return x, term
 
@@ -79,7 +81,7 @@ def _of_one_size(pairs: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
         if shape is not None and len(shape) == len(term):
             gone = tuple(k for k, c in enumerate(term) if shape[k] == 1 and c in large)
             if gone:
-                x = joining.squeeze(x, axes=gone)
+                x = concat_and_pad.squeeze(x, axes=gone)
                 term = "".join(c for k, c in enumerate(term) if k not in gone)
         found.append((x, term))
     return found
@@ -94,7 +96,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
         dim = shape.index(3) - len(shape)
     if rank_of(input) == rank_of(other):
         dim = axis_of(dim, rank_of(input))
-    return contraction.cross(input, other, axis=dim)
+    return einsum_records.cross(input, other, axis=dim)
 
 
 __all__ = ["cross", "einsum"]

@@ -12,8 +12,10 @@ from typing import Any
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.operators import convolution, depthwise, indexing, joining, structure
-from autodiff_compiler.operators.convolution import span
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.indexing import concat_and_pad, indexing
+from autodiff_compiler.operators.windows import depthwise, sliding_windows
+from autodiff_compiler.operators.windows.sliding_windows import span
 from autodiff_compiler.ops import arrays
 from autodiff_compiler.ops._shapes import (
     dtype_of,
@@ -101,7 +103,7 @@ def padded(x: Any, widths: Widths, value: float = 0) -> Any:
     if not any(width for pair in widths for width in pair):
         return x
     lead = known_rank(x, "padding") - len(widths)
-    return joining.pad(x, widths=((0, 0),) * lead + tuple(widths), value=value)
+    return concat_and_pad.pad(x, widths=((0, 0),) * lead + tuple(widths), value=value)
 
 
 def cropped(x: Any, start: Sequence[int], sizes: Sequence[int]) -> Any:
@@ -170,11 +172,11 @@ def _convolve(
         out = depthwise.depthwise(x, taps, size=size, stride=stride, dilation=dilation)
         out = structure.cast(out, dtype=narrow) if wide else out
         return _with_bias(out, bias, space)
-    view = convolution.windows(x, size=size, stride=stride, dilation=dilation)
+    view = sliding_windows.windows(x, size=size, stride=stride, dilation=dilation)
     inner = (1, *range(2 + space, 2 + 2 * space))
     count = dims(view)[2 : 2 + space]
     if groups == 1 and None in count:
-        out = convolution.tensordot(weight, view, axes=(tuple(range(1, space + 2)), inner))
+        out = sliding_windows.tensordot(weight, view, axes=(tuple(range(1, space + 2)), inner))
         return _with_bias(_swap_first(out), bias, space)
     columns = structure.transpose(view, perm=(*inner, 0, *range(2, 2 + space)))
     columns = _called("columns", _rows(columns, groups, kernel[1] * _product(size)))
@@ -240,7 +242,7 @@ def spread(
     _check_channels(have, kernel, kernel[0], what)
     size, channels = kernel[2:], kernel[1] * groups
     if groups == 1 and None in have[2:]:
-        laid = convolution.tensordot(weight, x, axes=((0,), (1,)))
+        laid = sliding_windows.tensordot(weight, x, axes=((0,), (1,)))
     else:
         columns = _rows(_swap_first(x), groups, kernel[0] // groups)
         taps = _rows(weight, groups, kernel[0] // groups)
@@ -252,7 +254,7 @@ def spread(
              for dim, step, k, gap in zip(have[2:], stride, size, dilation)]  # fmt: skip
     whole = [max(far, low + dim) for far, low, dim in zip(reach, start, sizes)]
     shape, rest = shape_and_operands((arrays.shape(x)[0], channels, *whole))
-    out = convolution.overlap_add(
+    out = sliding_windows.overlap_add(
         laid, *rest, shape=shape, size=size, stride=tuple(stride), dilation=tuple(dilation)
     )
     return cropped(out, start, sizes)
@@ -299,7 +301,7 @@ def patches(x: Any, size: Any, stride: Any, dilation: Any, pad_mode: str) -> Any
     size, stride = each(size, 2, "size"), each(stride, 2, "stride")
     dilation = each(dilation, 2, "dilation")
     widths = widths_of(pad_mode, 0, dims(x)[2:], size, stride, dilation)
-    return convolution.windows(padded(x, widths), size=size, stride=stride, dilation=dilation)
+    return sliding_windows.windows(padded(x, widths), size=size, stride=stride, dilation=dilation)
 
 
 def unfold(
@@ -307,7 +309,7 @@ def unfold(
 ) -> Tensor:
     """The patches of images (N, C, H, W) as columns: (N, C * K_h * K_w, number of patches)."""
     size = each(kernel_size, 2, "kernel_size")
-    view = convolution.windows(
+    view = sliding_windows.windows(
         padded(input, sides(padding, 2)), size=size, stride=each(stride, 2, "stride"),
         dilation=each(dilation, 2, "dilation"),
     )  # fmt: skip
@@ -325,7 +327,7 @@ def fold(
     stride, dilation = each(stride, 2, "stride"), each(dilation, 2, "dilation")
     widths = sides(padding, 2)
     whole = [dim + low + high for dim, (low, high) in zip(sizes, widths)]
-    counts: list[Any] = list(map(convolution.count_windows, whole, size, stride, dilation))
+    counts: list[Any] = list(map(sliding_windows.count_windows, whole, size, stride, dilation))
     have = dims(input)
     channels = have[1] // _product(size)
     if channels * _product(size) != have[1] or have[2] not in (None, counts[0] * counts[1]):
@@ -336,7 +338,7 @@ def fold(
     taps = arrays.reshape(input, (-1, channels, *size, *counts))
     laid = structure.transpose(taps, perm=(0, 1, 4, 5, 2, 3))
     shape, rest = shape_and_operands((arrays.shape(input)[0], channels, *whole))
-    image = convolution.overlap_add(
+    image = sliding_windows.overlap_add(
         laid, *rest, shape=shape, size=size, stride=stride, dilation=dilation
     )
     return cropped(image, [low for low, _ in widths], sizes)

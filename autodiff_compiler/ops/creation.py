@@ -8,8 +8,9 @@ from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import INT
-from autodiff_compiler.operators import creation, structure
-from autodiff_compiler.operators.numbers import to_number
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.scalar_conversion import to_number
+from autodiff_compiler.operators.indexing import creation
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, shape_and_operands
 
 

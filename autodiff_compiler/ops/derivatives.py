@@ -17,9 +17,9 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ir.types import is_floating
-from autodiff_compiler.operators.indexing import index
-from autodiff_compiler.operators.joining import stack
-from autodiff_compiler.operators.structure import cast, ones_like
+from autodiff_compiler.operators.core.structure import cast, ones_like
+from autodiff_compiler.operators.indexing.concat_and_pad import stack
+from autodiff_compiler.operators.indexing.indexing import index
 from autodiff_compiler.ops.gradient import ALL, GradientFunction
 from autodiff_compiler.ops.jacobian import Jacobian
 from autodiff_compiler.ops.nested import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import indexing
+from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.ops import arrays, layout, running
 from autodiff_compiler.ops._shapes import known_rank, known_sizes
 

@@ -16,8 +16,10 @@ from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.types import Shape
-from autodiff_compiler.operators import compare, draws, elementwise, indexing
-from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.core.declare import broadcast_shapes
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons
+from autodiff_compiler.operators.indexing import indexing
+from autodiff_compiler.operators.random import draws
 from autodiff_compiler.ops import arrays, ordering, reductions
 from autodiff_compiler.ops._shapes import (
     dtype_of,
@@ -149,7 +151,7 @@ def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Tensor:
     """Ones, each with the probability p, and zeros, in the shape and dtype of input."""
     if not hasattr(p, "__apply_operator__") and not 0 <= p <= 1:
         raise ValueError(f"For bernoulli, p should be in [0, 1], but got {p}.")
-    hit = compare.less(drawn("uniform", arrays.shape(input), seed), p)
+    hit = comparisons.less(drawn("uniform", arrays.shape(input), seed), p)
     return in_dtype(hit, dtype_of(input) or "float32")
 
 
@@ -168,15 +170,15 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: An
         points = drawn("uniform", (*lead, num_samples), seed, "float64") * total
         passed = arrays.expand_dims(points, -1) >= arrays.expand_dims(sums, rank - 1)
         places = reductions.sum(in_dtype(passed, "int32"), -1)
-        return in_dtype(elementwise.minimum(places, arrays.shape(input)[-1] - 1), "int32")
+        return in_dtype(arithmetic.minimum(places, arrays.shape(input)[-1] - 1), "int32")
     count = shape_of(input)
     if count is not None and isinstance(count[-1], int) and num_samples > count[-1]:
         raise ValueError(
             "For 'multinomial', the 'num_samples' must be less than the last dimension of input "
             f"without 'replacement', but got 'num_samples': {num_samples}"
         )
-    noise = elementwise.log(1.0 - drawn("uniform", arrays.shape(input), seed, "float64"))
-    _, places = ordering.topk(noise / elementwise.maximum(p, 1e-300), num_samples)
+    noise = arithmetic.log(1.0 - drawn("uniform", arrays.shape(input), seed, "float64"))
+    _, places = ordering.topk(noise / arithmetic.maximum(p, 1e-300), num_samples)
     return in_dtype(places, "int32")
 
 

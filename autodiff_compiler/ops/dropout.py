@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor, wrap
-from autodiff_compiler.operators import draws, elementwise, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.elementwise import arithmetic
+from autodiff_compiler.operators.random import draws
 from autodiff_compiler.ops import arrays, masks, reductions
 from autodiff_compiler.ops._shapes import (
     apart,
@@ -100,7 +102,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
     if not lower <= upper:
         raise ValueError(f"rrelu needs lower <= upper, but got {lower} and {upper}")
     slope = drawn_like("uniform", input, None) * (upper - lower) + lower
-    return elementwise.where(input >= 0, input, input * slope)
+    return arithmetic.where(input >= 0, input, input * slope)
 
 
 def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
@@ -118,7 +120,7 @@ def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int =
     axis = axis_of(dim, known_rank(logits, "gumbel_softmax"))
     depth = known_sizes(logits, "gumbel_softmax")[axis]
     winner = masks.one_hot(reductions.argmax(soft, axis), depth, 1.0, 0.0, axis)
-    return soft + elementwise.stop_gradient(in_dtype(winner, dtype_of(soft)) - soft)
+    return soft + arithmetic.stop_gradient(in_dtype(winner, dtype_of(soft)) - soft)
 
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d", "gumbel_softmax", "rrelu"]

@@ -5,43 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.operators import compare, elementwise, powers, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons, powers
 from autodiff_compiler.ops._shapes import in_dtype
 
 
 def add(input: Any, other: Any) -> Tensor:
     """input + other."""
-    return elementwise.add(input, other)
+    return arithmetic.add(input, other)
 
 
 def sub(input: Any, other: Any) -> Tensor:
     """input - other."""
-    return elementwise.sub(input, other)
+    return arithmetic.sub(input, other)
 
 
 def mul(input: Any, other: Any) -> Tensor:
     """input * other."""
-    return elementwise.mul(input, other)
+    return arithmetic.mul(input, other)
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other, then rounded 'floor' or 'trunc' if asked for."""
     if rounding_mode not in ("floor", "trunc", None):
         raise ValueError(f"rounding_mode must be 'floor', 'trunc' or None, not {rounding_mode!r}")
-    quotient = elementwise.div(input, other)
+    quotient = arithmetic.div(input, other)
     if rounding_mode is None:
         return quotient
-    return elementwise.floor(quotient) if rounding_mode == "floor" else elementwise.trunc(quotient)
+    return arithmetic.floor(quotient) if rounding_mode == "floor" else arithmetic.trunc(quotient)
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:
     """input // other."""
-    return elementwise.floor_div(input, other)
+    return arithmetic.floor_div(input, other)
 
 
 def floor_mod(x: Any, y: Any) -> Tensor:
     """x % y, with the sign of y."""
-    return elementwise.mod(x, y)
+    return arithmetic.mod(x, y)
 
 
 def pow(input: Any, exponent: Any) -> Tensor:
@@ -51,127 +52,127 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 def neg(input: Any) -> Tensor:
     """-input."""
-    return elementwise.neg(input)
+    return arithmetic.neg(input)
 
 
 def abs(input: Any) -> Tensor:
     """The absolute value."""
-    return elementwise.abs(input)
+    return arithmetic.abs(input)
 
 
 def square(input: Any) -> Tensor:
     """input * input."""
-    return elementwise.square(input)
+    return arithmetic.square(input)
 
 
 def sqrt(x: Any) -> Tensor:
     """The square root."""
-    return elementwise.sqrt(x)
+    return arithmetic.sqrt(x)
 
 
 def rsqrt(input: Any) -> Tensor:
     """1 / sqrt(input)."""
-    return elementwise.rsqrt(input)
+    return arithmetic.rsqrt(input)
 
 
 def reciprocal(input: Any) -> Tensor:
     """1 / input."""
-    return elementwise.reciprocal(input)
+    return arithmetic.reciprocal(input)
 
 
 def exp(input: Any) -> Tensor:
     """e to the input."""
-    return elementwise.exp(input)
+    return arithmetic.exp(input)
 
 
 def expm1(input: Any) -> Tensor:
     """exp(input) - 1."""
-    return elementwise.expm1(input)
+    return arithmetic.expm1(input)
 
 
 def log(input: Any) -> Tensor:
     """The natural logarithm."""
-    return elementwise.log(input)
+    return arithmetic.log(input)
 
 
 def log1p(input: Any) -> Tensor:
     """log(1 + input)."""
-    return elementwise.log1p(input)
+    return arithmetic.log1p(input)
 
 
 def sin(input: Any) -> Tensor:
     """Sine."""
-    return elementwise.sin(input)
+    return arithmetic.sin(input)
 
 
 def cos(input: Any) -> Tensor:
     """Cosine."""
-    return elementwise.cos(input)
+    return arithmetic.cos(input)
 
 
 def tan(input: Any) -> Tensor:
     """Tangent."""
-    return elementwise.tan(input)
+    return arithmetic.tan(input)
 
 
 def asin(input: Any) -> Tensor:
     """Inverse sine."""
-    return elementwise.asin(input)
+    return arithmetic.asin(input)
 
 
 def acos(input: Any) -> Tensor:
     """Inverse cosine."""
-    return elementwise.acos(input)
+    return arithmetic.acos(input)
 
 
 def atan(input: Any) -> Tensor:
     """Inverse tangent."""
-    return elementwise.atan(input)
+    return arithmetic.atan(input)
 
 
 def atan2(input: Any, other: Any) -> Tensor:
     """The angle whose tangent is input / other."""
-    return elementwise.atan2(input, other)
+    return arithmetic.atan2(input, other)
 
 
 def sinh(input: Any) -> Tensor:
     """Hyperbolic sine."""
-    return elementwise.sinh(input)
+    return arithmetic.sinh(input)
 
 
 def cosh(input: Any) -> Tensor:
     """Hyperbolic cosine."""
-    return elementwise.cosh(input)
+    return arithmetic.cosh(input)
 
 
 def tanh(input: Any) -> Tensor:
     """Hyperbolic tangent."""
-    return elementwise.tanh(input)
+    return arithmetic.tanh(input)
 
 
 def asinh(input: Any) -> Tensor:
     """Inverse hyperbolic sine."""
-    return elementwise.asinh(input)
+    return arithmetic.asinh(input)
 
 
 def acosh(input: Any) -> Tensor:
     """Inverse hyperbolic cosine."""
-    return elementwise.acosh(input)
+    return arithmetic.acosh(input)
 
 
 def atanh(input: Any) -> Tensor:
     """Inverse hyperbolic tangent."""
-    return elementwise.atanh(input)
+    return arithmetic.atanh(input)
 
 
 def sigmoid(input: Any) -> Tensor:
     """1 / (1 + exp(-input))."""
-    return elementwise.sigmoid(input)
+    return arithmetic.sigmoid(input)
 
 
 def relu(input: Any) -> Tensor:
     """max(input, 0)."""
-    return elementwise.relu(input)
+    return arithmetic.relu(input)
 
 
 def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Tensor:
@@ -180,56 +181,56 @@ def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Tensor:
     From a threshold of 20 on the two are the same to 2e-9, and the first is taken everywhere.
     """
     scaled = input if beta == 1 else input * beta
-    smooth = elementwise.softplus(scaled)
+    smooth = arithmetic.softplus(scaled)
     smooth = smooth if beta == 1 else smooth / beta
-    return smooth if threshold >= 20 else elementwise.where(scaled > threshold, input, smooth)
+    return smooth if threshold >= 20 else arithmetic.where(scaled > threshold, input, smooth)
 
 
 def sign(input: Any) -> Tensor:
     """-1, 0 or 1."""
-    return elementwise.sign(input)
+    return arithmetic.sign(input)
 
 
 def floor(input: Any) -> Tensor:
     """Rounded down."""
-    return elementwise.floor(input)
+    return arithmetic.floor(input)
 
 
 def ceil(input: Any) -> Tensor:
     """Rounded up."""
-    return elementwise.ceil(input)
+    return arithmetic.ceil(input)
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
     """Rounded to the nearest; halves go to the even neighbour."""
     if decimals:
-        return elementwise.round(input * 10.0**decimals) / 10.0**decimals
-    return elementwise.round(input)
+        return arithmetic.round(input * 10.0**decimals) / 10.0**decimals
+    return arithmetic.round(input)
 
 
 def trunc(input: Any) -> Tensor:
     """Without the fraction."""
-    return elementwise.trunc(input)
+    return arithmetic.trunc(input)
 
 
 def maximum(input: Any, other: Any) -> Tensor:
     """The larger of two."""
-    return elementwise.maximum(input, other)
+    return arithmetic.maximum(input, other)
 
 
 def minimum(input: Any, other: Any) -> Tensor:
     """The smaller of two."""
-    return elementwise.minimum(input, other)
+    return arithmetic.minimum(input, other)
 
 
 def where(condition: Any, input: Any, other: Any) -> Tensor:
     """input where the condition holds, else other."""
-    return elementwise.where(condition, input, other)
+    return arithmetic.where(condition, input, other)
 
 
 def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
     """value where the mask holds, else input_x."""
-    return elementwise.where(mask, value, input_x)
+    return arithmetic.where(mask, value, input_x)
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
@@ -237,10 +238,10 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise ValueError("At least one of 'min' or 'max' must not be None.")
     if max is None:
-        return elementwise.where(input < min, min, input)
+        return arithmetic.where(input < min, min, input)
     if min is None:
-        return elementwise.where(input > max, max, input)
-    return elementwise.clip(input, min, max)
+        return arithmetic.where(input > max, max, input)
+    return arithmetic.clip(input, min, max)
 
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
@@ -249,88 +250,88 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
         return type(x)(clip_by_value(item, clip_value_min, clip_value_max) for item in x)
     if clip_value_min is None and clip_value_max is None:
         raise ValueError("At least one of 'clip_value_min' or 'clip_value_max' must not be None.")
-    x = x if clip_value_max is None else elementwise.minimum(x, clip_value_max)
-    return x if clip_value_min is None else elementwise.maximum(x, clip_value_min)
+    x = x if clip_value_max is None else arithmetic.minimum(x, clip_value_max)
+    return x if clip_value_min is None else arithmetic.maximum(x, clip_value_min)
 
 
 def equal(input: Any, other: Any) -> Tensor:
     """input == other."""
-    return compare.equal(input, other)
+    return comparisons.equal(input, other)
 
 
 def not_equal(input: Any, other: Any) -> Tensor:
     """input != other."""
-    return compare.not_equal(input, other)
+    return comparisons.not_equal(input, other)
 
 
 def less(input: Any, other: Any) -> Tensor:
     """input < other."""
-    return compare.less(input, other)
+    return comparisons.less(input, other)
 
 
 def less_equal(input: Any, other: Any) -> Tensor:
     """input <= other."""
-    return compare.less_equal(input, other)
+    return comparisons.less_equal(input, other)
 
 
 def greater(input: Any, other: Any) -> Tensor:
     """input > other."""
-    return compare.greater(input, other)
+    return comparisons.greater(input, other)
 
 
 def greater_equal(input: Any, other: Any) -> Tensor:
     """input >= other."""
-    return compare.greater_equal(input, other)
+    return comparisons.greater_equal(input, other)
 
 
 def logical_and(input: Any, other: Any) -> Tensor:
     """Both nonzero."""
-    return compare.logical_and(input, other)
+    return comparisons.logical_and(input, other)
 
 
 def logical_or(input: Any, other: Any) -> Tensor:
     """At least one nonzero."""
-    return compare.logical_or(input, other)
+    return comparisons.logical_or(input, other)
 
 
 def logical_xor(input: Any, other: Any) -> Tensor:
     """Exactly one nonzero."""
-    return compare.logical_xor(input, other)
+    return comparisons.logical_xor(input, other)
 
 
 def logical_not(input: Any) -> Tensor:
     """Zero."""
-    return compare.logical_not(input)
+    return comparisons.logical_not(input)
 
 
 def isnan(input: Any) -> Tensor:
     """Not a number."""
-    return compare.isnan(input)
+    return comparisons.isnan(input)
 
 
 def isinf(input: Any) -> Tensor:
     """Infinite."""
-    return compare.isinf(input)
+    return comparisons.isinf(input)
 
 
 def isfinite(input: Any) -> Tensor:
     """Neither infinite nor NaN."""
-    return compare.isfinite(input)
+    return comparisons.isfinite(input)
 
 
 def bitwise_and(input: Any, other: Any) -> Tensor:
     """input & other."""
-    return elementwise.bit_and(input, other)
+    return arithmetic.bit_and(input, other)
 
 
 def bitwise_or(input: Any, other: Any) -> Tensor:
     """input | other."""
-    return elementwise.bit_or(input, other)
+    return arithmetic.bit_or(input, other)
 
 
 def bitwise_xor(input: Any, other: Any) -> Tensor:
     """input ^ other."""
-    return elementwise.bit_xor(input, other)
+    return arithmetic.bit_xor(input, other)
 
 
 def cast(input: Any, dtype: Any) -> Tensor:
@@ -349,7 +350,7 @@ def stop_gradient(value: Any) -> Any:
         return type(value)(stop_gradient(item) for item in value)
     if isinstance(value, dict):
         return {key: stop_gradient(item) for key, item in value.items()}
-    return elementwise.stop_gradient(value) if hasattr(value, "__apply_operator__") else value
+    return arithmetic.stop_gradient(value) if hasattr(value, "__apply_operator__") else value
 
 
 subtract, multiply, true_divide, divide, negative = sub, mul, div, div, neg
@@ -362,7 +363,7 @@ eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_eq
 
 def remainder(input: Any, other: Any) -> Tensor:
     """input % other, with the sign of other."""
-    return elementwise.mod(input, other)
+    return arithmetic.mod(input, other)
 
 
 __all__ = [

@@ -12,8 +12,10 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import compare, elementwise, indexing, structure
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons
+from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.ops import arrays, creation
 from autodiff_compiler.ops._shapes import dtype_of, known_rank, known_sizes, setting
 from autodiff_compiler.ops.primitive import Primitive, primitive
@@ -81,7 +83,7 @@ def grid_sample(
     last = structure.transpose(input, perm=(0, *range(2, count + 2), 1))  # channels
     batch = arrays.reshape(creation.arange(arrays.shape(input)[0]), (-1, *(1,) * count))
     if mode == "nearest":
-        total = _read(last, batch, [elementwise.round(place) for place in places], space)
+        total = _read(last, batch, [arithmetic.round(place) for place in places], space)
     else:
         total = _between(last, batch, places, space)
     return structure.transpose(total, perm=(0, count + 1, *range(1, count + 1)))
@@ -99,20 +101,20 @@ def _inside(x: Any, length: int, padding_mode: str, align_corners: bool) -> Any:
         return x
     if padding_mode == "reflection":
         x = _reflected(x, 0.0 if align_corners else -0.5, length - (1.0 if align_corners else 0.0))
-    return elementwise.clip(x, 0.0, length - 1.0)
+    return arithmetic.clip(x, 0.0, length - 1.0)
 
 
 def _reflected(x: Any, low: float, span: float) -> Any:
     """x folded back and forth into [low, low + span]."""
     if span == 0:
         return x * 0.0
-    away = elementwise.mod(x - low, 2.0 * span)
-    return low + span - elementwise.abs(away - span)
+    away = arithmetic.mod(x - low, 2.0 * span)
+    return low + span - arithmetic.abs(away - span)
 
 
 def _between(last: Any, batch: Any, places: Sequence[Any], space: Sequence[int]) -> Any:
     """The sum over the corners around each place, each by how near it is."""
-    floors = [elementwise.floor(place) for place in places]
+    floors = [arithmetic.floor(place) for place in places]
     parts = [place - floor for place, floor in zip(places, floors)]
     total = None
     for corner in itertools.product((0, 1), repeat=len(places)):
@@ -131,12 +133,12 @@ def _read(last: Any, batch: Any, at: Sequence[Any], space: Sequence[int]) -> Any
     inside: Any = None
     places = []
     for position, length in zip(at, space):
-        here = compare.logical_and(position >= 0.0, position <= length - 1.0)
-        inside = here if inside is None else compare.logical_and(inside, here)
-        places.append(structure.cast(elementwise.clip(position, 0.0, length - 1.0), dtype="int64"))
+        here = comparisons.logical_and(position >= 0.0, position <= length - 1.0)
+        inside = here if inside is None else comparisons.logical_and(inside, here)
+        places.append(structure.cast(arithmetic.clip(position, 0.0, length - 1.0), dtype="int64"))
     index = tuple(("op", k) for k in range(len(places) + 1))
     rows = indexing.index(last, batch, *places, index=index)
-    return elementwise.where(arrays.expand_dims(inside, -1), rows, 0.0)
+    return arithmetic.where(arrays.expand_dims(inside, -1), rows, 0.0)
 
 
 AffineGrid = primitive("AffineGrid", affine_grid, align_corners=False)

@@ -13,7 +13,10 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import elementwise, indexing, moving, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.elementwise import arithmetic
+from autodiff_compiler.operators.indexing import indexing
+from autodiff_compiler.operators.windows import rearrange
 from autodiff_compiler.ops import arrays, creation, pooling
 from autodiff_compiler.ops._shapes import apart, dtype_of, known_rank, shape_of
 from autodiff_compiler.ops.primitive import Primitive
@@ -106,9 +109,9 @@ def _resized(
 
 def _nearest(x: Any, axis: int, dim: int, count: int, step: float, offset: float) -> Any:
     if count % dim == 0 and step == dim / count:
-        return x if count == dim else moving.repeat(x, counts=count // dim, axis=axis)
+        return x if count == dim else rearrange.repeat(x, counts=count // dim, axis=axis)
     places = creation.arange(count, dtype="float32")
-    return _taken(x, axis, elementwise.minimum(elementwise.floor((places + offset) * step),
+    return _taken(x, axis, arithmetic.minimum(arithmetic.floor((places + offset) * step),
                                                dim - 1))  # fmt: skip
 
 
@@ -128,12 +131,12 @@ def _places(count: int, dim: int, step: float, align_corners: bool) -> Any:
 def _distances(places: Any, first: int, stop: int) -> Any:
     """How far each place is from each number from ``first`` up to ``stop``."""
     numbers = creation.arange(first, stop, dtype="float32")
-    return elementwise.abs(structure.expand_dims(places, axes=(1,)) - numbers)
+    return arithmetic.abs(structure.expand_dims(places, axes=(1,)) - numbers)
 
 
 def _linear(x: Any, axis: int, dim: int, places: Any) -> Any:
-    inside = elementwise.clip(places, 0.0, float(dim - 1))
-    weights = elementwise.maximum(1.0 - _distances(inside, 0, dim), 0.0)
+    inside = arithmetic.clip(places, 0.0, float(dim - 1))
+    weights = arithmetic.maximum(1.0 - _distances(inside, 0, dim), 0.0)
     return _along(x, axis, weights)
 
 
@@ -145,12 +148,12 @@ def _cubic(x: Any, axis: int, dim: int, places: Any, a: float, margin: int) -> A
     far = _distances(places, -margin, dim + margin)
     near = ((a + 2.0) * far - (a + 3.0)) * far * far + 1.0
     outer = ((a * far - 5.0 * a) * far + 8.0 * a) * far - 4.0 * a
-    weights = elementwise.where(far <= 1.0, near, elementwise.where(far < 2.0, outer, 0.0))
+    weights = arithmetic.where(far <= 1.0, near, arithmetic.where(far < 2.0, outer, 0.0))
     if not margin:
         return _along(x, axis, weights / structure.sum_(weights, axes=(1,), keepdims=True))
     widths = [(0, 0)] * known_rank(x, "interpolate")
     widths[axis] = (margin, margin)
-    return _along(moving.pad_mirrored(x, widths=tuple(widths), mode="edge"), axis, weights)
+    return _along(rearrange.pad_mirrored(x, widths=tuple(widths), mode="edge"), axis, weights)
 
 
 def _along(x: Any, axis: int, weights: Any) -> Any:
@@ -258,7 +261,7 @@ class ResizeNearestNeighbor(Primitive):
             return _resized(x, self.size, "nearest", False, None)
         for axis, (dim, count) in enumerate(zip(_space(x), self.size), start=2):
             places = _places(count, dim, 1.0, True)
-            x = _taken(x, axis, elementwise.floor(places + 0.5))
+            x = _taken(x, axis, arithmetic.floor(places + 0.5))
         return x
 
 

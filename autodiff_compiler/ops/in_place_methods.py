@@ -12,7 +12,7 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import structure
+from autodiff_compiler.operators.core import structure
 from autodiff_compiler.ops import draws, parts
 from autodiff_compiler.ops._shapes import dtype_of, shape_of
 from autodiff_compiler.ops.methods import METHODS

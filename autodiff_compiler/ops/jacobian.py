@@ -10,9 +10,15 @@ from autodiff_compiler.errors import CallError, ShapeError
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ir.types import BOOL, INT, ArrayType
-from autodiff_compiler.operators.creation import basis
-from autodiff_compiler.operators.declare import shape_of_type
-from autodiff_compiler.operators.structure import full, ones_like, reshape, transpose, zeros_like
+from autodiff_compiler.operators.core.declare import shape_of_type
+from autodiff_compiler.operators.core.structure import (
+    full,
+    ones_like,
+    reshape,
+    transpose,
+    zeros_like,
+)
+from autodiff_compiler.operators.indexing.creation import basis
 from autodiff_compiler.ops.batched import BatchedFunction
 from autodiff_compiler.ops.gradient import GradientFunction, checked_position
 from autodiff_compiler.ops.nested import Flat, flattened, is_active

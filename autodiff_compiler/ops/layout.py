@@ -8,9 +8,10 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import creation as made
-from autodiff_compiler.operators import indexing, joining, moving
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.indexing import concat_and_pad, indexing
+from autodiff_compiler.operators.indexing import creation as made
+from autodiff_compiler.operators.windows import rearrange
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import (
@@ -41,7 +42,7 @@ def tile(input: Any, dims: Any) -> Tensor:
     if len(counts) > rank:
         input = arrays.expand_dims(input, tuple(range(len(counts) - rank)))
     counts = (1,) * (rank - len(counts)) + counts
-    return moving.tile(input, counts=counts) if any(count != 1 for count in counts) else input
+    return rearrange.tile(input, counts=counts) if any(count != 1 for count in counts) else input
 
 
 def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor:
@@ -50,15 +51,15 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
         input, axis = arrays.ravel(input), 0
     axis = axis_of(axis, known_rank(input, "repeat_interleave"))
     if hasattr(repeats, "__apply_operator__"):
-        return moving.repeat(input, repeats, counts=None, axis=axis)
+        return rearrange.repeat(input, repeats, counts=None, axis=axis)
     counts = _ints(repeats)
-    return moving.repeat(input, counts=counts[0] if len(counts) == 1 else counts, axis=axis)
+    return rearrange.repeat(input, counts=counts[0] if len(counts) == 1 else counts, axis=axis)
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """The elements shifted along axes (None: all in one row); what leaves enters again."""
     if dims is None:
-        flat = moving.roll(arrays.ravel(input), shifts=_ints(shifts), axes=(0,))
+        flat = rearrange.roll(arrays.ravel(input), shifts=_ints(shifts), axes=(0,))
         return arrays.reshape(flat, arrays.shape(input))
     axes = tuple(axis_of(axis, rank_of(input)) for axis in _ints(dims))
     steps = _ints(shifts)
@@ -66,7 +67,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
         raise ShapeError(
             f"{len(steps)} shifts for {len(axes)} axes", "give one shift for each axis"
         )
-    return moving.roll(input, shifts=steps, axes=axes)
+    return rearrange.roll(input, shifts=steps, axes=axes)
 
 
 def reverse(x: Any, axis: Any) -> Tensor:
@@ -130,13 +131,13 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
             raise ValueError(
                 f"mode must be 'constant', {', '.join(map(repr, _MODES))}, not {mode!r}"
             )
-        return moving.pad_mirrored(input_x, widths=widths, mode=_MODES[mode])
+        return rearrange.pad_mirrored(input_x, widths=widths, mode=_MODES[mode])
     return pad_by(input_x, widths, 0 if value is None else value)
 
 
 def mirror(x: Any, widths: Any, mode: str) -> Any:
     """Copies of its own elements before and after each axis: a pair for each, in order."""
-    return moving.pad_mirrored(x, widths=tuple(map(tuple, setting(widths))), mode=mode)
+    return rearrange.pad_mirrored(x, widths=tuple(map(tuple, setting(widths))), mode=mode)
 
 
 @apart
@@ -147,7 +148,7 @@ def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
         x = indexing.index(x, index=tuple(("slice", *cut, None) for cut in cuts))
     grown = tuple((max(low, 0), max(high, 0)) for low, high in paddings)
     value = value.item() if hasattr(value, "item") else value
-    return joining.pad(x, widths=grown, value=value) if any(map(any, grown)) else x
+    return concat_and_pad.pad(x, widths=grown, value=value) if any(map(any, grown)) else x
 
 
 # ---- triangles and diagonals
@@ -155,18 +156,18 @@ def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
 
 def tril(input: Any, diagonal: int = 0) -> Tensor:
     """The lower triangle of each matrix, zero elsewhere."""
-    return moving.tril(input, offset=int(diagonal))
+    return rearrange.tril(input, offset=int(diagonal))
 
 
 def triu(input: Any, diagonal: int = 0) -> Tensor:
     """The upper triangle of each matrix, zero elsewhere."""
-    return moving.triu(input, offset=int(diagonal))
+    return rearrange.triu(input, offset=int(diagonal))
 
 
 def matrix_band_part(x: Any, lower: int, upper: int) -> Tensor:
     """Each matrix with so many diagonals below and above the main one (negative: all of them)."""
-    x = x if upper < 0 else moving.tril(x, offset=int(upper))
-    return x if lower < 0 else moving.triu(x, offset=-int(lower))
+    x = x if upper < 0 else rearrange.tril(x, offset=int(upper))
+    return x if lower < 0 else rearrange.triu(x, offset=-int(lower))
 
 
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -176,7 +177,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     order = (*(axis for axis in range(rank) if axis not in (dim1, dim2)), dim1, dim2)
     if order != tuple(range(rank)):
         input = arrays.transpose(input, order)
-    return moving.diagonal(input, offset=int(offset))
+    return rearrange.diagonal(input, offset=int(offset))
 
 
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -198,7 +199,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     sizes = arrays.shape(input)
     side = sizes[-1] + abs(offset)
     known, operands = shape_and_operands((*sizes[:-1], side, side))
-    out = moving.put_diagonal(input, *operands, shape=known, offset=int(offset))
+    out = rearrange.put_diagonal(input, *operands, shape=known, offset=int(offset))
     return moveaxis_if_needed(out, (rank - 2, rank - 1), (axis_of(dim1, rank), axis_of(dim2, rank)))
 
 

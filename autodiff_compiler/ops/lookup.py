@@ -7,7 +7,7 @@ from typing import Any
 
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.operators import compare, elementwise
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons
 from autodiff_compiler.ops import arrays, creation, parts, running
 from autodiff_compiler.ops._shapes import dtype_of
 from autodiff_compiler.ops.assign import updated
@@ -27,8 +27,8 @@ def embedding(
     """
     rows = arrays.gather(weight, input, 0)
     if max_norm is not None:
-        norm = running.vector_norm(elementwise.stop_gradient(rows), norm_type, -1, True)
-        scale = elementwise.where(norm > max_norm, max_norm / (norm + 1e-7), 1.0)
+        norm = running.vector_norm(arithmetic.stop_gradient(rows), norm_type, -1, True)
+        scale = arithmetic.where(norm > max_norm, max_norm / (norm + 1e-7), 1.0)
         rows = _with_value(rows, rows * scale)
     if scale_grad_by_freq:
         places = arrays.reshape(input, (-1,))
@@ -38,14 +38,14 @@ def embedding(
         rows = _with_value(share, rows)
     if padding_idx is not None:
         padding = padding_idx if padding_idx >= 0 else arrays.shape(weight)[0] + padding_idx
-        hit = arrays.expand_dims(compare.equal(input, padding), -1)
-        rows = elementwise.where(hit, elementwise.stop_gradient(rows), rows)
+        hit = arrays.expand_dims(comparisons.equal(input, padding), -1)
+        rows = arithmetic.where(hit, arithmetic.stop_gradient(rows), rows)
     return rows
 
 
 def _with_value(x: Any, value: Any) -> Any:
     """``value``, with the gradient of x."""
-    return x + elementwise.stop_gradient(value - x)
+    return x + arithmetic.stop_gradient(value - x)
 
 
 class EmbeddingLookup(Primitive):
@@ -54,11 +54,11 @@ class EmbeddingLookup(Primitive):
     def __call__(self, input_params: Any, input_indices: Any, offset: int) -> Tensor:
         places = input_indices - offset
         count = arrays.shape(input_params)[0]
-        known = compare.logical_and(places >= 0, places < count)
-        rows = arrays.gather(input_params, elementwise.where(known, places, 0), 0)
+        known = comparisons.logical_and(places >= 0, places < count)
+        rows = arrays.gather(input_params, arithmetic.where(known, places, 0), 0)
         lead = arrays.shape(known)
         wide = (*lead, *(1,) * (rows.ndim - len(lead)))
-        return elementwise.where(arrays.reshape(known, wide), rows, 0.0)
+        return arithmetic.where(arrays.reshape(known, wide), rows, 0.0)
 
 
 # ---- updates of Parameters at some rows, or at places

@@ -9,7 +9,9 @@ import numpy as np
 from autodiff_compiler.common.dtype import int32, int64
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import compare, elementwise, indexing, numbers, powers, structure
+from autodiff_compiler.operators.core import scalar_conversion, structure
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons, powers
+from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.ops import arrays, creation, parts, reductions
 from autodiff_compiler.ops._shapes import (
     axis_of,
@@ -46,7 +48,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
 def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     """input with the first elements of source, one after another, where the mask holds."""
     input, mask = _together(input, mask)
-    count = numbers.to_number(reductions.sum(mask), kind="int")
+    count = scalar_conversion.to_number(reductions.sum(mask), kind="int")
     first = parts.item_at(arrays.ravel(source), slice(None, count))
     return indexing.set_item(input, first, mask, index=(("op", 0),))
 
@@ -61,19 +63,19 @@ def one_hot(
     rank = known_rank(indices, "one_hot")
     place = axis_of(axis, rank + 1)
     classes = arrays.reshape(creation.arange(depth), (-1, *(1,) * (rank - place)))
-    hit = compare.equal(arrays.expand_dims(indices, place), classes)
+    hit = comparisons.equal(arrays.expand_dims(indices, place), classes)
     if dtype_of(on_value) is None and dtype_of(off_value) is None:
         whole = isinstance(on_value, int) and isinstance(off_value, int)
         hit = in_dtype(hit, int64 if whole else "float32")
         return hit if (on_value, off_value) == (1, 0) else hit * (on_value - off_value) + off_value
-    return elementwise.where(hit, on_value, off_value)
+    return arithmetic.where(hit, on_value, off_value)
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None) -> Tensor:
     """For each length a row of bools: that many True, then False, ``maxlen`` in all."""
     if maxlen is None:
-        maxlen = numbers.to_number(reductions.max(lengths)[0], kind="int")
-    return compare.less(creation.arange(maxlen), arrays.expand_dims(lengths, -1))
+        maxlen = scalar_conversion.to_number(reductions.max(lengths)[0], kind="int")
+    return comparisons.less(creation.arange(maxlen), arrays.expand_dims(lengths, -1))
 
 
 def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
@@ -81,33 +83,33 @@ def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
     ends = np.finfo(dtype_of(input) or "float32")
     high = ends.max.item() if posinf is None else posinf
     low = ends.min.item() if neginf is None else neginf
-    x = elementwise.where(compare.isnan(input), 0.0 if nan is None else nan, input)
-    x = elementwise.where(compare.equal(x, float("inf")), high, x)
-    return elementwise.where(compare.equal(x, float("-inf")), low, x)
+    x = arithmetic.where(comparisons.isnan(input), 0.0 if nan is None else nan, input)
+    x = arithmetic.where(comparisons.equal(x, float("inf")), high, x)
+    return arithmetic.where(comparisons.equal(x, float("-inf")), low, x)
 
 
 def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``axis`` of all that is not NaN."""
-    numbers_only = elementwise.where(compare.isnan(input), 0.0, input)
+    numbers_only = arithmetic.where(comparisons.isnan(input), 0.0, input)
     return reductions.sum(numbers_only, axis, keepdims, dtype=dtype)
 
 
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over ``axis`` of all that is not NaN."""
-    known = compare.logical_not(compare.isnan(input))
+    known = comparisons.logical_not(comparisons.isnan(input))
     count = in_dtype(reductions.sum(known, axis, keepdims), dtype_of(input))
     return in_dtype(nansum(input, axis, keepdims) / count, dtype)
 
 
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = int32) -> Tensor:
     """How many elements over ``axis`` are not zero."""
-    return in_dtype(reductions.sum(compare.not_equal(x, 0), axis, keep_dims), dtype)
+    return in_dtype(reductions.sum(comparisons.not_equal(x, 0), axis, keep_dims), dtype)
 
 
 def heaviside(input: Any, values: Any) -> Tensor:
     """0 below zero, 1 above zero, ``values`` at zero."""
-    step = in_dtype(compare.greater(input, 0), dtype_of(input))
-    return elementwise.where(compare.equal(input, 0), values, step)
+    step = in_dtype(comparisons.greater(input, 0), dtype_of(input))
+    return arithmetic.where(comparisons.equal(input, 0), values, step)
 
 
 def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Tensor:
@@ -115,11 +117,11 @@ def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Tensor:
     rank = known_rank(input, "renorm")
     axis = axis_of(axis, rank)
     others = tuple(other for other in range(rank) if other != axis)
-    raised = powers.pow(elementwise.abs(input), p)
+    raised = powers.pow(arithmetic.abs(input), p)
     total = reductions.sum(raised, others, True)
-    over = compare.greater(total, float(maxnorm) ** p)
-    size = powers.pow(elementwise.where(over, total, 1.0), 1.0 / p)
-    return input * elementwise.where(over, maxnorm / (size + 1e-7), 1.0)
+    over = comparisons.greater(total, float(maxnorm) ** p)
+    size = powers.pow(arithmetic.where(over, total, 1.0), 1.0 / p)
+    return input * arithmetic.where(over, maxnorm / (size + 1e-7), 1.0)
 
 
 def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Tensor:
@@ -130,7 +132,7 @@ def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0)
     sizes = arrays.shape(x)
     length = arrays.expand_dims(in_dtype(seq_lengths, int64), 1)
     step = creation.arange(sizes[seq])
-    place = elementwise.where(compare.less(step, length), length - 1 - step, step)
+    place = arithmetic.where(comparisons.less(step, length), length - 1 - step, step)
     rows = arrays.reshape(creation.arange(sizes[batch]), (-1, 1))
     if order == tuple(range(rank)):
         return indexing.index(x, rows, place, index=(("op", 0), ("op", 1)))

@@ -6,7 +6,10 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import convolution, decompositions, moving, singular, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.linalg import matrix_functions
+from autodiff_compiler.operators.linalg import svd as svd_records
+from autodiff_compiler.operators.windows import rearrange, sliding_windows
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import (
     apart,
@@ -61,7 +64,7 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
                 "give as many axes of the one as of the other",
             )
         pairs = tuple(axis_of(k, left) for k in first), tuple(axis_of(k, right) for k in second)
-    return convolution.tensordot(x1, x2, axes=pairs)
+    return sliding_windows.tensordot(x1, x2, axes=pairs)
 
 
 def inner(input: Any, other: Any) -> Tensor:
@@ -71,7 +74,7 @@ def inner(input: Any, other: Any) -> Tensor:
         return input * other
     if right <= 2:
         return arrays.matmul(input, other if right == 1 else structure.swap_last_axes(other))
-    return convolution.tensordot(input, other, axes=((left - 1,), (right - 1,)))
+    return sliding_windows.tensordot(input, other, axes=((left - 1,), (right - 1,)))
 
 
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
@@ -109,7 +112,7 @@ def trace(input: Any) -> Tensor:
             "trace takes a single matrix",
             "for a stack of matrices use ops.diagonal(x, 0, -2, -1).sum(-1)",
         )
-    return reductions.sum(moving.diagonal(input, offset=0))
+    return reductions.sum(rearrange.diagonal(input, offset=0))
 
 
 def matrix_diag(
@@ -138,10 +141,10 @@ def matrix_diag(
             "give num_rows and num_cols that fit",
         )
     shape = (*lead, rows, columns)
-    placed = moving.put_diagonal(x, shape=shape, offset=k)
+    placed = rearrange.put_diagonal(x, shape=shape, offset=k)
     if isinstance(padding_value, (int, float)) and padding_value == 0:
         return placed
-    ones = moving.put_diagonal(creation.ones_like(x), shape=shape, offset=k)
+    ones = rearrange.put_diagonal(creation.ones_like(x), shape=shape, offset=k)
     return placed + in_dtype(padding_value * (1 - ones), dtype_of(x))
 
 
@@ -157,27 +160,27 @@ def vander(x: Any, N: int | None = None) -> Tensor:
 
 def inverse(input: Any) -> Tensor:
     """The inverse of each matrix."""
-    return decompositions.inverse(input)
+    return matrix_functions.inverse(input)
 
 
 def det(input: Any) -> Tensor:
     """The determinant of each matrix; its slope is right for singular ones too."""
-    return decompositions.det(input)
+    return matrix_functions.det(input)
 
 
 def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     """The sign of each determinant and the logarithm of its size."""
-    return decompositions.det_sign(input), decompositions.logabsdet(input)
+    return matrix_functions.det_sign(input), matrix_functions.logabsdet(input)
 
 
 def logdet(input: Any) -> Tensor:
     """The logarithm of each determinant; NaN where it is negative."""
-    return decompositions.logabsdet(input) + elementwise.log(decompositions.det_sign(input))
+    return matrix_functions.logabsdet(input) + elementwise.log(matrix_functions.det_sign(input))
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
     """X with matrix @ X = rhs, or with the transposed matrix."""
-    return decompositions.solve(structure.swap_last_axes(matrix) if adjoint else matrix, rhs)
+    return matrix_functions.solve(structure.swap_last_axes(matrix) if adjoint else matrix, rhs)
 
 
 def cholesky(input_x: Any, upper: bool = False) -> Tensor:
@@ -186,14 +189,14 @@ def cholesky(input_x: Any, upper: bool = False) -> Tensor:
     The mean of x and its transpose is factored, so that the slope is symmetric as x is.
     """
     symmetric = 0.5 * (input_x + structure.swap_last_axes(input_x))
-    lower = decompositions.cholesky(symmetric)
+    lower = matrix_functions.cholesky(symmetric)
     return structure.swap_last_axes(lower) if upper else lower
 
 
 def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor this is."""
-    factor = moving.triu(input_x, offset=0) if upper else moving.tril(input_x, offset=0)
-    turned = decompositions.inverse(factor)
+    factor = rearrange.triu(input_x, offset=0) if upper else rearrange.tril(input_x, offset=0)
+    turned = matrix_functions.inverse(factor)
     if upper:
         return arrays.matmul(turned, structure.swap_last_axes(turned))
     return arrays.matmul(structure.swap_last_axes(turned), turned)
@@ -201,10 +204,10 @@ def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
 
 def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
     """X with A @ X = input, where input2 is the Cholesky factor of A."""
-    factor = moving.triu(input2, offset=0) if upper else moving.tril(input2, offset=0)
+    factor = rearrange.triu(input2, offset=0) if upper else rearrange.tril(input2, offset=0)
     turned = structure.swap_last_axes(factor)
     lower, higher = (turned, factor) if upper else (factor, turned)
-    return decompositions.solve(higher, decompositions.solve(lower, input))
+    return matrix_functions.solve(higher, matrix_functions.solve(lower, input))
 
 
 def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
@@ -214,20 +217,20 @@ def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
             "the argument atol of pinv is not supported; pass rtol, relative to the largest "
             "singular value"
         )
-    return decompositions.pinv(x, rtol=None if rtol is None else float(rtol))
+    return matrix_functions.pinv(x, rtol=None if rtol is None else float(rtol))
 
 
 def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """(s, u, v) with input = u @ diag(s) @ v.T for each matrix; without vectors s alone."""
-    values = singular.singular_values(input)
+    values = svd_records.singular_values(input)
     if not compute_uv:
         return values
     if full_matrices:
         rows, columns = known_sizes(input, "svd with full_matrices")[-2:]
         if rows != columns:
             raise ValueError("svd with full_matrices=True is not supported")
-    right = structure.swap_last_axes(singular.right_vectors(input))
-    return values, singular.left_vectors(input), right
+    right = structure.swap_last_axes(svd_records.right_vectors(input))
+    return values, svd_records.left_vectors(input), right
 
 
 @apart

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.operators import orthogonal
+from autodiff_compiler.operators.linalg import qr as qr_records
 from autodiff_compiler.ops import arrays, layout, matrices, parts, reductions
 from autodiff_compiler.ops._shapes import known_sizes
 
@@ -29,7 +29,7 @@ def qr(self: Any, some: bool = True) -> tuple[Tensor, Tensor]:
     shape = known_sizes(self, "qr")
     rows, columns = shape[-2:]
     first = self if rows >= columns else parts.narrow(self, len(shape) - 1, 0, rows)
-    q, r = orthogonal.orthogonal_factor(first), orthogonal.triangular_factor(first)
+    q, r = qr_records.orthogonal_factor(first), qr_records.triangular_factor(first)
     if rows < columns:
         rest = parts.narrow(self, len(shape) - 1, rows, columns - rows)
         r = arrays.concat((r, arrays.matmul(arrays.swapaxes(q, -1, -2), rest)), -1)

@@ -23,7 +23,8 @@ from autodiff_compiler.common.dtype import (
 from autodiff_compiler.common.dtype import bool_ as bool_type
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.mindspore_names.suggestions import left_out, no_such
-from autodiff_compiler.operators import reduce, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.reductions import reduce
 from autodiff_compiler.ops import (
     arrays,
     complex_parts,

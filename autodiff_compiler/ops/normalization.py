@@ -11,8 +11,8 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import elementwise as records
-from autodiff_compiler.operators import powers
+from autodiff_compiler.operators.elementwise import arithmetic as records
+from autodiff_compiler.operators.elementwise import powers
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import dtype_of, in_dtype, known_rank, shape_of
 from autodiff_compiler.ops.primitive import Primitive, primitive

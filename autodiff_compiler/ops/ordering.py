@@ -11,8 +11,10 @@ from typing import Any
 from autodiff_compiler.common.dtype import int32, int64
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import along, compare, indexing, joining, ordering
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.elementwise import comparisons
+from autodiff_compiler.operators.indexing import concat_and_pad, indexing
+from autodiff_compiler.operators.reductions import axis_functions, sorting
 from autodiff_compiler.ops import arrays, reductions
 from autodiff_compiler.ops._shapes import (
     axis_of,
@@ -26,7 +28,7 @@ from autodiff_compiler.ops._shapes import (
 
 def _order(x: Any, axis: int, descending: bool) -> tuple[Any, int]:
     axis = axis_of(axis, known_rank(x, "sorting"))
-    return ordering.argsort(x, axis=axis, descending=bool(descending)), axis
+    return sorting.argsort(x, axis=axis, descending=bool(descending)), axis
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
@@ -37,7 +39,7 @@ def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """The elements in order along an axis, and the int32 positions they came from."""
     order, axis = _order(input_x, axis, descending)
-    return along.take_along(input_x, order, axis=axis), in_dtype(order, int32)
+    return axis_functions.take_along(input_x, order, axis=axis), in_dtype(order, int32)
 
 
 def msort(input: Any) -> Tensor:
@@ -59,17 +61,17 @@ def topk(
         )
     order, _ = _order(input, axis, largest)
     order = indexing.index(order, index=(*(FULL,) * axis, ("slice", None, k, None)))
-    return along.take_along(input, order, axis=axis), in_dtype(order, int32)
+    return axis_functions.take_along(input, order, axis=axis), in_dtype(order, int32)
 
 
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The k-th smallest elements along an axis (k counts from 1), and their positions."""
     order, axis = _order(input, dim, False)
     order = indexing.index(order, index=(*(FULL,) * axis, ("slice", k - 1, k, None)))
-    values = along.take_along(input, order, axis=axis)
+    values = axis_functions.take_along(input, order, axis=axis)
     if keepdim:
         return values, order
-    return joining.squeeze(values, axes=(axis,)), joining.squeeze(order, axes=(axis,))
+    return concat_and_pad.squeeze(values, axes=(axis,)), concat_and_pad.squeeze(order, axes=(axis,))
 
 
 def searchsorted(
@@ -82,9 +84,9 @@ def searchsorted(
     dtype = int32 if out_int32 else int64
     if rank_of(sorted_sequence) == 1:
         side = "right" if right else "left"
-        return in_dtype(ordering.searchsorted(sorted_sequence, values, side=side), dtype)
+        return in_dtype(sorting.searchsorted(sorted_sequence, values, side=side), dtype)
     row, each = arrays.expand_dims(sorted_sequence, -2), arrays.expand_dims(values, -1)
-    before = compare.less_equal(row, each) if right else compare.less(row, each)
+    before = comparisons.less_equal(row, each) if right else comparisons.less(row, each)
     return in_dtype(reductions.sum(before, -1), dtype)
 
 
@@ -95,7 +97,7 @@ def search_sorted(sorted_sequence: Any, values: Any, dtype: Any, right: bool) ->
 
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """The positions of the nonzero elements: one row for each, or a tensor for each axis."""
-    places = ordering.nonzero(input)
+    places = sorting.nonzero(input)
     if not as_tuple:
         return places
     rank = known_rank(input, "nonzero")
@@ -110,12 +112,12 @@ def argwhere(input: Any) -> Tensor:
 def unique(input: Any) -> tuple[Tensor, Tensor]:
     """The distinct elements in the order in which they come, and where each element of the input
     is among them."""
-    rising = ordering.unique(input)
-    first = ordering.first_places(input)  # of each in rising order
-    order = ordering.argsort(first, axis=0, descending=False)
+    rising = sorting.unique(input)
+    first = sorting.first_places(input)  # of each in rising order
+    order = sorting.argsort(first, axis=0, descending=False)
     values = indexing.index(rising, order, index=(("op", 0),))
-    place = ordering.searchsorted(rising, input, side="left")
-    back = ordering.argsort(order, axis=0, descending=False)
+    place = sorting.searchsorted(rising, input, side="left")
+    back = sorting.argsort(order, axis=0, descending=False)
     rank = indexing.index(back, place, index=(("op", 0),))
     return values, in_dtype(rank, int64 if dtype_of(input) == "int64" else int32)
 
@@ -123,7 +125,7 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
 def intopk(x1: Any, x2: Any, k: int) -> Tensor:
     """For each row of x1 whether its element number x2 is among the k largest."""
     chosen = arrays.gather_elements(x1, known_rank(x1, "intopk") - 1, arrays.expand_dims(x2, -1))
-    return compare.less(reductions.sum(compare.greater(x1, chosen), -1), k)
+    return comparisons.less(reductions.sum(comparisons.greater(x1, chosen), -1), k)
 
 
 top_k = topk

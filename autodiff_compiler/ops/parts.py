@@ -13,8 +13,8 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import indexing, placing
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.indexing import indexing, scatter_reduce
 from autodiff_compiler.ops import arrays, creation, elementwise
 from autodiff_compiler.ops._shapes import (
     axis_of,
@@ -193,7 +193,7 @@ def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Tensor:
 def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """input_x multiplied by the updates at positions."""
     columns, index = _coordinates(indices, "tensor_scatter_mul")
-    return placing.multiply_at(input_x, updates, *columns, index=index)
+    return scatter_reduce.multiply_at(input_x, updates, *columns, index=index)
 
 
 def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
@@ -204,13 +204,13 @@ def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
 def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """The larger of input_x and the updates at positions; a tie shares the gradient."""
     columns, index = _coordinates(indices, "tensor_scatter_max")
-    return placing.maximum_at(input_x, updates, *columns, index=index)
+    return scatter_reduce.maximum_at(input_x, updates, *columns, index=index)
 
 
 def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """The smaller of input_x and the updates at positions; a tie shares the gradient."""
     columns, index = _coordinates(indices, "tensor_scatter_min")
-    return placing.minimum_at(input_x, updates, *columns, index=index)
+    return scatter_reduce.minimum_at(input_x, updates, *columns, index=index)
 
 
 # ---- positions along one axis, a different one for each place
@@ -291,7 +291,7 @@ def _gathered(record: Any, start: Any, input_x: Any, segment_ids: Any, num_segme
 
 def unsorted_segment_prod(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """The products of the items with equal ids; 1 where an id is missing."""
-    return _gathered(placing.multiply_at, 1, input_x, segment_ids, num_segments)
+    return _gathered(scatter_reduce.multiply_at, 1, input_x, segment_ids, num_segments)
 
 
 def _bound(input_x: Any, side: str) -> Any:
@@ -304,13 +304,13 @@ def _bound(input_x: Any, side: str) -> Any:
 def unsorted_segment_max(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """The largest of the items with equal ids; the least number there is where an id is missing."""
     start = _bound(input_x, "min")
-    return _gathered(placing.maximum_at, start, input_x, segment_ids, num_segments)
+    return _gathered(scatter_reduce.maximum_at, start, input_x, segment_ids, num_segments)
 
 
 def unsorted_segment_min(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """The smallest of the items with equal ids; the largest number where an id is missing."""
     start = _bound(input_x, "max")
-    return _gathered(placing.minimum_at, start, input_x, segment_ids, num_segments)
+    return _gathered(scatter_reduce.minimum_at, start, input_x, segment_ids, num_segments)
 
 
 __all__ = [

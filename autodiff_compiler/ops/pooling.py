@@ -12,16 +12,12 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import (
-    along,
-    convolution,
-    elementwise,
-    indexing,
-    pooling,
-    reduce,
-    structure,
-)
-from autodiff_compiler.operators.convolution import span
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.elementwise import arithmetic
+from autodiff_compiler.operators.indexing import indexing
+from autodiff_compiler.operators.reductions import axis_functions, reduce
+from autodiff_compiler.operators.windows import pooling, sliding_windows
+from autodiff_compiler.operators.windows.sliding_windows import span
 from autodiff_compiler.ops import arrays, creation
 from autodiff_compiler.ops._shapes import apart, dtype_of, in_dtype, known_rank
 from autodiff_compiler.ops.convolution import Widths, dims, each, padded, widths_of
@@ -61,7 +57,9 @@ def pool_widths(
 
 def _laid_out(x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
     """The windows of x with their elements along the first axis."""
-    view = convolution.windows(x, size=tuple(size), stride=tuple(stride), dilation=tuple(dilation))
+    view = sliding_windows.windows(
+        x, size=tuple(size), stride=tuple(stride), dilation=tuple(dilation)
+    )
     rank, space = len(dims(view)), len(size)
     perm = (*range(rank - space, rank), *range(rank - space))
     rows = structure.transpose(view, perm=perm)
@@ -255,7 +253,7 @@ def _bins(x: Any, axis: int, count: int, size: int) -> tuple[Any, Any, Any]:
     stop = structure.expand_dims(stop, axes=(1,))
     lead = ("slice", None, None, None)
     picked = indexing.index(
-        x, elementwise.minimum(place, size - 1), index=(*(lead,) * axis, ("op", 0))
+        x, arithmetic.minimum(place, size - 1), index=(*(lead,) * axis, ("op", 0))
     )
     return picked, place, stop
 
@@ -284,7 +282,7 @@ def _adaptive_avg(x: Any, output_size: Any, space: int) -> Any:
         inside = place < stop
         count = structure.sum_(inside, axes=(1,), keepdims=False)
         shape = (*dims(place), *(1,) * (rank - axis - 1))
-        kept = elementwise.where(structure.reshape(inside, shape=shape), picked, 0.0)
+        kept = arithmetic.where(structure.reshape(inside, shape=shape), picked, 0.0)
         total = structure.sum_(kept, axes=(axis + 1,), keepdims=False)
         x = total / structure.cast(
             structure.reshape(count, shape=(want, *shape[2:])), dtype=dtype_of(total) or "float32"
@@ -306,13 +304,13 @@ def _adaptive_max(x: Any, output_size: Any, space: int, return_indices: bool = F
         picked, place, stop = _bins(x, axis, want, dim)
         shape = (*dims(place), *(1,) * (rank - axis - 1))
         inside = structure.reshape(place < stop, shape=shape)
-        kept = elementwise.where(inside, picked, LOWEST)
+        kept = arithmetic.where(inside, picked, LOWEST)
         x = reduce.max(kept, axes=(axis + 1,), keepdims=False, first=True)
         if return_indices:
             best = reduce.argmax(kept, axis=axis + 1, keepdims=False)
             start = indexing.index(place, index=(("slice", None, None, None), 0))
             here = best + structure.reshape(start, shape=(want, *shape[2:]))
-            inner = 0 if flat is None else along.take_along(flat, here, axis=axis)
+            inner = 0 if flat is None else axis_functions.take_along(flat, here, axis=axis)
             flat = here * after + inner
             after *= dim
     return (x, flat) if return_indices else x

@@ -10,7 +10,7 @@ from typing import Any
 
 from autodiff_compiler.common.dtype import int32
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.operators import effects, structure
+from autodiff_compiler.operators.core import effects, structure
 from autodiff_compiler.ops import arrays, creation, elementwise, reductions
 from autodiff_compiler.ops._shapes import apart, in_dtype, rank_of
 from autodiff_compiler.ops.primitive import Primitive, primitive

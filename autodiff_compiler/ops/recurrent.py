@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autodiff_compiler.operators import elementwise as records
+from autodiff_compiler.operators.elementwise import arithmetic as records
 from autodiff_compiler.ops.affine import dense
 from autodiff_compiler.ops.arrays import chunk
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.operators import along, joining, reduce, structure
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.indexing import concat_and_pad
+from autodiff_compiler.operators.reductions import axis_functions, reduce
 from autodiff_compiler.ops._keywords import also
 from autodiff_compiler.ops._shapes import apart, axes_of, axis_of, dtype_of, in_dtype, rank_of
 
@@ -99,17 +101,17 @@ def logsumexp(input: Any, axis: Any, keep_dims: bool = False) -> Tensor:
 
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """exp(input) / sum(exp(input)) along an axis."""
-    return along.softmax(in_dtype(input, dtype), axis=axis_of(axis, rank_of(input)))
+    return axis_functions.softmax(in_dtype(input, dtype), axis=axis_of(axis, rank_of(input)))
 
 
 def log_softmax(logits: Any, axis: int = -1) -> Tensor:
     """log(softmax(logits)) along an axis."""
-    return along.log_softmax(logits, axis=axis_of(axis, rank_of(logits)))
+    return axis_functions.log_softmax(logits, axis=axis_of(axis, rank_of(logits)))
 
 
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
     """Running sums along an axis, in ``dtype`` or that of x; bools in int64."""
-    total = along.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
+    total = axis_functions.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
     own = None if dtype_of(x) == "bool" else dtype_of(x)
     return in_dtype(total, own if dtype is None else dtype)
 
@@ -119,7 +121,7 @@ def flip(input: Any, dims: Any) -> Tensor:
     """The elements in reverse order along ``dims``; as they are if there is none."""
     if isinstance(dims, (tuple, list)) and not dims:
         return input
-    return joining.flip(input, axes=axes_of(dims, input))
+    return concat_and_pad.flip(input, axes=axes_of(dims, input))
 
 
 def reduce_sum(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:

@@ -8,18 +8,11 @@ from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.operators import (
-    along,
-    compare,
-    elementwise,
-    indexing,
-    joining,
-    powers,
-    reduce,
-    running,
-    singular,
-)
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons, powers
+from autodiff_compiler.operators.indexing import concat_and_pad, indexing
+from autodiff_compiler.operators.linalg import svd
+from autodiff_compiler.operators.reductions import axis_functions, reduce, scans
 from autodiff_compiler.ops import arrays, layout, ordering, reductions
 from autodiff_compiler.ops._shapes import (
     axes_of,
@@ -35,7 +28,7 @@ from autodiff_compiler.ops._shapes import (
 
 def cumprod(input: Any, dim: int, dtype: Any = None) -> Tensor:
     """Running products along an axis."""
-    return running.cumprod(in_dtype(input, dtype), axis=axis_of(dim, rank_of(input)))
+    return scans.cumprod(in_dtype(input, dtype), axis=axis_of(dim, rank_of(input)))
 
 
 def shifted(x: Any, axis: int) -> Any:
@@ -43,49 +36,49 @@ def shifted(x: Any, axis: int) -> Any:
     axis = axis_of(axis, known_rank(x, "an exclusive product"))
     widths = tuple((int(axis == other), 0) for other in range(known_rank(x, "pad")))
     kept = indexing.index(x, index=(*(FULL,) * axis, ("slice", None, -1, None)))
-    return joining.pad(kept, widths=widths, value=1)
+    return concat_and_pad.pad(kept, widths=widths, value=1)
 
 
 def logcumsumexp(input: Any, axis: int) -> Tensor:
     """log(cumsum(exp(input))) along an axis."""
-    return running.logcumsumexp(input, axis=axis_of(axis, rank_of(input)))
+    return scans.logcumsumexp(input, axis=axis_of(axis, rank_of(input)))
 
 
 def cummax(input: Any, axis: int) -> tuple[Tensor, Tensor]:
     """The largest elements so far along an axis, and their positions: of equals the last."""
     axis = axis_of(axis, rank_of(input))
-    place = running.running_argmax(input, axis=axis)
-    return along.take_along(input, place, axis=axis), place
+    place = scans.running_argmax(input, axis=axis)
+    return axis_functions.take_along(input, place, axis=axis), place
 
 
 def cummin(input: Any, axis: int) -> tuple[Tensor, Tensor]:
     """The smallest elements so far along an axis, and their positions: of equals the last."""
     axis = axis_of(axis, rank_of(input))
-    place = running.running_argmin(input, axis=axis)
-    return along.take_along(input, place, axis=axis), in_dtype(place, "int32")
+    place = scans.running_argmin(input, axis=axis)
+    return axis_functions.take_along(input, place, axis=axis), in_dtype(place, "int32")
 
 
 def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The medians along an axis, the lower of two, and their positions."""
     axis = axis_of(axis, known_rank(input, "median"))
-    place = running.argmedian(input, axis=axis)
-    value = along.take_along(input, place, axis=axis)
+    place = scans.argmedian(input, axis=axis)
+    value = axis_functions.take_along(input, place, axis=axis)
     if keepdims:
         return value, place
-    return joining.squeeze(value, axes=(axis,)), joining.squeeze(place, axes=(axis,))
+    return concat_and_pad.squeeze(value, axes=(axis,)), concat_and_pad.squeeze(place, axes=(axis,))
 
 
 def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The medians of what is not NaN along an axis, the lower of two, and their positions."""
     axis = axis_of(axis, known_rank(input, "nanmedian"))
     order = in_dtype(ordering.argsort(input, axis), "int64")  # NaNs come last
-    count = reductions.sum(compare.logical_not(compare.isnan(input)), axis, True)
-    rank = elementwise.maximum(count - 1, 0) // 2
-    place = along.take_along(order, rank, axis=axis)
-    value = along.take_along(input, place, axis=axis)
+    count = reductions.sum(comparisons.logical_not(comparisons.isnan(input)), axis, True)
+    rank = arithmetic.maximum(count - 1, 0) // 2
+    place = axis_functions.take_along(order, rank, axis=axis)
+    value = axis_functions.take_along(input, place, axis=axis)
     if keepdims:
         return value, place
-    return joining.squeeze(value, axes=(axis,)), joining.squeeze(place, axes=(axis,))
+    return concat_and_pad.squeeze(value, axes=(axis,)), concat_and_pad.squeeze(place, axes=(axis,))
 
 
 # ---- two answers at once
@@ -139,7 +132,7 @@ def _power_norm(x: Any, p: float, axes: tuple[int, ...] | None, keepdims: bool) 
     """The norm of order p; where all is 0 its slope is 0, below order 1 at each 0."""
     if p == 2:
         return reduce.norm(x, axes=axes, keepdims=bool(keepdims))
-    parts = elementwise.abs(x)
+    parts = arithmetic.abs(x)
     if p == 1:
         return reductions.sum(parts, axes, keepdims)
     total = reductions.sum(_guarded(parts, p, p < 1), axes, keepdims)
@@ -150,8 +143,8 @@ def _guarded(x: Any, power: float, guard: bool) -> Any:
     """x to a power; with ``guard`` 0 stays 0 with slope 0."""
     if not guard or power < 0:
         return powers.pow(x, power)
-    zero = elementwise.equal(x, 0.0)
-    return elementwise.where(zero, 0.0, powers.pow(elementwise.where(zero, 1.0, x), power))
+    zero = arithmetic.equal(x, 0.0)
+    return arithmetic.where(zero, 0.0, powers.pow(arithmetic.where(zero, 1.0, x), power))
 
 
 def vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
@@ -160,9 +153,9 @@ def vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
         raise ValueError(f"{ord!r} is a norm of matrices; give two axes in dim")
     if ord == math.inf or ord == -math.inf:
         extreme = reduce.max if ord > 0 else reduce.min
-        return extreme(elementwise.abs(x), axes=(axis,), keepdims=bool(keepdims), first=True)
+        return extreme(arithmetic.abs(x), axes=(axis,), keepdims=bool(keepdims), first=True)
     if ord == 0:
-        count = reductions.sum(elementwise.sign(elementwise.abs(x)), axis, keepdims)
+        count = reductions.sum(arithmetic.sign(arithmetic.abs(x)), axis, keepdims)
         return in_dtype(count, dtype_of(x))
     return _power_norm(x, ord, (axis,), keepdims)
 
@@ -180,14 +173,14 @@ def _matrix_norm(x: Any, ord: Any, axes: Sequence[int], keepdims: bool, dim: Any
         raise ValueError(f"there is no norm {ord!r} of a matrix")
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
     extreme = reduce.max if ord > 0 else reduce.min
-    sums = reductions.sum(elementwise.abs(x), inner, True)
+    sums = reductions.sum(arithmetic.abs(x), inner, True)
     found = extreme(sums, axes=(outer,), keepdims=True, first=True)
-    return found if keepdims else joining.squeeze(found, axes=tuple(sorted((rows, columns))))
+    return found if keepdims else concat_and_pad.squeeze(found, axes=tuple(sorted((rows, columns))))
 
 
 def _of_singular_values(x: Any, ord: Any) -> Any:
     """The largest (2), the smallest (-2) or the sum ('nuc') of the singular values."""
-    values = singular.singular_values(x)  # the largest first
+    values = svd.singular_values(x)  # the largest first
     if ord == "nuc":
         return reductions.sum(values, -1)
     return indexing.index(values, index=("...", 0 if ord == 2 else -1))
@@ -198,15 +191,15 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
     sizes = _power_norm(x1, 2, axes_of(dim, x1), False) * _power_norm(
         x2, 2, axes_of(dim, x2), False
     )
-    return reductions.sum(x1 * x2, dim) / elementwise.maximum(sizes, eps)
+    return reductions.sum(x1 * x2, dim) / arithmetic.maximum(sizes, eps)
 
 
 def lp_norm(x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> Any:
     """The p-norm over ``axis``, and at least epsilon, where its slope is 0."""
-    even = elementwise.square(x) if p == 2 else powers.pow(elementwise.abs(x), p)
+    even = arithmetic.square(x) if p == 2 else powers.pow(arithmetic.abs(x), p)
     total = reductions.sum(even, axes_of(axis, x), keep_dims)
-    total = elementwise.maximum(total, float(epsilon) ** p)
-    return elementwise.sqrt(total) if p == 2 else powers.pow(total, 1.0 / p)
+    total = arithmetic.maximum(total, float(epsilon) ** p)
+    return arithmetic.sqrt(total) if p == 2 else powers.pow(total, 1.0 / p)
 
 
 def l2_normalize(x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
@@ -227,7 +220,7 @@ def clip_by_norm(
         )
     parts = list(x) if isinstance(x, (tuple, list)) else [x]
     if norm_type == math.inf:
-        sizes = [reductions.amax(elementwise.abs(part)) for part in parts]
+        sizes = [reductions.amax(arithmetic.abs(part)) for part in parts]
         total = arrays.stack(sizes)
         total = reductions.amax(total)
     else:
@@ -235,7 +228,7 @@ def clip_by_norm(
         total = powers[0]
         if len(powers) > 1:
             total = _power_norm(arrays.stack(powers), norm_type, None, False)
-    scale = elementwise.minimum(max_norm / (total + 1e-6), 1.0)
+    scale = arithmetic.minimum(max_norm / (total + 1e-6), 1.0)
     clipped = [part * in_dtype(scale, dtype_of(part)) for part in parts]
     return type(x)(clipped) if isinstance(x, (tuple, list)) else clipped[0]
 
@@ -249,9 +242,9 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     total: Any = 0.0
     for part in x:
         part = in_dtype(part, "float32") if dtype_of(part) == "float16" else part
-        total = total + reductions.sum(elementwise.square(part))
-    size = elementwise.sqrt(total)
-    size = elementwise.where(size >= clip_norm, size, float(clip_norm))
+        total = total + reductions.sum(arithmetic.square(part))
+    size = arithmetic.sqrt(total)
+    size = arithmetic.where(size >= clip_norm, size, float(clip_norm))
     return tuple(in_dtype(part * clip_norm / size, dtype_of(part)) for part in x)
 
 

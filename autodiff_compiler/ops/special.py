@@ -9,16 +9,10 @@ from typing import Any
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators import (
-    compare,
-    elementwise,
-    gamma,
-    indexing,
-    powers,
-    special,
-    structure,
-)
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.elementwise import arithmetic, comparisons, gamma, powers, special
+from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.ops import arrays, creation, reductions
 from autodiff_compiler.ops._shapes import axis_of, dtype_of, in_dtype, is_integral, known_rank
 
@@ -92,7 +86,7 @@ def igamma(input: Any, other: Any) -> Tensor:
     a, x = (in_dtype(v, "float64") if _is_tensor(v) else float(v) for v in (input, other))
     log_gamma = gamma.lgamma(a) if _is_tensor(a) else math.lgamma(a)
     out = special.gamma_p(a, x, log_gamma)
-    return in_dtype(out, dtype_of(elementwise.add(input, other)))
+    return in_dtype(out, dtype_of(arithmetic.add(input, other)))
 
 
 def sinc(input: Any) -> Tensor:
@@ -102,7 +96,7 @@ def sinc(input: Any) -> Tensor:
 
 def hypot(input: Any, other: Any) -> Tensor:
     """sqrt(input² + other²)."""
-    return elementwise.hypot(input, other)
+    return arithmetic.hypot(input, other)
 
 
 def logaddexp(input: Any, other: Any) -> Tensor:
@@ -119,8 +113,8 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), of the input limited to [eps, 1 - eps] if given."""
     if eps is not None and eps >= 0:
-        input = elementwise.clip(input, float(eps), 1.0 - eps)
-    return elementwise.log(input / (1.0 - input))
+        input = arithmetic.clip(input, float(eps), 1.0 - eps)
+    return arithmetic.log(input / (1.0 - input))
 
 
 def xlogy(input: Any, other: Any) -> Tensor:
@@ -130,26 +124,28 @@ def xlogy(input: Any, other: Any) -> Tensor:
 
 def xdivy(x: Any, y: Any) -> Tensor:
     """x / y, and 0 where both are 0."""
-    both = compare.logical_and(compare.equal(x, 0.0), compare.equal(y, 0.0))
-    return elementwise.where(both, 0.0, x / elementwise.where(both, 1.0, y))
+    both = comparisons.logical_and(comparisons.equal(x, 0.0), comparisons.equal(y, 0.0))
+    return arithmetic.where(both, 0.0, x / arithmetic.where(both, 1.0, y))
 
 
 def div_no_nan(x: Any, y: Any) -> Any:
     """x / y, and 0 where y is 0."""
-    zero = compare.equal(y, 0.0)
-    return elementwise.where(zero, 0.0, x / elementwise.where(zero, 1.0, y))
+    zero = comparisons.equal(y, 0.0)
+    return arithmetic.where(zero, 0.0, x / arithmetic.where(zero, 1.0, y))
 
 
 def mul_no_nan(x: Any, y: Any) -> Any:
     """x * y, and 0 where y is 0, whatever x is."""
-    lost = compare.logical_and(compare.equal(y, 0.0), compare.logical_not(compare.isfinite(x)))
-    return elementwise.where(lost, 0.0, x) * y
+    lost = comparisons.logical_and(
+        comparisons.equal(y, 0.0), comparisons.logical_not(comparisons.isfinite(x))
+    )
+    return arithmetic.where(lost, 0.0, x) * y
 
 
 def copysign(x: Any, other: Any) -> Tensor:
     """The size of x with the sign of other."""
     if not _is_tensor(other):
-        return elementwise.abs(x) * math.copysign(1.0, other)
+        return arithmetic.abs(x) * math.copysign(1.0, other)
     return special.copysign(x, other)
 
 
@@ -161,28 +157,28 @@ def fmod(input: Any, other: Any) -> Tensor:
 def truncate_div(x: Any, y: Any) -> Tensor:
     """x / y rounded towards 0; whole numbers stay whole."""
     if is_integral(x) and (is_integral(y) or isinstance(y, int)):
-        return elementwise.floor_div(x - special.fmod(x, y), y)
-    return elementwise.trunc(x / y)
+        return arithmetic.floor_div(x - special.fmod(x, y), y)
+    return arithmetic.trunc(x / y)
 
 
 def fmax(input: Any, other: Any) -> Tensor:
     """The larger of two, or the one that is not NaN; of equals the first."""
-    return elementwise.where((input >= other) | compare.isnan(other), input, other)
+    return arithmetic.where((input >= other) | comparisons.isnan(other), input, other)
 
 
 def fmin(input: Any, other: Any) -> Tensor:
     """The smaller of two, or the one that is not NaN; of equals the first."""
-    return elementwise.where((input <= other) | compare.isnan(other), input, other)
+    return arithmetic.where((input <= other) | comparisons.isnan(other), input, other)
 
 
 def frac(x: Any) -> Tensor:
     """x without its whole part."""
-    return x - elementwise.trunc(x)
+    return x - arithmetic.trunc(x)
 
 
 def sgn(input: Any) -> Tensor:
     """-1, 0 or 1."""
-    return elementwise.sign(input)
+    return arithmetic.sign(input)
 
 
 def positive(input: Any) -> Tensor:
@@ -248,12 +244,12 @@ def addn(x: Any) -> Tensor:
 
 def squared_difference(x: Any, y: Any) -> Tensor:
     """(x - y)²."""
-    return elementwise.square(x - y)
+    return arithmetic.square(x - y)
 
 
 def square_sum_all(x: Any, y: Any) -> tuple[Any, Any]:
     """The sums of the squares of x and of y."""
-    return reductions.sum(elementwise.square(x)), reductions.sum(elementwise.square(y))
+    return reductions.sum(arithmetic.square(x)), reductions.sum(arithmetic.square(y))
 
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
@@ -286,19 +282,19 @@ def isclose(
     input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     """abs(input - other) <= atol + rtol * abs(other)."""
-    return compare.isclose(
+    return comparisons.isclose(
         input, other, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan)
     )
 
 
 def isposinf(input: Any) -> Tensor:
     """Plus infinity."""
-    return compare.equal(input, math.inf)
+    return comparisons.equal(input, math.inf)
 
 
 def isneginf(input: Any) -> Tensor:
     """Minus infinity."""
-    return compare.equal(input, -math.inf)
+    return comparisons.equal(input, -math.inf)
 
 
 def is_floating_point(input: Any) -> bool:
@@ -308,22 +304,22 @@ def is_floating_point(input: Any) -> bool:
 
 def bitwise_left_shift(input: Any, other: Any) -> Tensor:
     """input << other."""
-    return elementwise.shift_left(input, other)
+    return arithmetic.shift_left(input, other)
 
 
 def bitwise_right_shift(input: Any, other: Any) -> Tensor:
     """input >> other."""
-    return elementwise.shift_right(input, other)
+    return arithmetic.shift_right(input, other)
 
 
 def gcd(input: Any, other: Any) -> Tensor:
     """The greatest common divisor."""
-    return elementwise.gcd(input, other)
+    return arithmetic.gcd(input, other)
 
 
 def lcm(input: Any, other: Any) -> Tensor:
     """The least common multiple."""
-    return elementwise.lcm(input, other)
+    return arithmetic.lcm(input, other)
 
 
 def is_tensor(obj: Any) -> bool:
@@ -341,7 +337,7 @@ def tuple_to_array(input_x: Sequence[Any]) -> Tensor:
     return Tensor(list(input_x))
 
 
-truncate_mod, accumulate_n, inv, bessel_i0 = fmod, addn, elementwise.reciprocal, i0
+truncate_mod, accumulate_n, inv, bessel_i0 = fmod, addn, arithmetic.reciprocal, i0
 
 __all__ = [
     "accumulate_n", "addcdiv", "addcmul", "addmv", "addn", "bessel_i0", "bitwise_left_shift",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
 from autodiff_compiler.testing.sampling import Sample, case, ints, real
 
 X, ROW, CUBE, SQUARE = real(2, 3), real(3, seed=2), real(2, 3, 4), real(3, 3, seed=4)

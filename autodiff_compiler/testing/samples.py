@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
 from autodiff_compiler.testing.array_samples import ARRAY_SAMPLES
 from autodiff_compiler.testing.convolution_samples import CONVOLUTION_SAMPLES
 from autodiff_compiler.testing.draw_samples import DRAW_SAMPLES

@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Function, Op, Region
 from autodiff_compiler.ir.rewrite import map_functions, map_regions
-from autodiff_compiler.operators.control import call
+from autodiff_compiler.operators.core.control import call
 from autodiff_compiler.transforms.batching.sweep import batched_function
 from autodiff_compiler.transforms.reverse.sweep import ReverseTransform
 from autodiff_compiler.transforms.share_pullbacks import share_pullbacks

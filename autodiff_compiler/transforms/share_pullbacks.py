@@ -40,7 +40,7 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import map_regions, substitute
-from autodiff_compiler.operators.control import call
+from autodiff_compiler.operators.core.control import call
 from autodiff_compiler.transforms.reverse.sweep import ReverseTransform, typed_gradients
 
 #: What decides over a pair of halves: the function, the inputs and the returns concerned.

@@ -8,8 +8,8 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Region, Value
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.ir.types import BOOL, INT, ListType
-from autodiff_compiler.operators.containers import item, make_tuple
-from autodiff_compiler.operators.control import undefined
+from autodiff_compiler.operators.core.containers import item, make_tuple
+from autodiff_compiler.operators.core.control import undefined
 from autodiff_compiler.span import NOWHERE, Span
 
 

@@ -4,8 +4,8 @@ from autodiff_compiler.emit.module import emit_module
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import INT, ListType, array
-from autodiff_compiler.operators.control import undefined
-from autodiff_compiler.operators.structure import shape_of, unbroadcast_to
+from autodiff_compiler.operators.core.control import undefined
+from autodiff_compiler.operators.core.structure import shape_of, unbroadcast_to
 from autodiff_compiler.span import NOWHERE
 from tests.emit.programs import even, inc, less, lines, mix, twice
 from tests.interpreter import run

@@ -5,8 +5,8 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import INT, array
 from autodiff_compiler.operators import OPERATORS
-from autodiff_compiler.operators.containers import item, make_tuple
-from autodiff_compiler.operators.structure import full_like, sum_, swap_last_axes
+from autodiff_compiler.operators.core.containers import item, make_tuple
+from autodiff_compiler.operators.core.structure import full_like, sum_, swap_last_axes
 from autodiff_compiler.span import NOWHERE, Span
 
 F23, F33, F1 = array("float32", 2, 3), array("float32", 3, 3), array("float32", 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autodiff_compiler import compile_info
-from autodiff_compiler.operators import elementwise
+from autodiff_compiler.operators.elementwise import arithmetic
 from tests.fuzz.checks import Wrong, loaded, outcome
 from tests.fuzz.kinds import ARRAYS
 from tests.fuzz.programs import Writer, module
@@ -42,7 +42,7 @@ def test_a_program_that_goes_wrong_is_made_small(
 ) -> None:
     """The test that is printed fails with a wrong derivative of sigmoid, and passes without."""
     seed = 5323
-    monkeypatch.setitem(elementwise.sigmoid.adjoint, "x", lambda ct, out: ct * out)
+    monkeypatch.setitem(arithmetic.sigmoid.adjoint, "x", lambda ct, out: ct * out)
     text = Writer(seed).text()
     program = loaded("went_wrong", module(range(seed, seed + 1)), tmp_path).Program5323
     with pytest.raises(Wrong) as raised:
@@ -107,7 +107,7 @@ def test_a_shrunk_array_program_goes_wrong_as_the_first_one_did(
 ) -> None:
     """With a wrong derivative of the sine, the test that is printed tells of a wrong gradient."""
     seed = 2001
-    monkeypatch.setitem(elementwise.sin.adjoint, "x", lambda ct, x: ct * 0.5)
+    monkeypatch.setitem(arithmetic.sin.adjoint, "x", lambda ct, x: ct * 0.5)
     text = ARRAYS.text(seed)
     program = ARRAYS.program(
         loaded("went_wrong", ARRAYS.module(range(seed, seed + 1)), tmp_path), seed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from autodiff_compiler.ir.types import parse_type
-from autodiff_compiler.operators.containers import list_add, list_zeros
-from autodiff_compiler.operators.tapes import zeros_if_set
+from autodiff_compiler.operators.core.containers import list_add, list_zeros
+from autodiff_compiler.operators.lists.loop_tapes import zeros_if_set
 
 MIXED = parse_type("list[(f32[2], int, shape, list[float])]")
 

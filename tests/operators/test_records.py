@@ -26,7 +26,7 @@ from autodiff_compiler.ir.types import (
     Type,
     is_floating,
 )
-from autodiff_compiler.operators.containers import zero_of
+from autodiff_compiler.operators.core.containers import zero_of
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.testing.samples import SAMPLES, Sample, real
 from autodiff_compiler.transforms.reverse.sweep import ReverseTransform

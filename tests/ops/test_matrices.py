@@ -14,8 +14,8 @@ from autodiff_compiler.errors import DTypeError, ShapeError
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import ArrayType, array
-from autodiff_compiler.operators import indexing
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.indexing import indexing
 from autodiff_compiler.ops import operations as P
 from autodiff_compiler.ops.methods import METHODS
 from autodiff_compiler.span import NOWHERE

@@ -31,7 +31,7 @@ from typing import Any
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.declare import broadcast_shapes
+from autodiff_compiler.operators.core.declare import broadcast_shapes
 from autodiff_compiler.passes.core.patterns import Match
 
 #: What a product is made of.

@@ -50,7 +50,7 @@ from autodiff_compiler.analysis.magnitude import safe_magnitude_values
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.structure import reshape, sum_
+from autodiff_compiler.operators.core.structure import reshape, sum_
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 from autodiff_compiler.passes.derivative.factors import (
     SIGNS,

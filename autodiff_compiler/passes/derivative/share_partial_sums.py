@@ -34,7 +34,7 @@ from typing import Any
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.structure import sum_
+from autodiff_compiler.operators.core.structure import sum_
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 

@@ -33,9 +33,9 @@ from typing import Any
 from autodiff_compiler.analysis.index_boxes import are_disjoint, padded_index, written_box
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
-from autodiff_compiler.operators.declare import shape_of_type
-from autodiff_compiler.operators.indexing import add_at, scatter, set_item, sub_at
-from autodiff_compiler.operators.subscripts import adds_up
+from autodiff_compiler.operators.core.declare import shape_of_type
+from autodiff_compiler.operators.core.index_patterns import adds_up
+from autodiff_compiler.operators.indexing.indexing import add_at, scatter, set_item, sub_at
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 
 PLACING = ("add_at", "set_item")

@@ -14,8 +14,8 @@ import numpy as np
 
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, Type
-from autodiff_compiler.operators.declare import broadcast_shapes
-from autodiff_compiler.operators.lowered import empty, filled, into
+from autodiff_compiler.operators.core.declare import broadcast_shapes
+from autodiff_compiler.operators.destination_ops import empty, filled, into
 from autodiff_compiler.passes.destinations.template_calls import (
     IntermediateRef,
     Operand,

@@ -48,9 +48,9 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, users
 from autodiff_compiler.ir.types import ArrayType, ListType
-from autodiff_compiler.operators.linalg import matmul
-from autodiff_compiler.operators.structure import reshape, sum_, swap_last_axes
-from autodiff_compiler.operators.tapes import stack_rows
+from autodiff_compiler.operators.core.structure import reshape, sum_, swap_last_axes
+from autodiff_compiler.operators.linalg.products import matmul
+from autodiff_compiler.operators.lists.loop_tapes import stack_rows
 from autodiff_compiler.passes.core.traversal import rewrite_named
 
 

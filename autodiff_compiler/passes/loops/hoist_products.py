@@ -46,8 +46,8 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.linalg import matmul
-from autodiff_compiler.operators.structure import reshape
+from autodiff_compiler.operators.core.structure import reshape
+from autodiff_compiler.operators.linalg.products import matmul
 from autodiff_compiler.passes.core.traversal import rewrite_named
 from autodiff_compiler.passes.loops.hoist_invariants import is_pure
 

@@ -39,10 +39,10 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, V
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.ir.verify.conflicts import Placement
-from autodiff_compiler.operators.indexing import index, set_item
-from autodiff_compiler.operators.lowered import empty, filled
-from autodiff_compiler.operators.structure import full
-from autodiff_compiler.operators.subscripts import FULL, Index, index_shape
+from autodiff_compiler.operators.core.index_patterns import FULL, Index, index_shape
+from autodiff_compiler.operators.core.structure import full
+from autodiff_compiler.operators.destination_ops import empty, filled
+from autodiff_compiler.operators.indexing.indexing import index, set_item
 from autodiff_compiler.passes.core.traversal import with_body
 from autodiff_compiler.passes.memory.preallocate_tapes import accepts_destination, compute_into
 

@@ -50,7 +50,7 @@ from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import NONE, TupleType, Type, size_of
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.memory_safety import residual_placements, row_types
-from autodiff_compiler.operators.lowered import into, lent
+from autodiff_compiler.operators.destination_ops import into, lent
 from autodiff_compiler.passes.core.traversal import with_body
 from autodiff_compiler.passes.destinations.operation_calls import (
     DestinationCall,

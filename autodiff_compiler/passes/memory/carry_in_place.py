@@ -46,7 +46,7 @@ from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, uses_of
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
-from autodiff_compiler.operators.structure import copy
+from autodiff_compiler.operators.core.structure import copy
 from autodiff_compiler.passes.core.traversal import apply_where_safe, rewrite_region, with_body
 from autodiff_compiler.passes.destinations.template_calls import calls_of
 from autodiff_compiler.passes.memory.preallocate_tapes import accepts_destination, compute_into

@@ -25,8 +25,8 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import ArrayType, ListType
-from autodiff_compiler.operators.lists import list_own
-from autodiff_compiler.operators.structure import copy
+from autodiff_compiler.operators.core.structure import copy
+from autodiff_compiler.operators.lists.runtime_lists import list_own
 from autodiff_compiler.span import NOWHERE
 
 #: Stands for memory that may be anyone's, or that may not be written to.

@@ -42,8 +42,8 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
-from autodiff_compiler.operators.lowered import empty, filled, into
-from autodiff_compiler.operators.structure import reshape
+from autodiff_compiler.operators.core.structure import reshape
+from autodiff_compiler.operators.destination_ops import empty, filled, into
 from autodiff_compiler.passes.core.traversal import rewrite_named
 
 TURNS = ("transpose", "swap_last_axes")

@@ -48,7 +48,7 @@ from autodiff_compiler.ir.rewrite import producers, users, uses_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.ir.verify.disjoint_slices import AxisSlice
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
-from autodiff_compiler.operators.lowered import lane
+from autodiff_compiler.operators.destination_ops import lane
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 from autodiff_compiler.passes.memory.preallocate_tapes import without_order
 from autodiff_compiler.span import NOWHERE

@@ -48,9 +48,9 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import fresh, map_regions, users
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.elementwise import add
-from autodiff_compiler.operators.indexing import index, set_item
-from autodiff_compiler.operators.lowered import empty, filled, into
+from autodiff_compiler.operators.destination_ops import empty, filled, into
+from autodiff_compiler.operators.elementwise.arithmetic import add
+from autodiff_compiler.operators.indexing.indexing import index, set_item
 from autodiff_compiler.passes.core.traversal import with_body
 from autodiff_compiler.passes.destinations.operation_calls import result_of
 from autodiff_compiler.passes.destinations.template_calls import Operand, calls_of

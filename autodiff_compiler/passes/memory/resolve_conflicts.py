@@ -30,9 +30,9 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, V
 from autodiff_compiler.ir.rewrite import map_regions, producers, uses_of
 from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.ir.verify.conflicts import Conflict
-from autodiff_compiler.operators.lowered import copy_if_set
-from autodiff_compiler.operators.structure import copy
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.core.structure import copy
+from autodiff_compiler.operators.destination_ops import copy_if_set
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 LOOPS = ("for", "while")

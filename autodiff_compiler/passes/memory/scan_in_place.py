@@ -36,7 +36,7 @@ from autodiff_compiler.ir.aliasing import memory_effect
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, users
 from autodiff_compiler.ir.types import size_of
-from autodiff_compiler.operators.lowered import filled, into
+from autodiff_compiler.operators.destination_ops import filled, into
 from autodiff_compiler.passes.core.traversal import with_body
 from autodiff_compiler.passes.destinations.template_calls import calls_of
 

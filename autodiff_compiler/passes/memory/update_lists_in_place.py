@@ -41,7 +41,7 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import free_values, map_regions, uses_of
 from autodiff_compiler.ir.types import DictType, ListType, TupleType, Type
-from autodiff_compiler.operators.lists import list_copy
+from autodiff_compiler.operators.lists.runtime_lists import list_copy
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
 CHANGES = ("list_append", "list_head", "list_set", "list_add_at")

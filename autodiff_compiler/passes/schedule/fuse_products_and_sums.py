@@ -39,9 +39,9 @@ from typing import Any
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import ArrayType, size_of
-from autodiff_compiler.operators.declare import broadcast_shapes
-from autodiff_compiler.operators.lowered import dot
-from autodiff_compiler.operators.structure import sum_
+from autodiff_compiler.operators.core.declare import broadcast_shapes
+from autodiff_compiler.operators.core.structure import sum_
+from autodiff_compiler.operators.destination_ops import dot
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 from autodiff_compiler.passes.simplify.dce import dce
 

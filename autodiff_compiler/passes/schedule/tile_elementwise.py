@@ -49,9 +49,9 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, Type, item_size
-from autodiff_compiler.operators.elementwise import add
-from autodiff_compiler.operators.lowered import empty, filled, into, part
-from autodiff_compiler.operators.structure import full
+from autodiff_compiler.operators.core.structure import full
+from autodiff_compiler.operators.destination_ops import empty, filled, into, part
+from autodiff_compiler.operators.elementwise.arithmetic import add
 from autodiff_compiler.passes.core.traversal import with_body
 from autodiff_compiler.passes.destinations.template_calls import Operand, calls_of
 

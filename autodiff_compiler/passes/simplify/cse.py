@@ -42,7 +42,7 @@ from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_regions, rename, substitute_operands
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.structure import reshape
+from autodiff_compiler.operators.core.structure import reshape
 from autodiff_compiler.passes.core.traversal import with_body
 
 

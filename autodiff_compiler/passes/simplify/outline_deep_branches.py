@@ -21,7 +21,7 @@ from autodiff_compiler.ir.rewrite import (
     producers,
     substitute_operands,
 )
-from autodiff_compiler.operators.control import call
+from autodiff_compiler.operators.core.control import call
 from autodiff_compiler.passes.core.traversal import on_all_functions, with_body
 
 

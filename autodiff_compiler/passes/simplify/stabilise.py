@@ -33,8 +33,7 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, ArrayType
-from autodiff_compiler.operators.along import log_softmax, softmax
-from autodiff_compiler.operators.elementwise import (
+from autodiff_compiler.operators.elementwise.arithmetic import (
     abs,
     expm1,
     hypot,
@@ -43,8 +42,9 @@ from autodiff_compiler.operators.elementwise import (
     softplus,
     tanh,
 )
-from autodiff_compiler.operators.reduce import logsumexp, norm, std
-from autodiff_compiler.operators.special import logaddexp
+from autodiff_compiler.operators.elementwise.special import logaddexp
+from autodiff_compiler.operators.reductions.axis_functions import log_softmax, softmax
+from autodiff_compiler.operators.reductions.reduce import logsumexp, norm, std
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 from autodiff_compiler.passes.simplify.algebra.softmax import less_largest

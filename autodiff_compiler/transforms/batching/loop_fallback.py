@@ -18,10 +18,10 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, DictType, Dim, ListType, TupleType, Type
-from autodiff_compiler.operators.containers import item
-from autodiff_compiler.operators.numbers import dim
-from autodiff_compiler.operators.structure import full
-from autodiff_compiler.operators.tapes import stack_rows
+from autodiff_compiler.operators.core.containers import item
+from autodiff_compiler.operators.core.scalar_conversion import dim
+from autodiff_compiler.operators.core.structure import full
+from autodiff_compiler.operators.lists.loop_tapes import stack_rows
 from autodiff_compiler.transforms.reverse.cotangents import children, packed
 
 

@@ -19,8 +19,8 @@ from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.nodes import AnyOperand, Op, type_of
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.types import ArrayType, Dim, ListType, batched, join
-from autodiff_compiler.operators.declare import moved_on, shape_of_type
-from autodiff_compiler.operators.structure import expand_dims
+from autodiff_compiler.operators.core.declare import moved_on, shape_of_type
+from autodiff_compiler.operators.core.structure import expand_dims
 
 Substitute = Callable[[AnyOperand], AnyOperand]
 

@@ -46,9 +46,9 @@ from autodiff_compiler.ir.types import (
     holds_arrays,
     join,
 )
-from autodiff_compiler.operators.containers import item
-from autodiff_compiler.operators.control import call
-from autodiff_compiler.operators.structure import broadcast_to, expand_dims, transpose
+from autodiff_compiler.operators.core.containers import item
+from autodiff_compiler.operators.core.control import call
+from autodiff_compiler.operators.core.structure import broadcast_to, expand_dims, transpose
 from autodiff_compiler.transforms.batching.loop_fallback import Unbatchable, loop_over_examples
 from autodiff_compiler.transforms.batching.operators import batch_operator
 from autodiff_compiler.transforms.reverse.cotangents import children, packed

@@ -14,9 +14,9 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import free_values, fresh, substitute
 from autodiff_compiler.ir.types import Type
-from autodiff_compiler.operators.containers import list_item
-from autodiff_compiler.operators.control import undefined
-from autodiff_compiler.operators.structure import copy
+from autodiff_compiler.operators.core.containers import list_item
+from autodiff_compiler.operators.core.control import undefined
+from autodiff_compiler.operators.core.structure import copy
 from autodiff_compiler.transforms.reverse.cotangents import (
     Cotangents,
     Key,

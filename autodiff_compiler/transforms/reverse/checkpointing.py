@@ -25,16 +25,16 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, V
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.rewrite import clone_ops, fresh, substitute, substitute_operands
 from autodiff_compiler.ir.types import INT, ListType, TupleType
-from autodiff_compiler.operators.compare import equal, less, logical_and
-from autodiff_compiler.operators.containers import (
+from autodiff_compiler.operators.core.containers import (
     item,
     list_item,
     list_length,
     make_list,
     make_tuple,
 )
-from autodiff_compiler.operators.indexing import index
-from autodiff_compiler.operators.lists import list_append, list_head
+from autodiff_compiler.operators.elementwise.comparisons import equal, less, logical_and
+from autodiff_compiler.operators.indexing.indexing import index
+from autodiff_compiler.operators.lists.runtime_lists import list_append, list_head
 from autodiff_compiler.span import NOWHERE
 from autodiff_compiler.transforms.reverse.branches_and_calls import SweepProtocol
 from autodiff_compiler.transforms.reverse.cotangents import Cotangents

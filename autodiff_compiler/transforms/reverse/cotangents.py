@@ -33,17 +33,17 @@ from autodiff_compiler.ir.types import (
     is_complex,
     join,
 )
-from autodiff_compiler.operators.complex import real
-from autodiff_compiler.operators.containers import (
+from autodiff_compiler.operators.core.containers import (
     add_cotangents,
     item,
     list_zeros,
     make_dict,
     make_tuple,
 )
-from autodiff_compiler.operators.lists import list_add_at
-from autodiff_compiler.operators.structure import cast, full, full_like, shape_argument
-from autodiff_compiler.operators.tapes import list_ones, zeros_if_set
+from autodiff_compiler.operators.core.structure import cast, full, full_like, shape_argument
+from autodiff_compiler.operators.elementwise.complex_parts import real
+from autodiff_compiler.operators.lists.loop_tapes import list_ones, zeros_if_set
+from autodiff_compiler.operators.lists.runtime_lists import list_add_at
 
 Path = tuple[Hashable, ...]
 Key = tuple[Value, Path]

@@ -18,10 +18,10 @@ from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value, type
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.rewrite import fresh, substitute
 from autodiff_compiler.ir.types import ArrayType, ListType, Type
-from autodiff_compiler.operators.containers import make_list
-from autodiff_compiler.operators.indexing import index
-from autodiff_compiler.operators.lists import list_head, list_join, list_slice
-from autodiff_compiler.operators.tapes import list_pad, rows_like, stack_rows
+from autodiff_compiler.operators.core.containers import make_list
+from autodiff_compiler.operators.indexing.indexing import index
+from autodiff_compiler.operators.lists.loop_tapes import list_pad, rows_like, stack_rows
+from autodiff_compiler.operators.lists.runtime_lists import list_head, list_join, list_slice
 from autodiff_compiler.transforms.reverse.branches_and_calls import SweepProtocol
 from autodiff_compiler.transforms.reverse.cotangents import (
     Cotangents,

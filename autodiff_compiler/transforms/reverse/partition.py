@@ -20,7 +20,7 @@ from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating, size_of
-from autodiff_compiler.operators.structure import reshape
+from autodiff_compiler.operators.core.structure import reshape
 from autodiff_compiler.transforms.reverse.selection import picked_forward
 
 Operands = AbstractSet[AnyOperand]

@@ -8,7 +8,7 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Op, Region, Value
 from autodiff_compiler.ir.rewrite import free_values, substitute, uses_of
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
 
 
 def picked_forward(

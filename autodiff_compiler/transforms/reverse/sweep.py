@@ -23,9 +23,9 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, 
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
 from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
 from autodiff_compiler.ir.types import ArrayType, Type, as_cotangent, is_complex, takes_sensitivity
-from autodiff_compiler.operators.complex import AS_THEY_STAND, conjugates
-from autodiff_compiler.operators.containers import item, make_tuple
-from autodiff_compiler.operators.structure import cast_like, reshape_like
+from autodiff_compiler.operators.core.containers import item, make_tuple
+from autodiff_compiler.operators.core.structure import cast_like, reshape_like
+from autodiff_compiler.operators.elementwise.complex_parts import AS_THEY_STAND, conjugates
 from autodiff_compiler.span import Caller
 from autodiff_compiler.transforms.reverse.branches_and_calls import (
     ForwardBackward,

@@ -16,7 +16,7 @@ from autodiff_compiler.analysis.untaken import Found, has_extreme
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating
-from autodiff_compiler.operators.zeros import ZERO_WINS, zero_mul
+from autodiff_compiler.operators.elementwise.zero_wins import ZERO_WINS, zero_mul
 
 
 def with_zeros(

@@ -16,9 +16,9 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, 
 from autodiff_compiler.ir.opdef import OpDef, call_with_named, rule_arguments
 from autodiff_compiler.ir.rewrite import clone, substitute
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.containers import add_cotangents
-from autodiff_compiler.operators.declare import shape_of_type
-from autodiff_compiler.operators.structure import broadcast_like, cast_like, full_like
+from autodiff_compiler.operators.core.containers import add_cotangents
+from autodiff_compiler.operators.core.declare import shape_of_type
+from autodiff_compiler.operators.core.structure import broadcast_like, cast_like, full_like
 from autodiff_compiler.transforms.reverse.partition import prune
 from autodiff_compiler.transforms.reverse.sweep import ReverseSweep, ReverseTransform
 

@@ -41,7 +41,7 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.ir.types import UNDEFINED, Type, carries_cotangent
-from autodiff_compiler.operators.containers import item
+from autodiff_compiler.operators.core.containers import item
 from autodiff_compiler.span import Caller
 from autodiff_compiler.transforms.reverse.cotangents import (
     LITERAL_ZEROS,

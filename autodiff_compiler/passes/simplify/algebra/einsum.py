@@ -33,15 +33,15 @@ from typing import Any
 
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.contraction import split_equation
-from autodiff_compiler.operators.linalg import BLAS, matmul
-from autodiff_compiler.operators.structure import (
+from autodiff_compiler.operators.core.structure import (
     expand_dims,
     reshape,
     sum_,
     swap_last_axes,
     transpose,
 )
+from autodiff_compiler.operators.linalg.einsum import split_equation
+from autodiff_compiler.operators.linalg.products import BLAS, matmul
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 

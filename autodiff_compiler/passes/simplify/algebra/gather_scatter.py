@@ -34,10 +34,16 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import INT, ArrayType
-from autodiff_compiler.operators.adding import wants_zeros
-from autodiff_compiler.operators.along import points_once
-from autodiff_compiler.operators.joining import inner
-from autodiff_compiler.operators.subscripts import Index, adds_up, is_op, operands_of, shifted
+from autodiff_compiler.operators.core.index_patterns import (
+    Index,
+    adds_up,
+    is_op,
+    operands_of,
+    shifted,
+)
+from autodiff_compiler.operators.indexing.concat_and_pad import inner
+from autodiff_compiler.operators.indexing.scatter_text import wants_zeros
+from autodiff_compiler.operators.reductions.axis_functions import points_once
 from autodiff_compiler.passes.core.patterns import Match, Rule, signs_move
 
 

@@ -39,9 +39,9 @@ from autodiff_compiler.analysis.index_boxes import index_box, written_box
 from autodiff_compiler.ir.nodes import AnyOperand, type_of
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.indexing import index, scatter
-from autodiff_compiler.operators.structure import reshape
-from autodiff_compiler.operators.subscripts import FULL
+from autodiff_compiler.operators.core.index_patterns import FULL
+from autodiff_compiler.operators.core.structure import reshape
+from autodiff_compiler.operators.indexing.indexing import index, scatter
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 

@@ -1,0 +1,24 @@
+"""What all operators lean on: constructors of records, linear structure, regions, containers,
+effects."""
+
+from autodiff_compiler.operators.core import (
+    containers,
+    control,
+    declare,
+    effects,
+    families,
+    index_patterns,
+    scalar_conversion,
+    structure,
+)
+
+__all__ = [
+    "containers",
+    "control",
+    "declare",
+    "effects",
+    "families",
+    "index_patterns",
+    "scalar_conversion",
+    "structure",
+]

@@ -1,0 +1,70 @@
+"""What a text does besides computing: printing, asserting, raising. Forward does it, once and in
+order; backward never does. None of it has a result, so none of it has a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import STR, Type
+from autodiff_compiler.operators.core.declare import placeholders
+
+
+def _nothing(types: Sequence[Type], **attrs: Any) -> tuple[()]:
+    return ()
+
+
+show = OpDef(
+    "show", "Prints the operands, with print's sep and end.", ("*rest",),
+    lambda types, *, settings: (
+        f"print({', '.join(filter(None, (placeholders(types), settings)))})"
+    ),
+    _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
+check = OpDef(
+    "check", "Asserts the first operand; the second, if there is one, is the message.", ("*rest",),
+    lambda types: f"assert {placeholders(types)}", _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
+fail = OpDef(
+    "fail", "Raises the built-in exception called error, made of the operands.", ("*rest",),
+    lambda types, *, error: f"raise {error}({placeholders(types)})",
+    _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
+demand = OpDef(
+    "demand", "Computes the operand, which may raise, though nobody reads it.", ("x",),
+    "{x}", _nothing, kind="effect", effect=True,
+)  # fmt: skip
+
+
+def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
+    if not types:
+        return repr(pattern.format()).replace("{", "{{").replace("}", "}}")
+    quoted = repr(pattern).replace("{", "{{").replace("}", "}}")
+    many = placeholders(types) + ("," if len(types) == 1 and sign == "%" else "")
+    return f"{quoted} % ({many})" if sign == "%" else f"{quoted}.format({many})"
+
+
+text = OpDef(
+    "text", "A text with the operands in its gaps: by format, or where the sign is % by that.",
+    ("*rest",), _text, lambda types, *, pattern, sign: STR, kind="effect",
+)  # fmt: skip
+
+
+def _called_numpy(types: Sequence[Type], *, gives: Sequence[Type]) -> str:
+    arguments = ", ".join(f"{{{position}}}" for position in range(1, len(types)))
+    return f"{{0}}({arguments})"
+
+
+def _called_type(types: Sequence[Type], *, gives: Sequence[Type]) -> Any:
+    return gives[0] if len(gives) == 1 else tuple(gives)
+
+
+python_hook = OpDef(
+    "python_hook", "What a Python function that is an input gives for the other operands.",
+    ("*rest",), _called_numpy, _called_type, kind="effect", effect=True, label="hooked",
+)  # fmt: skip

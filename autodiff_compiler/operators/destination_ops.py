@@ -1,0 +1,231 @@
+"""What the last stage adds, when nothing will be differentiated any more: writing over memory.
+
+These records are of kind ``lowered``; the verifier lets them stand in no earlier stage, and holds
+every write against ``ir/verify/memory_safety.py``. They have no derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import OPERATORS, OpDef
+from autodiff_compiler.ir.types import COMPLEX, ArrayType, Type
+from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.core.structure import reduced_shape
+
+into = OpDef(
+    "into",
+    "What the attribute text computes of the operands, in the memory of the last one: None there "
+    "(a work array that nobody lent) makes a new array.",
+    ("*rest",),
+    lambda types, *, text: text,
+    lambda types, *, text: types[-1],
+    kind="lowered",
+)
+
+lent = OpDef(
+    "lent",
+    "Number key of the arrays to work in that a caller may lend, the tuple work. Those of a block "
+    "begin at the same place. What is in a given one may be returned: it is lent once.",
+    ("work",),
+    "{work}[{key}]",
+    lambda types, *, key, block, given=False: types[0].items[key],
+    kind="lowered",
+    label="buffer",
+)
+
+copy_if_set = OpDef(
+    "copy_if_set",
+    "x in memory of its own, or nothing where x is not set.",
+    ("x",),
+    "None if {x} is None else {x}.copy()",
+    lambda types: types[0],
+    kind="lowered",
+    label="{x}",
+)
+
+#: Integers as wide as a float.
+BITS = {"float16": "int16", "float32": "int32", "float64": "int64"}
+
+
+def _bits(type_: Type, x: str, dtype: str) -> str:
+    """The text of the bits of ``x``, a float of this dtype or a number."""
+    if not isinstance(type_, ArrayType):
+        x = f"np.{dtype}({x})"
+    elif not type_.shape:
+        x = f"np.asarray({x})"
+    return f"{x}.view(np.{BITS[dtype]})"
+
+
+def masked_text(type_: Type, x: str, c: str) -> str:
+    """The text of ``masked``, where the type is known; else of a choice."""
+    dtype = getattr(type_, "dtype", None)
+    if dtype not in BITS:
+        return f"np.where({c}, {x}, 0)"
+    return f"({x}.view(np.{BITS[dtype]}) * {c}).view(np.{dtype})"
+
+
+def _masked_numpy(types: Sequence[Type]) -> str:
+    dtype = types[0].dtype  # type: ignore[attr-defined]
+    return f"({_bits(types[0], '{x}', dtype)} * {{c}}).view(np.{dtype})"
+
+
+def _flips_numpy(types: Sequence[Type], *, dtype: str) -> str:
+    x, y = (_bits(type_, slot, dtype) for type_, slot in zip(types, ("{x}", "{y}")))
+    return f"({x} ^ {y}).view(np.{dtype})"
+
+
+def _stretched(types: Sequence[Type], *, dtype: str) -> Type:
+    return ArrayType(dtype, broadcast_shapes([shape_of_type(type_) for type_ in types]))
+
+
+masked = OpDef(
+    "masked",
+    "x where c is true, else 0, by the bits of x: exact for infinities and NaN as well, and many "
+    "times as fast as a choice that a processor cannot foresee.",
+    ("x", "c"),
+    _masked_numpy,
+    lambda types: _stretched(types, dtype=types[0].dtype),  # type: ignore[attr-defined]
+    kind="lowered",
+    label="{x}_masked",
+)
+
+flips = OpDef(
+    "flips",
+    "The bits in which x and y differ, floats of this dtype or numbers, as such a float. It is y "
+    "that differs in these bits from x.",
+    ("x", "y"),
+    _flips_numpy,
+    _stretched,
+    kind="lowered",
+    label="flips",
+)
+
+
+def choice_parts(c: Any, x: Any, y: Any) -> Any:
+    """A choice between floats by an array of bools, by their bits; None for any other. A choice
+    that is none with zero is y, with the bits turned that x has otherwise, where c is true."""
+    if getattr(type_of(c), "dtype", None) != "bool":
+        return None  # the bits of x times another number are no choice
+    for value, other in ((x, y), (y, x)):
+        zero = type(other) in (int, float) and other == 0 and math.copysign(1, other) > 0
+        if zero and isinstance(value, Value) and getattr(value.type, "dtype", None) in BITS:
+            return masked(value, c if value is x else OPERATORS["logical_not"](c))
+    dtypes = {getattr(type_of(value), "dtype", ...) for value in (x, y)} - {...}
+    (dtype,) = dtypes if len(dtypes) == 1 else (None,)
+    if dtype not in BITS or any(type_of(value) == COMPLEX for value in (x, y)):
+        return None
+    return flips(y, masked(flips(x, y, dtype=dtype), c), dtype=dtype)
+
+
+def bound_parts(x: Any, y: Any, other: float) -> Any:
+    """The larger or smaller of an array and a number, not 0, as a ``clip`` with an infinite
+    ``other`` bound: it takes half the time, as NumPy has quick loops for the larger and smaller of
+    two arrays alone. (Of two zeros those give the second, a ``clip`` gives x.)"""
+    if not isinstance(x, Value):
+        x, y = y, x
+    if (
+        isinstance(y, Value)
+        or not y
+        or getattr(x.type, "dtype", None) not in ("float32", "float64")
+    ):
+        return None
+    return OPERATORS["clip"](x, *((y, other) if other > 0 else (other, y)))
+
+
+def _part_type(types: Sequence[Type], *, rows: int) -> Type:
+    (x, _) = types
+    assert isinstance(x, ArrayType) and x.shape
+    return ArrayType(x.dtype, (rows, *x.shape[1:]))
+
+
+empty = OpDef(
+    "empty",
+    "An array whose elements are not set yet: tiles will fill all of it.",
+    (),
+    lambda types, *, shape, dtype: (
+        f"np.empty({shape[0] if len(shape) == 1 else shape}, np.{dtype})"
+    ),
+    lambda types, *, shape, dtype: ArrayType(dtype, shape),
+    kind="lowered",
+)
+
+part = OpDef(
+    "part",
+    "So many rows of x from row start on: a view.",
+    ("x", "start"),
+    "{x}[{start}:{start} + {rows}]",
+    _part_type,
+    kind="lowered",
+    label="{x}_part",
+    views=("x",),
+)
+
+
+def _lane_numpy(types: Sequence[Type], *, axis: int, start: int, stop: int) -> str:
+    whole = stop == types[0].shape[axis]  # type: ignore[attr-defined]
+    return f"{{x}}[{':, ' * axis}{start or ''}:{'' if whole else stop}]"
+
+
+def _lane_type(types: Sequence[Type], *, axis: int, start: int, stop: int) -> Type:
+    (x,) = types
+    assert isinstance(x, ArrayType) and x.shape
+    assert axis > 0 and 0 <= start < stop <= x.shape[axis]  # type: ignore[operator]
+    return ArrayType(x.dtype, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]))
+
+
+lane = OpDef(
+    "lane",
+    "What lies from start up to stop along an axis of x that is not the first: a view. Lanes of "
+    "one array are written to without harm to those beside them.",
+    ("x",),
+    _lane_numpy,
+    _lane_type,
+    kind="lowered",
+    label="{x}_lane",
+    views=("x",),
+)
+
+filled = OpDef(
+    "filled",
+    "x itself, once part was written to a tile of it.",
+    ("part", "x"),
+    "{x}",
+    lambda types: types[1],
+    kind="lowered",
+    label="{x}",
+    views=("x",),
+)
+
+
+def _dot_numpy(types: Sequence[Type], *, axes: Sequence[int], keepdims: bool) -> str:
+    shape = types[0].shape  # type: ignore[attr-defined]
+    rank, over = len(shape), tuple(axes)
+    short = shape[-1] < costs().vecdot_elements and types[0] == types[1]
+    if over == (rank - 1,) and rank > 1 and not short:
+        return f"np.vecdot({{a}}, {{b}}{', keepdims=True' if keepdims else ''})"
+    if len(over) == rank and not keepdims:
+        return "np.vdot({a}, {b})"
+    letters = "ijklmnop"[:rank]
+    left = "".join(letter for axis, letter in enumerate(letters) if axis not in over)
+    total = f'np.einsum("{letters},{letters}->{left}", {{a}}, {{b}})'
+    kept = tuple(1 if axis in over else dim for axis, dim in enumerate(shape))
+    return f"{total}.reshape({kept})" if keepdims else total
+
+
+dot = OpDef(
+    "dot",
+    "sum(a * b) over axes, of real arrays of one known shape (along the last axis alone, b may be "
+    "stretched to that of a): without the product in memory.",
+    ("a", "b"),
+    _dot_numpy,
+    lambda types, *, axes, keepdims: ArrayType(
+        types[0].dtype, reduced_shape(types[0].shape, axes, keepdims)
+    ),
+    kind="lowered",
+    label="{a}_dot_{b}",
+)

@@ -1,0 +1,400 @@
+"""Arithmetic and the elementary functions, element by element.
+
+A rule gives the partial derivative, or the cotangent itself where that reads better
+(``ct / y`` rather than ``ct * (1 / y)``). Each one serves both modes, and any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import BOOL, FLOAT, ArrayType, ScalarType, Type, is_complex
+from autodiff_compiler.operators.core.declare import (
+    PROMOTION,
+    arithmetic_dtype,
+    casts_for,
+    same_type,
+    zero_gradient,
+)
+from autodiff_compiler.operators.core.families import (
+    boolean,
+    elementwise,
+    floating,
+    integral,
+    no_casts,
+    real_function,
+    signed,
+)
+from autodiff_compiler.operators.destination_ops import bound_parts, choice_parts
+from autodiff_compiler.operators.elementwise.comparisons import equal
+from autodiff_compiler.operators.elementwise.complex_parts import conj, real, real_dtype
+from autodiff_compiler.operators.elementwise.scalar_choice import bound_text, chosen_text, single
+
+XY = ("x", "y")
+
+add = elementwise(
+    "add", "x + y. Broadcasts; two bools give their or.",
+    operands=XY, numpy="{x} + {y}", label="{x}_plus_{y}",
+    partials={"x": lambda ct: ct, "y": lambda ct: ct},
+)  # fmt: skip
+
+
+def _sub_numpy(types: Sequence[Type]) -> str:
+    both = all(isinstance(type_, ArrayType) and type_.dtype == "bool" for type_ in types)
+    return "{x} ^ {y}" if both else "{x} - {y}"
+
+
+sub = elementwise(
+    "sub", "x - y. Broadcasts; of two bools whether they differ.",
+    operands=XY, numpy=_sub_numpy, label="{x}_minus_{y}",
+    partials={"x": lambda ct: ct, "y": lambda ct: -ct},
+)  # fmt: skip
+
+mul = elementwise(
+    "mul", "x * y. Broadcasts; two bools give their and.",
+    operands=XY, numpy="{x} * {y}", label="{x}_times_{y}",
+    partials={"x": lambda y: y, "y": lambda x: x},
+)  # fmt: skip
+
+div = elementwise(
+    "div", "x / y. Broadcasts; integers and bools are divided in float32.",
+    operands=XY, numpy="{x} / {y}", dtype=floating, label="{x}_over_{y}",
+    partials={"x": lambda ct, y: ct / y, "y": lambda ct, y, out: -ct * out / y},
+)  # fmt: skip
+
+floor_div = elementwise(
+    "floor_div", "x / y rounded down, as Python's //. Zero derivative.",
+    operands=XY, numpy="{x} // {y}", dtype=signed, label="{x}_floor_{y}",
+)  # fmt: skip
+
+mod = elementwise(
+    "mod", "x - x // y * y, with the sign of y, as Python's %.",
+    operands=XY, numpy="{x} % {y}", dtype=signed, label="{x}_mod_{y}",
+    partials={"x": lambda ct: ct, "y": lambda ct, x, y: -ct * (x // y)},
+)  # fmt: skip
+
+
+#: The dtypes whose powers NumPy computes element by element.
+FLOATS = ("float32", "float64")
+
+
+def _larger(ct: Any, x: Any, y: Any, loser: Any) -> Any:
+    """What of ``ct`` goes to one of two: none where it is the ``loser``, half where they are equal.
+
+    Beside a NaN neither is larger, and both get all of it.
+    """
+    return where(loser, 0.0, where(equal(x, y), 0.5 * ct, ct))
+
+
+maximum = elementwise(
+    "maximum", "The larger of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
+    operands=XY, numpy=bound_text(">=", "maximum"), label="larger_{x}_{y}",
+    partials={
+        "x": lambda ct, x, y: _larger(ct, x, y, x < y),
+        "y": lambda ct, x, y: _larger(ct, x, y, y < x),
+    },
+    parts=lambda x, y: bound_parts(x, y, math.inf),
+)  # fmt: skip
+
+minimum = elementwise(
+    "minimum", "The smaller of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
+    operands=XY, numpy=bound_text("<=", "minimum"), label="smaller_{x}_{y}",
+    partials={
+        "x": lambda ct, x, y: _larger(ct, x, y, y < x),
+        "y": lambda ct, x, y: _larger(ct, x, y, x < y),
+    },
+    parts=lambda x, y: bound_parts(x, y, -math.inf),
+)  # fmt: skip
+
+hypot: OpDef = elementwise(
+    "hypot", "sqrt(x² + y²) without overflow. Broadcasts; the slope at (0, 0) is 0.",
+    operands=XY, numpy="np.hypot({x}, {y})", dtype=floating, label="hypot_{x}_{y}",
+    partials={
+        "x": lambda ct, x, out: ct * (x / not_zero(out)),
+        "y": lambda ct, y, out: ct * (y / not_zero(out)),
+    },
+)  # fmt: skip
+
+
+def _turn(ct: Any, part: Any, x: Any, y: Any) -> Any:
+    """``ct * part / (x² + y²)``, the square never written out."""
+    size = not_zero(hypot(x, y))
+    return ct * (part / size) / size
+
+
+atan2 = elementwise(
+    "atan2", "The angle of the point (y, x), in (-pi, pi]. Broadcasts; the slope at (0, 0) is 0.",
+    operands=("y", "x"), numpy="np.arctan2({y}, {x})", dtype=floating, label="angle_{y}_{x}",
+    partials={
+        "y": lambda ct, x, y: _turn(ct, x, x, y),
+        "x": lambda ct, x, y: _turn(-ct, y, x, y),
+    },
+)  # fmt: skip
+
+
+def _branch_dtype(types: Sequence[Type]) -> str | None:
+    """The dtype of ``where``: that of its two values; two numbers make a tensor of their kind."""
+    values = types[1:]
+    if PROMOTION.numpy or any(isinstance(type_, ArrayType) for type_ in values):
+        return arithmetic_dtype(values)
+    if FLOAT in values:
+        return "float32"
+    return "bool" if all(type_ == BOOL for type_ in values) else "int64"
+
+
+def _where_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
+    return [None, *casts_for(types[1:], _branch_dtype(types))]
+
+
+def _where_numpy(types: Sequence[Type]) -> str:
+    text = chosen_text(types) or "np.where({c}, {x}, {y})"
+    numbers = FLOAT in types[1:] and all(isinstance(type_, ScalarType) for type_ in types[1:])
+    return f"{text}.astype(np.float32)" if numbers and not PROMOTION.numpy else text
+
+
+where: OpDef = elementwise(
+    "where", "x where c is true, else y. Broadcasts. A NaN in the branch not taken gets through.",
+    operands=("c", "x", "y"), numpy=_where_numpy, dtype=_branch_dtype, promote=_where_casts,
+    partials={
+        "c": lambda ct: None,
+        "x": lambda ct, c: where(c, ct, 0.0),
+        "y": lambda ct, c: where(c, 0.0, ct),
+    },
+    parts=choice_parts,
+)  # fmt: skip
+
+
+def not_zero(size: Any) -> Any:
+    """``size``, and 1 where it is 0: what a part of a size is divided by, so that 0 / 0 is 0."""
+    return where(equal(size, 0.0), 1.0, size)
+
+
+clip = elementwise(
+    "clip",
+    "x limited to [low, high]; high where low is above it. At a bound the gradient goes to x.",
+    operands=("x", "low", "high"), numpy="np.clip({x}, {low}, {high})", label="{x}_clipped",
+    partials={
+        "x": lambda ct, x, low, high: where((x >= low) & (x <= high), ct, 0.0),
+        "low": lambda ct, x, low, high: where((x < low) & (low <= high), ct, 0.0),
+        "high": lambda ct, x, low, high: where((x > high) | (low > high), ct, 0.0),
+    },
+)  # fmt: skip
+
+neg = elementwise(
+    "neg", "-x.", numpy="-{x}", dtype=signed, label="minus_{x}", partials={"x": lambda ct: -ct}
+)  # fmt: skip
+
+
+def _abs_slope(ct: Any, x: Any) -> Any:
+    """A complex ``ct`` is the tangent of a complex x: what of it points away from 0 counts."""
+    if is_complex(getattr(ct, "type", None)):
+        return real(conj(sign_of(x)) * ct)
+    return ct * (sign_of(x) if is_complex(getattr(x, "type", None)) else sign(x))
+
+
+abs = elementwise(
+    "abs", "|x|, of complex numbers the modulus; the slope at 0 is 0.", label="abs_{x}",
+    numpy=lambda types: "np.abs({x})" if isinstance(types[0], ArrayType) else "abs({x})",
+    dtype=lambda types: real_dtype(arithmetic_dtype(types)), promote=no_casts,
+    partials={"x": _abs_slope},
+)  # fmt: skip
+
+
+def sign_of(x: Any) -> Any:
+    """x / |x|, and 0 at 0."""
+    return x / not_zero(abs(x))
+
+
+square = elementwise(
+    "square", "x * x.", numpy="np.square({x})", dtype=signed, label="{x}_squared",
+    partials={"x": lambda x: 2.0 * x},
+)  # fmt: skip
+
+
+def _relu_numpy(types: Sequence[Type]) -> str:
+    least = "False" if getattr(types[0], "dtype", None) == "bool" else "0"
+    return f"np.maximum({{x}}, {least})"
+
+
+relu = elementwise(
+    "relu", "max(x, 0); the slope at 0 is 0.", numpy=_relu_numpy, label="relu_{x}",
+    partials={"x": lambda out: out > 0},
+)  # fmt: skip
+
+
+exp = real_function("exp", "e to the x.", "np.exp({x})", lambda out: out)
+expm1 = real_function("expm1", "exp(x) - 1, exact near 0.", "np.expm1({x})", lambda x: exp(x))
+log = real_function("log", "The natural logarithm.", "np.log({x})", lambda ct, x: ct / x)
+log1p = real_function(
+    "log1p", "log(1 + x), exact near 0.", "np.log1p({x})", lambda ct, x: ct / (1.0 + x)
+)
+sqrt = real_function("sqrt", "The square root.", "np.sqrt({x})", lambda ct, out: ct * 0.5 / out)
+rsqrt = real_function(
+    "rsqrt", "1 / sqrt(x).", "1.0 / np.sqrt({x})", lambda ct, out: ct * -0.5 * out * out * out
+)
+reciprocal = real_function("reciprocal", "1 / x.", "1.0 / {x}", lambda ct, out: -ct * out * out)
+sin = real_function("sin", "Sine of x radians.", "np.sin({x})", lambda x: cos(x))
+cos: OpDef = real_function("cos", "Cosine of x radians.", "np.cos({x})", lambda ct, x: -ct * sin(x))
+tan = real_function("tan", "Tangent of x radians.", "np.tan({x})", lambda out: 1.0 + out * out)
+asin = real_function(
+    "asin", "Inverse sine.", "np.arcsin({x})", lambda ct, x: ct / sqrt((1.0 - x) * (1.0 + x))
+)
+acos = real_function(
+    "acos", "Inverse cosine.", "np.arccos({x})", lambda ct, x: -ct / sqrt((1.0 - x) * (1.0 + x))
+)
+atan = real_function("atan", "Inverse tangent.", "np.arctan({x})", lambda ct, x: ct / (1.0 + x * x))
+sinh = real_function("sinh", "Hyperbolic sine.", "np.sinh({x})", lambda x: cosh(x))
+cosh: OpDef = real_function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda x: sinh(x))
+
+
+def follows_mathematics(x: Any) -> bool:
+    """Decide whether the slope of a function that levels off is computed from ``x``, exactly: in
+    plain functions. Cells follow MindSpore, which computes it from the result (decision 0019)."""
+    return PROMOTION.numpy and not is_complex(getattr(x, "type", None))
+
+
+#: From these sizes of x times width on, the slope of a sigmoid curve is 0 in a dtype.
+FLAT = {"float16": 22.0, "float32": 120.0, "float64": 800.0}
+
+
+def _bell(name: str, doc: str, width: float, rule: Callable[..., Any]) -> OpDef:
+    """The slope of a sigmoid curve: of e = exp(-width |x|) it is width² e / (1 + e)². Of single
+    numbers it is the square of width / 2 / cosh(width x / 2), as that is one call of NumPy's."""
+    height = width * width
+
+    def numpy(types: Sequence[Type]) -> str:
+        if (dtype := "float64" if types[0] == FLOAT else single(types)) in FLAT:
+            half, limit = ("{x}" if width == 2 else f"{width / 2} * {{x}}"), FLAT[dtype] / width
+            root = f"0.0 if abs({{x}}) > {limit} else {width / 2} / np.cosh({half})"
+            return f"{{out}} = {root}\n{{out}} = {{out}} * {{out}}"
+        scaled, tall = ("", "") if width == 1 else (f"{width} * ", f"{height} * ")
+        power = f"np.exp(-{scaled}np.abs({{x}}))"
+        return f"{{out}} = {power}\n{{out}} = {tall}{{out}} / np.square(1.0 + {{out}})"
+
+    def parts(x: Any) -> Any:
+        if x.dtype_name not in FLOATS:
+            return None
+        power = exp(-width * abs(x) if width != 1 else -abs(x))
+        return (height * power if height != 1 else power) / square(1.0 + power)
+
+    return real_function(name, doc, numpy, rule, parts)
+
+
+tanh_slope: OpDef = _bell(
+    "tanh_slope", "1 - tanh(x)², exact where tanh rounds to 1 as well.", 2.0,
+    lambda x, out: -2.0 * tanh(x) * out,
+)  # fmt: skip
+sigmoid_slope: OpDef = _bell(
+    "sigmoid_slope", "sigmoid(x) sigmoid(-x), exact where one of them rounds to 1 as well.", 1.0,
+    lambda x, out: -tanh(0.5 * x) * out,
+)  # fmt: skip
+tanh: OpDef = real_function(
+    "tanh", "Hyperbolic tangent; its slope is exact in plain functions.", "np.tanh({x})",
+    lambda x, out: tanh_slope(x) if follows_mathematics(x) else 1.0 - out * out,
+)  # fmt: skip
+
+
+def _hypot_one(x: Any) -> Any:
+    """sqrt(x² + 1), of real numbers without overflow."""
+    return sqrt(x * x + 1.0) if is_complex(getattr(x, "type", None)) else hypot(x, 1.0)
+
+
+asinh = real_function(
+    "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / _hypot_one(x)
+)
+acosh = real_function(
+    "acosh", "Inverse hyperbolic cosine.", "np.arccosh({x})",
+    lambda ct, x: ct / (sqrt(x - 1.0) * sqrt(x + 1.0)),
+)  # fmt: skip
+atanh = real_function(
+    "atanh", "Inverse hyperbolic tangent.", "np.arctanh({x})",
+    lambda ct, x: ct / ((1.0 - x) * (1.0 + x)),
+)  # fmt: skip
+
+
+def _certain(dtype: str | None) -> float | None:
+    """From where on exp(x) + 1 is exp(x), which is still finite."""
+    return None if dtype is None else 11.0 if dtype == "float16" else 40.0
+
+
+def _sigmoid_numpy(types: Sequence[Type]) -> str:
+    limit = _certain(types[0].dtype if isinstance(types[0], ArrayType) else "float64")
+    if limit is None:
+        return "np.exp(np.minimum({x}, 0.0)) / (1.0 + np.exp(-np.abs({x})))"
+    return f"{{out}} = np.exp(np.minimum({{x}}, {limit}))\n{{out}} = {{out}} / (1.0 + {{out}})"
+
+
+def _sigmoid_parts(x: Any) -> Any:
+    if x.dtype_name not in FLOATS:
+        return None
+    power = exp(minimum(x, _certain(x.dtype_name)))
+    return power / (1.0 + power)
+
+
+sigmoid = real_function(
+    "sigmoid",
+    "exp(x) / (1 + exp(x)), where x is cut to where that is 1, so that nothing overflows.",
+    _sigmoid_numpy,
+    lambda x, out: sigmoid_slope(x) if follows_mathematics(x) else out * (1.0 - out),
+    _sigmoid_parts,
+)  # fmt: skip
+
+
+def _softplus_parts(x: Any) -> Any:
+    """``clip`` takes half the time of ``maximum``; its sign of a zero is lost in the sum."""
+    return clip(x, 0.0, math.inf) + log1p(exp(-abs(x))) if x.dtype_name in FLOATS else None
+
+
+softplus = real_function(
+    "softplus",
+    "log(1 + exp(x)), stable.",
+    "np.maximum({x}, 0.0) + np.log1p(np.exp(-np.abs({x})))",  # logaddexp takes ten times as long
+    lambda x: sigmoid(x), _softplus_parts,
+)  # fmt: skip
+
+
+def _step(name: str, doc: str, numpy: str) -> OpDef:
+    return elementwise(name, doc, numpy=numpy, dtype=signed, label=f"{name}_{{x}}")
+
+
+sign: OpDef = _step("sign", "-1, 0 or 1 as x is negative, zero or positive.", "np.sign({x})")
+floor = _step("floor", "The largest integer up to x, in the dtype of x.", "np.floor({x})")
+ceil = _step("ceil", "The smallest integer from x on, in the dtype of x.", "np.ceil({x})")
+round = _step("round", "The nearest integer, halves to even.", "np.round({x})")
+trunc = _step("trunc", "x without its fraction.", "np.trunc({x})")
+
+
+def _bits(name: str, doc: str, mark: str) -> OpDef:
+    text = f"{{x}} {mark} {{y}}"
+    return elementwise(name, doc, operands=XY, numpy=text, dtype=integral)
+
+
+bit_and = _bits("bit_and", "Bits set in both; integers or bools. Broadcasts.", "&")
+bit_or = _bits("bit_or", "Bits set in one or both; integers or bools. Broadcasts.", "|")
+bit_xor = _bits("bit_xor", "Bits set in exactly one; integers or bools. Broadcasts.", "^")
+shift_left = _bits("shift_left", "x times two to the y; integers. Broadcasts.", "<<")
+shift_right = _bits("shift_right", "x by two to the y, rounded down; integers. Broadcasts.", ">>")
+
+
+def _divisors(name: str, doc: str) -> OpDef:
+    text, label = f"np.{name}({{x}}, {{y}})", f"{name}_{{x}}_{{y}}"
+    return elementwise(name, doc, operands=XY, numpy=text, dtype=integral, label=label)
+
+
+gcd = _divisors("gcd", "The greatest common divisor; integers. Broadcasts.")
+lcm = _divisors("lcm", "The least common multiple; integers. Broadcasts.")
+
+invert = elementwise(
+    "invert", "~x: not x, a bool also for integers.", dtype=boolean, label="not_{x}",
+    numpy=lambda types: "~{x}" if getattr(types[0], "dtype", None) in ("bool", None)
+    and isinstance(types[0], ArrayType) else "np.logical_not({x})",
+)  # fmt: skip
+
+stop_gradient = zero_gradient(
+    "stop_gradient", "x itself, as a constant: no gradient flows back through it.",
+    numpy="{x}", result=same_type, label="{x}", views=("x",),
+    batch="trailing",
+)  # fmt: skip

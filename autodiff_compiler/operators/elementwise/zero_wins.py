@@ -1,0 +1,95 @@
+"""Products in which a zero wins, and which operators choose or have derivatives without bound.
+
+What a choice did not take has the cotangent 0, and 0 times an infinite slope is no number. Where a
+cotangent may be 0 for that reason the reverse sweep uses these records
+(``transforms/reverse/zero_wins.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType, Type
+from autodiff_compiler.operators.core.families import elementwise, floating
+from autodiff_compiler.operators.elementwise.arithmetic import XY, abs, where
+from autodiff_compiler.operators.elementwise.comparisons import equal, isfinite, logical_not
+from autodiff_compiler.operators.elementwise.scalar_choice import single
+
+
+def _settled(mark: str) -> Callable[..., str]:
+    def text(types: Sequence[Type]) -> str:
+        x, y = types
+        one = "1.0"
+        if isinstance(x, ArrayType) and x.dtype and not isinstance(y, ArrayType):
+            one = f"np.{x.dtype}(1.0)"  # a choice between two numbers is a double
+        if dtype := single(types):
+            return f"{{x}} {mark} np.{dtype}(1.0 if {{x}} == 0 else {{y}})"
+        return f"{{x}} {mark} np.where({{x}} == 0, {one}, {{y}})"
+
+    return text
+
+
+zero_mul: Any = elementwise(
+    "zero_mul", "x * y, and 0 where x is 0, whatever y is. Broadcasts.",
+    operands=XY, numpy=_settled("*"), dtype=floating, label="{x}_times_{y}",
+    partials={
+        "x": lambda ct, x, y: ct * _unless(x, y, isfinite, 0.0),
+        "y": lambda ct, x: zero_mul(x, ct),
+    },
+    parts=lambda x, y: x * where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
+)  # fmt: skip
+
+zero_div: Any = elementwise(
+    "zero_div", "x / y, and 0 where x is 0, whatever y is. Broadcasts.",
+    operands=XY, numpy=_settled("/"), dtype=floating, label="{x}_over_{y}",
+    partials={
+        "x": lambda ct, x, y: ct / _unless(x, y, lambda y: abs(y) > 0.0, 1.0),
+        "y": lambda ct, out, y: -zero_div(zero_mul(out, ct), y),
+    },
+    parts=lambda x, y: x / where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
+)  # fmt: skip
+
+
+def _unless(x: Any, y: Any, good: Callable[[Any], Any], other: float) -> Any:
+    """``y``, but ``other`` where x is 0 and y is not ``good``."""
+    if not isinstance(y, Value):
+        return y
+    return where(equal(x, 0.0) & logical_not(good(y)), other, y)
+
+
+def _alike(x: Any, y: Any) -> bool:
+    dtypes = {getattr(each, "dtype_name", None) for each in (x, y)}
+    return len(dtypes) == 1 and None not in dtypes
+
+
+#: What a product or quotient becomes where a zero of its first operand wins.
+ZERO_WINS = {"mul": zero_mul, "div": zero_div}
+
+#: The operands that an operator takes here and not there: their cotangents are 0 elsewhere.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "where": ("x", "y"), "maximum": XY, "minimum": XY, "clip": ("x", "low", "high"),
+    "relu": ("x",), "hardsigmoid": ("x",), "max": ("x",), "min": ("x",), "index": ("x",),
+    "take_along": ("x",), "set_item": ("x",), "tril": ("x",), "triu": ("x",),
+    "diagonal": ("x",), "window_max": ("x",), "maximum_at": ("acc", "v"),
+    "minimum_at": ("acc", "v"), "list_item": ("x",), "list_slice": ("x",), "list_head": ("x",),
+    "zero_mul": ("y",), "zero_div": ("y",),
+}  # fmt: skip
+
+#: Those whose results have tangents of 0 where they take a number, or what does not vary.
+STILLING = frozenset((
+    "where", "maximum", "minimum", "clip", "relu", "hardsigmoid", "set_item", "tril", "triu",
+    "maximum_at", "minimum_at", "zero_mul", "zero_div", "concat", "stack", "pad",
+))  # fmt: skip
+
+#: Operators whose value or slope is infinite, or no number, at some finite operands. Products of
+#: large numbers, which overflow as well, are not among them.
+SINGULAR = frozenset((
+    "div", "mod", "fmod", "pow", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt",
+    "reciprocal", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "xlogy", "erfinv", "lgamma",
+    "polygamma", "bessel_i", "gamma_p", "gamma_p_slope", "zero_mul", "zero_div",
+))  # fmt: skip
+
+#: Questions that are asked of what may be infinite, or no number.
+TESTS = ("isnan", "isinf", "isfinite")

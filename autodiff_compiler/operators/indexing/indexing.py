@@ -1,0 +1,307 @@
+"""Reading and writing parts of an array.
+
+The attribute ``index`` is a subscript as data (``index_patterns.py``). ``index`` and ``scatter``
+are each other's adjoints. A position that an array names twice is added up, as calculus asks; where
+the index holds no array plain assignment does, and that is what is printed. ``set_item`` and
+``raise_at`` write to such a position twice: only the last value is read again, so only it has a
+gradient (``written_last``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError, ShapeError
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Shape, Type, is_complex
+from autodiff_compiler.operators.core.declare import (
+    broadcast_shapes,
+    linear,
+    shape_of_type,
+    zero_gradient,
+)
+from autodiff_compiler.operators.core.index_patterns import (
+    FULL,
+    Index,
+    adds_up,
+    classify,
+    copy_text,
+    gathers,
+    index_shape,
+    is_op,
+    operands_of,
+    stands_together,
+    subscript,
+)
+from autodiff_compiler.operators.core.structure import (
+    full_like,
+    shape_argument,
+    shape_text,
+    unbroadcast,
+)
+from autodiff_compiler.operators.elementwise.comparisons import logical_not
+from autodiff_compiler.operators.indexing.scatter_text import added_text
+
+
+def _index_type(types: Sequence[Type], *, index: Index) -> Type:
+    x = types[0]
+    if not isinstance(x, ArrayType):
+        raise DTypeError(f"a {x} cannot be indexed like a tensor")
+    if x.shape == () and any(classify(item, types[1:])[1] for item in index):
+        raise ShapeError(
+            "a 0-d tensor cannot be indexed with a number",
+            "use the tensor itself, without an index",
+        )
+    return ArrayType(x.dtype, index_shape(x.shape, index, types[1:]))
+
+
+def _scatter_back(ct: Value, x: Value, rest: Sequence[Any], index: Index) -> Value:
+    shape, more = shape_argument(x)
+    return scatter(ct, *rest, *more, index=index, shape=shape)
+
+
+def _index_numpy(types: Sequence[Type], *, index: Index) -> str:
+    """``x.take(i, axis=1)`` for ``x[:, i]``: several times as fast, and row-major."""
+    *before, last = index or (None,)
+    axis = len(before) if before.count(FULL) == len(before) else -1 if before == ["..."] else 0
+    taken = gathers(types[1:], index) and getattr(types[1], "dtype", None) in _TAKEN
+    if axis and last == ("op", 0) and taken:
+        return f"{{x}}.take({{1}}, axis={axis})"
+    return f"{{x}}[{subscript(index, 1)}]"
+
+
+def _index_copies(types: Sequence[Type], *, index: Index) -> bool:
+    """Whether ``x[index]`` is new memory: what arrays of places name, and one single number."""
+    number = "..." not in index and shape_of_type(_index_type(types, index=index)) == ()
+    return number or gathers(types[1:], index)
+
+
+#: The dtypes of positions that ``take`` has.
+_TAKEN = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+
+index: OpDef = linear(
+    "index", "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
+    operands=("x", "*rest"), numpy=_index_numpy,
+    result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None},
+    label="{x}_item", views=("x",), copies=_index_copies,
+    batch=lambda x, rest, index, mapped: _index(x, *rest, index=(FULL, *index))
+    if mapped[0] and not any(mapped[1:]) and stands_together(index) else None,
+)  # fmt: skip
+
+
+def _dtype_text(type_: Type, name: str) -> str:
+    known = isinstance(type_, ArrayType) and type_.dtype is not None
+    return f"np.{type_.dtype}" if known else f"np.asarray({name}).dtype"  # type: ignore[attr-defined]
+
+
+def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
+    """The line that makes the zeros which a scatter adds its first operand, v, to."""
+    return f"{{out}} = np.zeros({shape_text(types, shape, fixed)}, {_dtype_text(types[0], '{v}')})"
+
+
+def _scatter_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
+    rest = operands_of(index)
+    zeros = zeros_text(types, shape, 1 + rest)
+    if adds_up(index, types[1:]):
+        return f"{zeros}\n{added_text(types[0], types[1:], index, shape)}"
+    return f"{zeros}\n{{out}}[{subscript(index, 1)}] = {{v}}"
+
+
+scatter = linear(
+    "scatter",
+    "Zeros of the given shape with v added at [index]; the shape is an attribute, and the last "
+    "operand where it is not static.",
+    operands=("v", "*rest"), numpy=_scatter_numpy,
+    result=lambda types, *, index, shape: ArrayType(
+        types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape),
+    adjoint={
+        "v": lambda ct, v, rest, index: unbroadcast(
+            _index(ct, *rest[: operands_of(index)], index=index), v
+        ),
+        "*rest": lambda: None,
+    },
+    label="{v}_scattered",
+)  # fmt: skip
+
+# Inside the rules above and below, the attribute ``index`` hides the record of that name.
+_index: OpDef = index
+
+
+def check_written(types: Sequence[Type], index: Index) -> Type:
+    """The type of an array after a value was written at [index]. Raises where it does not fit."""
+    x, value = types[0], types[1]
+    if is_complex(value) and getattr(x, "dtype", None) is not None and not is_complex(x):
+        raise DTypeError(
+            "complex numbers cannot be written to an array of real numbers",
+            "take a real part first: ops.real(x), ops.imag(x) or ops.abs(x)",
+        )
+    place = _index_type((x, *types[2:]), index=index)
+    assert isinstance(place, ArrayType)
+    have = shape_of_type(value)
+    if place.shape is None or have is None:
+        return x
+    if have and not place.shape and "..." not in index:
+        raise ShapeError(
+            f"a value of shape {have} cannot be written to a single element",
+            "write a single number: value[0] or value.sum()",
+        )
+    while len(have) > len(place.shape) and have[0] == 1:
+        have = have[1:]
+    if (
+        len(have) > len(place.shape)
+        or broadcast_shapes([have, place.shape]) != place.shape
+        and (None not in have and None not in place.shape)
+    ):
+        raise ShapeError(
+            f"a value of shape {shape_of_type(value)} cannot be broadcast to the shape "
+            f"{place.shape} that is written to"
+        )
+    return x
+
+
+def _add_at_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
+    head = "" if in_place else f"{{out}} = {copy_text('acc', types)}\n"
+    if adds_up(index, types[2:]):
+        shape = shape_of_type(types[0])
+        return head + added_text(types[1], types[2:], index, shape, fixed=2, new=not in_place)
+    return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
+
+
+add_at = OpDef(
+    "add_at", "acc with v added at [index]; a position named twice gets both.",
+    ("acc", "v", "*rest"), _add_at_numpy,
+    lambda types, *, index, in_place=False: check_written(types, index),
+    adjoint={
+        "acc": lambda ct: ct,
+        "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
+        "*rest": lambda: None,
+    },
+    tangent={
+        "acc": lambda dot: dot,
+        "v": lambda dot, acc, rest, index: _spread(dot, acc, rest, index),
+    },
+    linear_in=("acc", "v"),
+    label="{acc}",
+    writes=True,
+)  # fmt: skip
+
+
+sub_at = OpDef(
+    "sub_at", "acc with v taken away at [index], which holds no arrays.",
+    ("acc", "v", "*rest"),
+    lambda types, *, index, in_place=False: (
+        "" if in_place else f"{{out}} = {copy_text('acc', types)}\n"
+    ) + f"{{out}}[{subscript(index, 2)}] -= {{v}}",
+    lambda types, *, index, in_place=False: check_written(types, index),
+    kind="lowered",
+    label="{acc}",
+    writes=True,
+)  # fmt: skip
+
+
+def _written_last_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
+    rest = operands_of(index)
+    place = f"{{out}}[{subscript(index, 0)}]"
+    found = index_shape(shape, index, types[:rest])
+    if found is None or not all(isinstance(dim, int) for dim in found):
+        order = f"np.arange({place}.size).reshape({place}.shape)"
+    else:
+        sizes = "" if len(found) == 1 else f".reshape({', '.join(map(str, found))})"
+        order = f"np.arange({math.prod(found)}){sizes}"  # type: ignore[arg-type]
+    empty = f"{{out}} = np.empty({shape_text(types, shape, rest)}, np.int64)"
+    return f"{empty}\n{place} = {order}\n{{out}} = {place} == {order}"
+
+
+written_last = zero_gradient(
+    "written_last",
+    "For each place that x[index] names, x of a given shape: whether no later place names the same "
+    "position, so that an assignment leaves its value there.",
+    operands=("*rest",), numpy=_written_last_numpy,
+    result=lambda types, *, index, shape: ArrayType(
+        "bool", index_shape(shape, index, types[: operands_of(index)])),
+    label="written_last",
+)  # fmt: skip
+
+
+def _last(x: Value, rest: Sequence[Any], index: Index) -> tuple[Value, int]:
+    """``written_last``, and before which axis of x[index] it stands: axes that are taken whole say
+    nothing of which place is named twice."""
+    shape, more = shape_argument(x)
+    items = [item for item in index if item != FULL]
+    front = next(k for k, item in enumerate(index) if item != FULL)
+    arrays = all(is_op(item) and _names_one_axis(type_of(rest[item[1]])) for item in items)
+    together = index[front : front + len(items)] == tuple(items)
+    if more or not (arrays and together) or shape is None:
+        return written_last(*rest, *more, index=index, shape=shape), 0
+    sizes = shape[front : front + len(items)]
+    return written_last(*rest, index=tuple(items), shape=sizes), front
+
+
+def _names_one_axis(type_: Type) -> bool:
+    return isinstance(type_, ArrayType) and bool(type_.shape) and type_.dtype not in (None, "bool")
+
+
+def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) -> Any:
+    """The cotangent of what was written to x[index]: that of the place, if nothing overwrote it."""
+    part = _index(ct, *rest, index=index)
+    if adds_up(index, [type_of(operand) for operand in rest]):
+        last, front = _last(x, rest, index)
+        part = set_item(part, 0.0, logical_not(last), index=(*[FULL] * front, ("op", 0)))
+    return unbroadcast(part, v)
+
+
+def _raise_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
+    head = "" if in_place else f"{{out}} = {copy_text('x', types)}\n"
+    return f"{head}{{out}}[{subscript(index, 2)}] += {{v}}"
+
+
+raise_at: OpDef = OpDef(
+    "raise_at",
+    "x with v added to x[index], as ``x[index] += v`` does: of the values for a position that is "
+    "named twice the last one counts.",
+    ("x", "v", "*rest"), _raise_numpy,
+    lambda types, *, index, in_place=False: check_written(types, index),
+    adjoint={"x": lambda ct: ct, "v": _assigned, "*rest": lambda: None},
+    tangent={
+        "x": lambda dot: dot,
+        "v": lambda dot, x, rest, index: raise_at(
+            full_like(x, value=0), dot, *rest, index=index
+        ),
+    },
+    linear_in=("x", "v"),
+    label="{x}",
+    writes=True,
+)  # fmt: skip
+
+
+set_item: OpDef = OpDef(
+    "set_item",
+    "x with v written at [index], x itself untouched; v is cast to the dtype of x. Of the values "
+    "for a position that is named twice the last one stays.",
+    ("x", "v", "*rest"),
+    lambda types, *, index, in_place=False: (
+        "" if in_place else f"{{out}} = {copy_text('x', types)}\n"
+    ) + f"{{out}}[{subscript(index, 2)}] = {{v}}",
+    lambda types, *, index, in_place=False: check_written(types, index),
+    adjoint={
+        "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),
+        "v": _assigned,
+        "*rest": lambda: None,
+    },
+    tangent={
+        "x": lambda dot, rest, index: set_item(dot, 0.0, *rest, index=index),
+        "v": lambda dot, x, rest, index: set_item(
+            full_like(x, value=0), dot, *rest, index=index
+        ),
+    },
+    linear_in=("x", "v"),
+    label="{x}",
+    writes=True,
+)  # fmt: skip
+
+
+def _spread(dot: Value, like: Value, rest: Sequence[Any], index: Index) -> Value:
+    return add_at(full_like(like, value=0), dot, *rest, index=index)

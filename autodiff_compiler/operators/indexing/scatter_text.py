@@ -1,0 +1,150 @@
+"""The text that adds what an array of places names, number by number.
+
+``np.add.at`` is several times as fast where the array has one axis, and what is added is single
+numbers: the positions of all of them are computed, part by part so that they stay in the cache. The
+order is the same, and so are the bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.ir.types import Shape, Type
+from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.core.index_patterns import FULL, Index, adds_up, index_text
+
+
+def added_text(
+    v: Type, rest: Sequence[Type], index: Index, shape: Shape, fixed: int = 1, new: bool = True
+) -> str:
+    """The lines that add v to ``{out}``, ``new`` where it is row-major for sure."""
+    numbers = _numbers_added(v, rest, index, shape, fixed) if new else None
+    return numbers or f"np.add.at({{out}}, {index_text(index, fixed)}, {{v}})"
+
+
+def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bool:
+    """Whether v is added to zeros, and these to an array, in less time than to the array itself:
+    number by number, and there are not many more zeros than numbers."""
+    numbers, zeros = shape_of_type(v) or (None,), shape or (None,)
+    if not adds_up(index, rest) or _numbers_added(v, rest, index, shape, 1) is None:
+        return False
+    return math.prod(zeros) <= costs().scattered_zeros_ratio * math.prod(numbers)  # type: ignore[arg-type]
+
+
+def _numbers_added(
+    v: Type, rest: Sequence[Type], index: Index, shape: Shape, fixed: int
+) -> str | None:
+    """The lines that add numbers, rows, or columns, of known sizes to those of a new array that
+    arrays of ints name."""
+    values, sizes, count = _sizes(shape_of_type(v)), _sizes(shape), len(index)
+    if not values or not sizes:
+        return None
+    arrays = rest[: count if FULL not in index else 1]
+    dtypes = [getattr(array, "dtype", None) for array in arrays]
+    if math.prod(values) < costs().scattered_elements or not {"int32", "int64"}.issuperset(dtypes):
+        return None
+    named = [shape_of_type(array) for array in arrays]
+    places = broadcast_shapes(named) if None not in named else None
+    if not places:
+        return None
+    first = f"{{{fixed}}}"
+    if index == (FULL, ("op", 0)) and values == (sizes[0], *places, *sizes[2:]):
+        return _columns_added(first, values, sizes)
+    if index != tuple(("op", k) for k in range(count)) or values != (*places, *sizes[count:]):
+        return None
+    row, step = math.prod(sizes[count:]), math.prod(sizes[1:count])
+    if count > 1 and dtypes[0] == "int32":
+        first = f"{first} * np.int64({step})"  # what is large must stay so
+    elif count > 1:
+        first = f"{first} * {step}"
+    more = [picked(f"{{{fixed + k}}}", sizes, k, count) for k in range(1, count)]
+    return _rows_added([first, *more], dtypes[0] == "int32", values, row)
+
+
+def picked(places: str, shape: Sequence[int], axis: int, count: int) -> str:
+    """How far ``places`` on an axis are from the first of the rows that ``count`` axes number. What
+    NumPy takes of all numbers tells negative places, and those that are not there."""
+    step = math.prod(shape[axis + 1 : count])
+    return f"np.arange({_every(shape[axis], step)}).take({places})"
+
+
+def _every(size: int, step: int) -> str:
+    return f"0, {size * step}, {step}" if step > 1 else f"{size}"
+
+
+def _rows_at_once(shape: Sequence[int]) -> int:
+    """Returns how many rows of an array of this shape are added at a time."""
+    return max(1, shape[0] * costs().scatter_step_elements // math.prod(shape))
+
+
+def _rows_added(terms: Sequence[str], narrow: bool, values: Sequence[int], row: int) -> str | None:
+    """The lines that add rows of ``row`` numbers where the sum of ``terms`` tells."""
+    if row < 2 and len(terms) < 2:
+        return None
+    step = _rows_at_once(values)
+    rows, head, part = terms[0], "", ""
+    if len(terms) > 1:
+        rows, head = "places", f"places = {' + '.join(terms)}\n"
+    if row < 2:
+        return f"{head}np.add.at({{out}}.reshape(-1), places.ravel(), {{v}}.ravel())"
+    if step < values[0]:
+        part = "[i]" if step == 1 else f"[i : i + {step}]"
+        count = f"{values[0]}" if step == 1 else f"0, {values[0]}, {step}"
+        head += f"for i in range({count}):\n    "
+    wide = f"np.int64({row})" if narrow and len(terms) < 2 else row
+    flat = f"({rows}{part}[..., None] * {wide} + np.arange({row})).ravel()"
+    return f"{head}np.add.at({{out}}.reshape(-1), {flat}, {{v}}{part}.ravel())"
+
+
+def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> str:
+    """The lines that add to columns, some rows at a time."""
+    row = math.prod(sizes[2:])
+    step = min(_rows_at_once(values), sizes[0])
+    flat = f"np.arange({step})[:, None] * {sizes[1]} + {picked(places, sizes, 1, 2)}.ravel()"
+    if row > 1:
+        flat = f"({flat})[..., None] * {row} + np.arange({row})"
+    places = f"places = ({flat}).ravel()"
+    if step == sizes[0]:
+        return f"{places}\nnp.add.at({{out}}.reshape(-1), places, {{v}}.ravel())"
+    part = f"[i : i + {step}]"
+    return (
+        f"{places}\nfor i in range(0, {sizes[0]}, {step}):\n    terms = {{v}}{part}.ravel()\n"
+        f"    np.add.at({{out}}{part}.reshape(-1), places[: terms.size], terms)"
+    )
+
+
+def added_along(i: Type, shape: Shape, axis: int) -> str | None:
+    """The lines that add v to a new array where i, as large as it along all other axes, points
+    along one; None where numbers are few, or sizes are not known."""
+    sizes, whole, dtype = _sizes(shape_of_type(i)), _sizes(shape), getattr(i, "dtype", None)
+    if not sizes or not whole or len(sizes) < 2 or dtype not in ("int32", "int64"):
+        return None
+    if math.prod(sizes) < costs().scattered_elements:
+        return None
+    axis, part, rows = axis % len(sizes), "", sizes[0]
+    if axis:
+        few, ratio = _rows_at_once(sizes), costs().divisor_search_ratio
+        rows = next(k for k in range(min(few, sizes[0]), 0, -1) if sizes[0] % k == 0)
+        rows = rows if ratio * rows > few else sizes[0]  # of a prime number all at once
+        part = f"[i : i + {rows}]" if rows < sizes[0] else ""
+    terms = [_counted(size, whole, place) for place, size in enumerate((rows, *sizes[1:]))]
+    wide = f"np.int64({math.prod(whole[1:])})" if dtype == "int32" else math.prod(whole[1:])
+    terms[axis] = picked(f"{{i}}{part}", whole, axis, len(whole)) if axis else f"{{i}} * {wide}"
+    line = (
+        f"np.add.at({{out}}{part}.reshape(-1), ({' + '.join(terms)}).ravel(), {{v}}{part}.ravel())"
+    )
+    return f"for i in range(0, {sizes[0]}, {rows}):\n    {line}" if part else line
+
+
+def _counted(size: int, shape: Sequence[int], axis: int) -> str:
+    """How far the places from 0 to ``size`` on an axis are from the first one, upright."""
+    step, upright = math.prod(shape[axis + 1 :]), ", None" * (len(shape) - 1 - axis)
+    return f"np.arange({_every(size, step)})" + (f"[:{upright}]" if upright else "")
+
+
+def _sizes(shape: Shape) -> tuple[int, ...] | None:
+    """``shape``, if every size is known."""
+    known = [dim for dim in shape or () if isinstance(dim, int)]
+    return tuple(known) if shape is not None and len(known) == len(shape) else None

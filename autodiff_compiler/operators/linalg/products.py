@@ -1,0 +1,223 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError, ShapeError
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType, Shape, Type
+from autodiff_compiler.operators.core.declare import broadcast_shapes, shape_of_type
+from autodiff_compiler.operators.core.families import bilinear
+from autodiff_compiler.operators.core.structure import (
+    cast_like,
+    expand_dims,
+    expand_dims_where,
+    reshape,
+    reshape_like,
+    shape_of,
+    swap_last_axes,
+    transpose,
+    unbroadcast,
+)
+
+#: The dtypes whose products are BLAS's, and ``np.dot`` takes for products of matrices.
+BLAS = {"float32", "float64", "complex64", "complex128"}
+
+
+def _as_matrix(x: Value, factor: Value, axis: int) -> Any:
+    """``x`` with an axis of length one in the place that ``factor`` lacks if it is a vector."""
+    if factor.ndim is None:
+        return expand_dims_where(x, shape_of(factor), axes=(axis,), rank=1)
+    return expand_dims(x, axes=(axis,)) if factor.ndim == 1 else x
+
+
+def _as_matrices(ct: Value, a: Value, b: Value) -> tuple[Any, Any, Any]:
+    """The product's cotangent, the left factor and the right one, all of them as matrices."""
+    matrix = _as_matrix(_as_matrix(ct, b, -1), a, -2)
+    return matrix, _as_matrix(a, a, -2), _as_matrix(b, b, -1)
+
+
+def _factors(types: Sequence[Type], what: str) -> tuple[Shape, Shape, str | None]:
+    """The shapes of the two factors and their one dtype."""
+    a, b = types
+    if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
+        raise DTypeError(
+            f"{what} needs two tensors, not {a} and {b}", "use * to multiply by a number"
+        )
+    if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
+        raise DTypeError(
+            f"{what} needs two tensors of one dtype, not {a.dtype} and {b.dtype}",
+            "cast one of them first",
+        )
+    return a.shape, b.shape, a.dtype if a.dtype == b.dtype else None
+
+
+def _matmul_type(types: Sequence[Type]) -> Type:
+    left, right, dtype = _factors(types, "a matrix product")
+    if left == () or right == ():
+        raise ShapeError("a matrix product does not take 0-d tensors", "use * for 0-d tensors")
+    if left is None or right is None:
+        return ArrayType(dtype, None)
+    inner, outer = left[-1], right[-2] if len(right) > 1 else right[0]
+    if inner != outer and inner is not None and outer is not None:
+        raise ShapeError(
+            f"shapes {types[0]} and {types[1]} do not fit a matrix product: {inner} is not {outer}",
+            "the last dimension of the left one must be the last but one of the right one",
+        )
+    batch = broadcast_shapes([left[:-2], right[:-2]]) or ()
+    rows = left[-2:-1] if len(left) > 1 else ()
+    columns = right[-1:] if len(right) > 1 else ()
+    return ArrayType(dtype, (*batch, *rows, *columns))
+
+
+def _rows(x: Value) -> Value:
+    """The rows of all matrices in ``x``, one below the other."""
+    *rows, columns = shape_of_type(x.type) or ()
+    return reshape(x, shape=(math.prod(rows), columns))  # type: ignore[arg-type]
+
+
+def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
+    """Whether all matrices in ``a``, of known sizes, meet one matrix ``b``: then the products with
+    the rows of all of them are one product, which is quicker and needs no sum over matrices."""
+    known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
+    return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore[attr-defined, operator]
+
+
+def _side_by_side(x: Value) -> Value:
+    """The matrices in ``x``, of known sizes, beside each other."""
+    *matrices, rows, columns = shape_of_type(x.type) or ()
+    rank = len(matrices)
+    turned = transpose(x, perm=(rank, *range(rank), rank + 1))
+    beside = math.prod([*matrices, columns])  # type: ignore[list-item]
+    return reshape(turned, shape=(rows, beside))
+
+
+def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
+    """Whether one matrix ``a`` meets many that are narrower than it, all of known sizes: then one
+    product with all of them side by side is smaller than all products that a sum would take."""
+    known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
+    if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore[attr-defined, operator]
+        return False
+    (rows, inner), columns = a.type.shape, b.type.shape[-1]  # type: ignore[attr-defined]
+    return bool((rows + inner) * columns <= rows * inner)
+
+
+def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
+    """``ct @ b.T``; a vector counts as a matrix of one row (left) or one column (right)."""
+    if a.ndim is None or b.ndim is None:
+        matrix, rows, columns = _as_matrices(ct, a, b)
+        return reshape_like(unbroadcast(matmul(matrix, swap_last_axes(columns)), rows), a)
+    if a.ndim == 2 and b.ndim == 2:
+        return matmul(ct, swap_last_axes(b))
+    if _is_one_matrix(ct, a, b):
+        return reshape_like(matmul(_rows(ct), swap_last_axes(b)), a)
+    if _meets_narrow_ones(ct, a, b):
+        return matmul(_side_by_side(ct), swap_last_axes(_side_by_side(b)))
+    if a.ndim == 1 and b.ndim == 1:
+        return ct * b
+    if b.ndim == 1:
+        if a.ndim == 2:
+            return outer(ct, b)
+        return unbroadcast(expand_dims(ct, axes=(-1,)) * b, a)
+    if a.ndim == 1:
+        if b.ndim == 2:
+            return matmul(b, ct)
+        row = matmul(expand_dims(ct, axes=(-2,)), swap_last_axes(b))
+        return reshape_like(unbroadcast(row, expand_dims(a, axes=(0,))), a)
+    return unbroadcast(matmul(ct, swap_last_axes(b)), a)
+
+
+def _matmul_right(ct: Value, a: Value, b: Value) -> Any:
+    """``a.T @ ct``; the mirror of the left factor's rule."""
+    if a.ndim is None or b.ndim is None:
+        matrix, rows, columns = _as_matrices(ct, a, b)
+        return reshape_like(unbroadcast(matmul(swap_last_axes(rows), matrix), columns), b)
+    if a.ndim == 2 and b.ndim == 2:
+        return matmul(swap_last_axes(a), ct)
+    if _is_one_matrix(ct, a, b):
+        return matmul(swap_last_axes(_rows(a)), _rows(ct))
+    if a.ndim == 1 and b.ndim == 1:
+        return ct * a
+    if a.ndim == 1:
+        if b.ndim == 2:
+            return outer(a, ct)
+        return unbroadcast(expand_dims(a, axes=(-1,)) * expand_dims(ct, axes=(-2,)), b)
+    if b.ndim == 1:
+        if a.ndim == 2:
+            return matmul(swap_last_axes(a), ct)
+        column = matmul(swap_last_axes(a), expand_dims(ct, axes=(-1,)))
+        return reshape_like(unbroadcast(column, expand_dims(b, axes=(1,))), b)
+    return unbroadcast(matmul(swap_last_axes(a), ct), b)
+
+
+def _matmul_batch(a: Value, b: Value, mapped: Sequence[bool]) -> Any:
+    """Matrices with the examples before all other axes; vectors are made matrices for that."""
+    if a.ndim is None or b.ndim is None:
+        return None
+    left, right = (x.ndim - maps for x, maps in zip((a, b), mapped))  # type: ignore[operator]
+    if mapped[0] and not mapped[1] and right <= 2 and (left == 1 or right == 2 or left == 2):
+        return matmul(a, b)  # (examples, k) @ (k, n), (examples, m, k) @ (k, n)
+    if mapped[1] and not mapped[0] and (left, right) == (2, 1):
+        return matmul(b, swap_last_axes(a))
+    a = expand_dims(a, axes=(-2,)) if left == 1 else a
+    b = expand_dims(b, axes=(-1,)) if right == 1 else b
+    ranks = max(left, 2), max(right, 2)
+    lines = [
+        expand_dims(x, axes=tuple(range(1, 1 + max(ranks) - rank))) if maps and rank < max(ranks)
+        else x
+        for x, rank, maps in zip((a, b), ranks, mapped)
+    ]  # fmt: skip
+    out = matmul(*lines)
+    assert isinstance(out.type, ArrayType) and out.type.shape is not None
+    gone = [place for place, rank in ((-2, left), (-1, right)) if rank == 1]
+    shape = [size for n, size in enumerate(out.type.shape) if n - len(out.type.shape) not in gone]
+    if gone and None in shape[1:]:
+        return None
+    first = -1 if shape[0] is None else shape[0]
+    return reshape(out, shape=(first, *shape[1:])) if gone else out
+
+
+def _matmul_numpy(types: Sequence[Type]) -> str:
+    """``np.dot`` where it means the same: half of the cost of a small call."""
+    ranks = {getattr(type_, "ndim", None) for type_ in types}
+    plain = {getattr(type_, "dtype", None) for type_ in types} <= BLAS
+    return "np.dot({a}, {b})" if plain and ranks <= {1, 2} else "np.matmul({a}, {b})"
+
+
+matmul = bilinear(
+    "matmul",
+    "The matrix product a @ b over the last two axes: (..., m, k) @ (..., k, n) is (..., m, n). "
+    "A vector is a row on the left and a column on the right. Batch axes broadcast. One dtype: "
+    "nothing is promoted (DTypeError); inner dimensions that differ are a ShapeError. "
+    "d_a = ct @ b.T, d_b = a.T @ ct.",
+    numpy=_matmul_numpy,
+    result=_matmul_type,
+    adjoint={"a": _matmul_left, "b": _matmul_right},
+    label="{a}_matmul_{b}",
+    batch=lambda a, b, mapped: _matmul_batch(a, b, mapped),
+)
+
+
+def _outer_type(types: Sequence[Type]) -> Type:
+    left, right, dtype = _factors(types, "an outer product")
+    for shape in (left, right):
+        if shape is not None and len(shape) != 1:
+            raise ShapeError(f"an outer product needs two vectors, not {types[0]} and {types[1]}")
+    return ArrayType(dtype, ((left or (None,))[0], (right or (None,))[0]))
+
+
+outer = bilinear(
+    "outer",
+    "The matrix a[i] * b[j] of two vectors of one dtype. d_a = ct @ b, d_b = ct.T @ a.",
+    numpy="np.outer({a}, {b})",
+    result=_outer_type,
+    adjoint={
+        "a": lambda ct, a, b: cast_like(matmul(ct, b), a),
+        "b": lambda ct, a, b: cast_like(matmul(a, ct), b),
+    },
+    label="{a}_outer_{b}",
+    batch=lambda a, b: expand_dims(a, axes=(-1,)) * expand_dims(b, axes=(-2,)),
+)
