@@ -5,7 +5,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RUN := $(BIN)/python$(if $(filter Windows_NT,$(OS)),.exe)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo help setup test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same
+.PHONY: demo help setup test test-all check lint types golden bench bench-envs bench-peers architecture dump fuzz same passes-page
 .SECONDARY:
 
 demo: $(VENV)/installed-plain  ## print the gradient of the first Cell, as source and as numbers (the default)
@@ -50,6 +50,9 @@ architecture: $(VENV)/installed-test  ## check the layers, limits and documents 
 	$(RUN) -m pytest -q tests/architecture
 same: $(VENV)/installed-test  ## print one digest of every generated text; FILE=digests.txt lists them
 	$(RUN) -W ignore -m tests.same $(FILE)
+
+passes-page: $(VENV)/installed-plain  ## rewrite docs/passes.md from the table of passes
+	$(BIN)/autodiff-compiler passes --markdown > docs/passes.md
 
 fuzz: $(VENV)/installed-test  ## compare random programs with plain Python: N=1000 SEED=0 KIND=arrays
 	$(RUN) -m tests.fuzz $(or $(N),200) $(or $(SEED),0) $(KIND)

@@ -4,6 +4,7 @@ autodiff-compiler dump  net.py:Net --input "x=f32[2,3]" --input "y=f32[3,3]" --g
 autodiff-compiler explain-memory net.py:Net --input "x=f32[b,3]" --input "y=f32[3,3]"
 autodiff-compiler check net.py:Net --input "f32[2,3]" --input "f32[3,3]"
 autodiff-compiler ops --missing
+autodiff-compiler passes
 autodiff-compiler --version
 """
 
@@ -26,6 +27,7 @@ from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.gradient import grad
+from autodiff_compiler.passes.listing import page_text, table_text
 from autodiff_compiler.sources import (
     MODES,
     argument_names,
@@ -35,8 +37,8 @@ from autodiff_compiler.sources import (
 )
 from autodiff_compiler.targets import UsageError, drawn, load_target
 from autodiff_compiler.targets import arguments as told
+from autodiff_compiler.testing import vocabulary
 from autodiff_compiler.testing.numeric import check_grads
-from autodiff_compiler.testing.vocabulary import missing_text, table_text
 from autodiff_compiler.version import __version__
 
 #: What ``dump --transform`` knows: each of a function and the positions of what is differentiated.
@@ -161,6 +163,11 @@ def _parser() -> argparse.ArgumentParser:
         "--missing", action="store_true", help="list instead the names of MindSpore's not here"
     )
     listing.set_defaults(run=_ops)
+    passes = commands.add_parser("passes", help="list the passes: stage, levels, summary")
+    passes.add_argument(
+        "--markdown", action="store_true", help="print the page docs/passes.md instead"
+    )
+    passes.set_defaults(run=_passes)
     return parser
 
 
@@ -248,7 +255,12 @@ def _check(arguments: argparse.Namespace) -> ExitCode:
 
 
 def _ops(arguments: argparse.Namespace) -> ExitCode:
-    sys.stdout.write(missing_text() if arguments.missing else table_text())
+    sys.stdout.write(vocabulary.missing_text() if arguments.missing else vocabulary.table_text())
+    return ExitCode.OK
+
+
+def _passes(arguments: argparse.Namespace) -> ExitCode:
+    sys.stdout.write(page_text() if arguments.markdown else table_text())
     return ExitCode.OK
 
 

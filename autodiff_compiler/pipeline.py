@@ -33,9 +33,8 @@ from autodiff_compiler.ir.types import holds_number, takes_sensitivity
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.operators.core.declare import numpy_promotion
-from autodiff_compiler.passes.core.traversal import on_all_functions
 from autodiff_compiler.passes.derivative.reuse_forward_values import reuse_forward_values
-from autodiff_compiler.passes.manager import run_until_stable
+from autodiff_compiler.passes.manager import applied, applied_to_all, run_until_stable
 from autodiff_compiler.passes.memory.assemble_in_place import assemble_in_place
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan, assign_buffers
 from autodiff_compiler.passes.memory.carry_in_place import carry_in_place
@@ -47,7 +46,8 @@ from autodiff_compiler.passes.memory.preallocate_tapes import preallocate_tapes
 from autodiff_compiler.passes.memory.scan_in_place import scan_in_place
 from autodiff_compiler.passes.memory.update_arrays_in_place import update_arrays_in_place
 from autodiff_compiler.passes.memory.update_lists_in_place import update_lists_in_place
-from autodiff_compiler.passes.schedule.decompose import decompose, decompose_at
+from autodiff_compiler.passes.registry import EVERY_LEVEL, at_level
+from autodiff_compiler.passes.schedule.decompose import decompose
 from autodiff_compiler.passes.schedule.fuse_products_and_sums import fuse_products_and_sums
 from autodiff_compiler.passes.schedule.sink_large_results import sink_large_results
 from autodiff_compiler.passes.schedule.tile_elementwise import tile_elementwise
@@ -77,11 +77,19 @@ _PASSES = (
 )  # fmt: skip
 #: The passes by optimisation level. Level 0 is the plainest text, with no memory reused; at level 3
 #: calls are written out where they stand, so that the passes see through them.
-LEVELS = {0: ("dce",), 1: _PASSES, 3: _PASSES}
+LEVELS = {level: at_level(_PASSES, level) for level in sorted(EVERY_LEVEL)}
 #: And what joins them when nothing will be differentiated any more.
-LAST = {0: (), 1: ("write_disjoint_parts",), 3: ("write_disjoint_parts",)}
+LAST = {level: at_level(("write_disjoint_parts",), level) for level in LEVELS}
 #: What runs before anything is differentiated, unless it is not wanted.
-STABILISING = {0: ("stabilise",), 1: ("cse", "stabilise"), 3: ("cse", "stabilise")}
+STABILISING = {level: at_level(("cse", "stabilise"), level) for level in LEVELS}
+#: What orders the finished halves and updates in place, in this order.
+_SCHEDULE = (
+    fuse_products_and_sums,
+    sink_large_results,
+    preallocate_tapes,
+    update_lists_in_place,
+    update_arrays_in_place,
+)
 
 
 def compile_unit(
@@ -165,31 +173,37 @@ def _stages(lowered: Lowered, request: Request) -> Stages:
         return _differentiated(lowered, request)
 
 
+def _prepared(typed: Function, request: Request) -> Function:
+    """Return the lowered function, stable and decomposed, before anything is differentiated."""
+    typed = run_until_stable(typed, ("dce",))  # what is demanded and read is not demanded
+    if request.stabilise:
+        typed = run_until_stable(typed, STABILISING[request.opt_level])
+        _verify(typed, "typed: stabilise")
+    if request.opt_level:
+        typed = run_until_stable(typed, ("simplify_algebra",))
+        typed = applied_to_all(decompose, typed, "first")
+        typed = applied(inline_element_calls, typed)
+    return applied(outline_deep_branches, typed)
+
+
 def _differentiated(lowered: Lowered, request: Request) -> Stages:
     passes = LEVELS[request.opt_level]
 
     def clean(function: Function) -> Function:
         return run_until_stable(function, passes)
 
-    typed = run_until_stable(
-        lowered.function, ("dce",)
-    )  # what is demanded and read is not demanded
-    if request.stabilise:
-        typed = run_until_stable(typed, STABILISING[request.opt_level])
-        _verify(typed, "typed: stabilise")
-    if request.opt_level:
-        typed = inline_element_calls(
-            on_all_functions(run_until_stable(typed, ("simplify_algebra",)), decompose_at("first"))
-        )
-    typed = outline_deep_branches(typed)
+    typed = _prepared(lowered.function, request)
 
     def whole(function: Function) -> Function:
-        return clean(inline_single_use(function, _may_go)) if request.opt_level else function
+        if not request.opt_level:
+            return function
+        return clean(applied(inline_single_use, function, _may_go))
 
     tidied = expand_derivatives(typed, lambda each: clean(_written_out(each)), whole)
     expanded = _placed(tidied, typed)
-    primal = clean(inline_calls(expanded, _may_go) if request.opt_level == 3 else expanded)
-    primal = whole(primal)
+    if request.opt_level == 3:
+        expanded = applied(inline_calls, expanded, _may_go)
+    primal = whole(clean(expanded))
     _verify(primal, "differentiated: optimise")
     _refuse(lowered, primal, request)
     wrt = tuple(lowered.places[p] for p in request.positions) + lowered.weight_places
@@ -204,10 +218,9 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     else:
         values = [*([0] if request.returns_value else []), *writes]
         given = request.sens == "given"
-        changes = {
-            "clean": clean,
-            **({"together": reuse_forward_values} if request.opt_level else {}),
-        }
+        changes: dict[str, Callable[[Function], Function]] = {"clean": clean}
+        if request.opt_level:
+            changes["together"] = partial(applied, reuse_forward_values)
         halves = split(primal, wrt, given, values, (output,), **changes)
     for half in halves:
         _verify(half, "differentiated: split")
@@ -216,18 +229,12 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
         for half in halves
     ]
     if request.opt_level:
-        shared = [on_all_functions(half, decompose_at("shared")) for half in finished]
+        shared = [applied_to_all(decompose, half, "shared") for half in finished]
         finished = [run_until_stable(half, ("cse", "simplify_algebra", "dce")) for half in shared]
-    finished[-1] = copy_escaping_views(finished[-1])
+    finished[-1] = applied(copy_escaping_views, finished[-1])
     if request.opt_level:
-        for change in (
-            fuse_products_and_sums,
-            sink_large_results,
-            preallocate_tapes,
-            update_lists_in_place,
-            update_arrays_in_place,
-        ):
-            finished = [on_all_functions(half, change) for half in finished]
+        for each_pass in _SCHEDULE:
+            finished = [applied_to_all(each_pass, half) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:
@@ -272,7 +279,7 @@ def _reused(roots: Sequence[Function]) -> list[BufferPlan]:
     def called(function: Function) -> Function:
         if function not in done:
             inner = replace(function, body=map_functions(function.body, called))
-            done[function] = assign_buffers(_told(inner), lends=False).function
+            done[function] = applied(assign_buffers, _told(inner), lends=False).function
         return done[function]
 
     first, *rest = (replace(root, body=map_functions(root.body, called)) for root in roots)
@@ -280,17 +287,16 @@ def _reused(roots: Sequence[Function]) -> list[BufferPlan]:
     def planned(forward: BufferPlan) -> list[BufferPlan]:
         found = [forward]
         for root in rest:
-            found.append(
-                assign_buffers(materialize_copies(_told(root, found[-1].kept)), forward=found[-1])
-            )
+            told = applied(materialize_copies, _told(root, found[-1].kept))
+            found.append(applied(assign_buffers, told, forward=found[-1]))
         return found
 
-    told = materialize_copies(_told(first))
-    sharing = overlay_tapes(told, *rest[:1])
-    found = planned(assign_buffers(sharing))
+    told = applied(materialize_copies, _told(first))
+    sharing = applied(overlay_tapes, told, *rest[:1])
+    found = planned(applied(assign_buffers, sharing))
     if sharing is told:
         return found
-    forward = assign_buffers(told)
+    forward = applied(assign_buffers, told)
     if sum(forward.blocks) > sum(found[-1].blocks):
         return found  # backward would only take more
     return min(planned(forward), found, key=lambda each: sum(each[-1].blocks))
@@ -298,11 +304,9 @@ def _reused(roots: Sequence[Function]) -> list[BufferPlan]:
 
 def _told(function: Function, kept: Sequence[Placement] = ()) -> Function:
     """``function`` with what is made in tiles, or in its place, in loops and among parts."""
-    return extend_destinations(
-        scan_in_place(
-            carry_in_place(assemble_in_place(tile_elementwise(decompose(function)), kept))
-        )
-    )
+    function = applied(tile_elementwise, applied(decompose, function))
+    function = applied(carry_in_place, applied(assemble_in_place, function, kept))
+    return applied(extend_destinations, applied(scan_in_place, function))
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:
@@ -322,7 +326,7 @@ def _written_out(function: Function) -> Function:
     def should(op: Op) -> bool:
         return _may_go(op) and NOWHERE in (op.span, op.attrs["callee"].span)
 
-    return inline_calls(function, should)
+    return applied(inline_calls, function, should)
 
 
 def _may_go(call: Op) -> bool:

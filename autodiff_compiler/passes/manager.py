@@ -5,51 +5,71 @@ Functions that are called are optimised first, each once, and their callers then
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.passes.core.traversal import on_all_functions
-from autodiff_compiler.passes.derivative.reassociate_products import reassociate_products
-from autodiff_compiler.passes.derivative.write_disjoint_parts import write_disjoint_parts
-from autodiff_compiler.passes.loops.batch_accumulations import batch_accumulations
-from autodiff_compiler.passes.loops.hoist_invariants import hoist_invariants
-from autodiff_compiler.passes.loops.hoist_products import hoist_products
-from autodiff_compiler.passes.loops.stack_appends import stack_appends
-from autodiff_compiler.passes.simplify.algebra.simplify_algebra import simplify_algebra
-from autodiff_compiler.passes.simplify.cse import cse
-from autodiff_compiler.passes.simplify.dce import dce
-from autodiff_compiler.passes.simplify.drop_custom_rules import drop_custom_rules
-from autodiff_compiler.passes.simplify.flatten_raising_branches import flatten_raising_branches
-from autodiff_compiler.passes.simplify.fold_constants import fold_constants
-from autodiff_compiler.passes.simplify.merge_branches import merge_branches
-from autodiff_compiler.passes.simplify.simplify_loop_exits import simplify_loop_exits
-from autodiff_compiler.passes.simplify.stabilise import stabilise
+from autodiff_compiler.passes.registry import BY_NAME, REGISTRY, Pass
 
-Pass = Callable[[Function], Function]
+Facts = ParamSpec("Facts")
+Result = TypeVar("Result")
 
-PASSES: Mapping[str, Pass] = {
-    "stabilise": stabilise,
-    "drop_custom_rules": drop_custom_rules,
-    "fold_constants": fold_constants,
-    "flatten_raising_branches": flatten_raising_branches,
-    "merge_branches": merge_branches,
-    "simplify_loop_exits": simplify_loop_exits,
-    "simplify_algebra": simplify_algebra,
-    "reassociate_products": reassociate_products,
-    "write_disjoint_parts": write_disjoint_parts,
-    "hoist_invariants": hoist_invariants,
-    "hoist_products": hoist_products,
-    "stack_appends": stack_appends,
-    "batch_accumulations": batch_accumulations,
-    "cse": cse,
-    "dce": dce,
-}
+#: Is told of each application of a pass: the pass, the function, the result, the seconds.
+Observer = Callable[[Pass, Function, Any, float], None]
+
+#: The passes that ``run_until_stable`` may run.
+PASSES: Mapping[str, Pass] = {each.name: each for each in REGISTRY if each.repeats}
+
+_OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 #: The passes that found nothing to do in a function. It never changes, so they need not look again:
 #: most functions come back several times, called by one that did change.
 _UNCHANGED_BY: WeakKeyDictionary[Function, set[tuple[str, Costs]]] = WeakKeyDictionary()
+
+
+def applied(
+    rewrite: Callable[Concatenate[Function, Facts], Result],
+    function: Function,
+    *facts: Facts.args,
+    **options: Facts.kwargs,
+) -> Result:
+    """Return what a pass makes of ``function``. The observer, if there is one, is told of it.
+
+    Every application of a pass by the pipeline goes through here.
+    """
+    observer = _OBSERVER.get()
+    if observer is None:
+        return rewrite(function, *facts, **options)
+    start = perf_counter()
+    result = rewrite(function, *facts, **options)
+    observer(BY_NAME[rewrite.__name__], function, result, perf_counter() - start)
+    return result
+
+
+def applied_to_all(
+    rewrite: Callable[Concatenate[Function, Facts], Function],
+    function: Function,
+    *facts: Facts.args,
+    **options: Facts.kwargs,
+) -> Function:
+    """Return ``function`` and all that it calls, each after the pass."""
+    return on_all_functions(function, lambda each: applied(rewrite, each, *facts, **options))
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Tells ``observer`` of every application of a pass within a block."""
+    token = _OBSERVER.set(observer)
+    try:
+        yield
+    finally:
+        _OBSERVER.reset(token)
 
 
 def run_until_stable(
@@ -73,7 +93,7 @@ def _settle(
     for name in [*names] * limit:
         if (name, current) in idle:
             continue
-        before, function = function, PASSES[name](function)
+        before, function = function, applied(PASSES[name].rewrite, function)
         if function is before:
             idle.add((name, current))
             continue

@@ -10,6 +10,7 @@ from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes import manager
+from autodiff_compiler.passes.registry import Pass
 
 TEXT = """
 func @leaf(%a: f32[2]) -> (f32[2]) {
@@ -80,12 +81,12 @@ def test_nothing_to_do_is_the_same_object() -> None:
 def test_order_and_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def note(name: str) -> manager.Pass:
+    def note(name: str) -> Pass:
         def run_pass(function: Function) -> Function:
             seen.append(f"{name} {function.name}")
             return Function(function.name, function.body, function.span)
 
-        return run_pass
+        return Pass(name, f"Does {name}.", run_pass, "typed", repeats=True)
 
     monkeypatch.setattr(manager, "PASSES", {"a": note("a"), "b": note("b")})
     manager.run_until_stable(parse_function(AFTER), ("b", "a"), limit=2)

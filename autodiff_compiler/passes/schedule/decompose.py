@@ -27,7 +27,7 @@ func @f(%x: f32[300,200]) -> (f32[300,200]) {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autodiff_compiler.cost_model import costs
@@ -42,9 +42,16 @@ from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 BEGUN = ("empty", "full")
 
 
-def decompose(function: Function) -> Function:
-    """``function`` with large operations in their parts."""
+def decompose(function: Function, when: str | None = None) -> Function:
+    """Return ``function`` with composite operators decomposed.
 
+    Without ``when`` these are all that make large results; with it, the operators whose record
+    says so in ``OpDef.apart``, which are decomposed earlier.
+    """
+    return _decompose_large(function) if when is None else _decompose_early(function, when)
+
+
+def _decompose_large(function: Function) -> Function:
     def visit(op: Op) -> Sequence[Op]:
         if op.opdef.parts is None or size_of(op.result.type) < costs().large_bytes:
             return (op,)
@@ -54,21 +61,16 @@ def decompose(function: Function) -> Function:
     return with_body(function, rewrite_region(function.body, {}, visit))
 
 
-def decompose_at(when: str) -> Callable[[Function], Function]:
-    """The pass that takes apart what is to be so earlier than at the end: see ``OpDef.apart``."""
+def _decompose_early(function: Function, when: str) -> Function:
+    makers = producers(function.body)
 
-    def change(function: Function) -> Function:
-        makers = producers(function.body)
+    def visit(op: Op) -> Sequence[Op]:
+        if op.opdef.apart != when:
+            return (op,)
+        large, found = max(map(size_of, op.types)) >= costs().large_bytes, _apart(op)
+        return found if large or _is_begun(found, makers) else (op,)
 
-        def visit(op: Op) -> Sequence[Op]:
-            if op.opdef.apart != when:
-                return (op,)
-            large, found = max(map(size_of, op.types)) >= costs().large_bytes, _apart(op)
-            return found if large or _is_begun(found, makers) else (op,)
-
-        return with_body(function, rewrite_region(function.body, {}, visit))
-
-    return change
+    return with_body(function, rewrite_region(function.body, {}, visit))
 
 
 def _is_begun(parts: Sequence[Op], makers: Mapping[Value, Op]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from autodiff_compiler.errors import InternalError
 from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.verify.structure import verify
-from tests.passes.test_reuse import ROWS, SHARED, by_rows, reused
+from tests.passes.memory.test_assign_buffers import ROWS, SHARED, by_rows, reused
 
 
 def by_counted_rows(bounds: str) -> str:

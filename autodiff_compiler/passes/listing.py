@@ -1,0 +1,49 @@
+"""The table of passes as text (``autodiff-compiler passes``) and as ``docs/passes.md``."""
+
+from __future__ import annotations
+
+from autodiff_compiler.passes.registry import REGISTRY, Pass
+
+HEAD = ("name", "stage", "levels", "summary")
+
+PAGE = """\
+# Passes
+
+Rewrites of the IR, in the order of the stages in which they run. `autodiff-compiler passes \
+--markdown` prints this page from `autodiff_compiler/passes/registry.py`.
+
+The stage is the first one of `autodiff-compiler dump --stage` in whose text the pass may show; \
+the levels are those of `dump -O`. Passes marked *repeats* run in rounds until none of them \
+changes anything. `dump --dump-after PASS` prints the IR after each change that a pass made, \
+`dump --diff` prints all changes, and `dump --time-passes` what each pass cost.
+
+| name | stage | levels | repeats | summary |
+|---|---|---|---|---|
+"""
+
+
+def table_text() -> str:
+    """Return the table of passes in columns, one line a pass."""
+    rows = [HEAD, *((each.name, each.stage, _levels(each), each.summary) for each in REGISTRY)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD) - 1)]
+    return "".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[-1]]) + "\n"
+        for row in rows
+    )
+
+
+def page_text() -> str:
+    """Return the table of passes as the Markdown page of the documentation."""
+    rows = (
+        f"| `{each.name}` | {each.stage} | {_levels(each)} | {'yes' if each.repeats else ''} |"
+        f" {each.summary} |\n"
+        for each in REGISTRY
+    )
+    return PAGE + "".join(rows)
+
+
+def _levels(each: Pass) -> str:
+    return " ".join(map(str, sorted(each.levels)))
+
+
+__all__ = ["page_text", "table_text"]
