@@ -1,6 +1,7 @@
 """The command ``autodiff-compiler``: prints the gradient of a Cell in a file, or checks it.
 
 autodiff-compiler dump  net.py:Net --input "x=f32[2,3]" --input "y=f32[3,3]" --get-all
+autodiff-compiler dump  net.py:Net --dump-after cse --diff --time-passes
 autodiff-compiler explain-memory net.py:Net --input "x=f32[b,3]" --input "y=f32[3,3]"
 autodiff-compiler check net.py:Net --input "f32[2,3]" --input "f32[3,3]"
 autodiff-compiler ops --missing
@@ -14,7 +15,8 @@ import argparse
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 from typing import Any
 
@@ -24,10 +26,14 @@ from autodiff_compiler import pipeline
 from autodiff_compiler.common.atomic_files import written_whole
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, InternalError, by_code, page
+from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.ops.batched import vmap
 from autodiff_compiler.ops.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.gradient import grad
 from autodiff_compiler.passes.listing import page_text, table_text
+from autodiff_compiler.passes.log import PassLog
+from autodiff_compiler.passes.manager import observed
+from autodiff_compiler.passes.registry import BY_NAME
 from autodiff_compiler.sources import (
     MODES,
     argument_names,
@@ -144,10 +150,36 @@ def _parser() -> argparse.ArgumentParser:
     dump.add_argument(
         "--transform", choices=sorted(TRANSFORMS), help="print this transform of the function"
     )
-    dump.add_argument("--stage", choices=pipeline.STAGES, default="source", help="what to print")
+    dump.add_argument("--stage", choices=pipeline.STAGES, help="what to print (default: source)")
+    dump.add_argument(
+        "--dump-after",
+        metavar="PASS",
+        action="append",
+        default=[],
+        help="print instead the IR after each change that this pass made; may be repeated",
+    )
+    dump.add_argument(
+        "--diff",
+        action="store_true",
+        help="print instead each change of a pass, or of those of --dump-after, as a unified diff",
+    )
+    dump.add_argument(
+        "--time-passes",
+        action="store_true",
+        help="print runs, changes, operations added and seconds of each pass on standard error",
+    )
     dump.add_argument("--out", metavar="FILE", help="write to a file instead")
     dump.set_defaults(run=_dump)
-    memory.set_defaults(run=_dump, mode="reverse", transform=None, stage="memory", out=None)
+    memory.set_defaults(
+        run=_dump,
+        mode="reverse",
+        transform=None,
+        stage="memory",
+        out=None,
+        dump_after=[],
+        diff=False,
+        time_passes=False,
+    )
     check.add_argument("--order", type=int, default=2, help="check up to this derivative")
     check.add_argument("--seed", type=int, default=0, help="for the inputs that are drawn")
     check.add_argument(
@@ -193,20 +225,63 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
         "opt_level": arguments.level,
         "stabilise": False if arguments.no_stabilise else None,
     }
-    if arguments.out is None or arguments.stage != "source":
-        text = gradient_source(fn, *given, stage=arguments.stage, **flags)
-    if arguments.out is None:
-        sys.stdout.write(text)
-        return ExitCode.OK
-    try:
-        if arguments.stage == "source":
-            export_source(fn, arguments.out, *given, **flags)
+    log, names = PassLog(), _passes_named(arguments)
+    with observed(log) if names or arguments.time_passes else nullcontext():
+        if arguments.out is not None and not names and arguments.stage in (None, "source"):
+            with _writing(arguments.out):
+                export_source(fn, arguments.out, *given, **flags)
         else:
-            with written_whole(arguments.out) as file:
-                file.write(text.encode("utf-8"))
-    except OSError as error:
-        raise UsageError(f"{arguments.out} cannot be written: {error.strerror}") from None
+            stage = "lowered" if names else arguments.stage or "source"
+            text = gradient_source(fn, *given, stage=stage, **flags)
+            if names:
+                text = log.diff(names) if arguments.diff else log.dump(names)
+                _note_unchanged(arguments, log)
+            _write(text, arguments.out)
+    if arguments.time_passes:
+        sys.stderr.write(log.times())
     return ExitCode.OK
+
+
+def _passes_named(arguments: argparse.Namespace) -> Sequence[str]:
+    """Return the passes whose changes are to be printed, none if the text of a stage is."""
+    for name in arguments.dump_after:
+        if name not in BY_NAME:
+            like = nearest(name, BY_NAME) or next((one for one in BY_NAME if name in one), None)
+            hint = f"; did you mean '{like}'?" if like else "."
+            raise UsageError(f"there is no pass '{name}'{hint} The passes are {', '.join(BY_NAME)}")
+    names = arguments.dump_after or (tuple(BY_NAME) if arguments.diff else ())
+    if names and arguments.stage is not None:
+        option = "--dump-after" if arguments.dump_after else "--diff"
+        raise UsageError(f"--stage and {option} cannot both be given")
+    return names
+
+
+def _note_unchanged(arguments: argparse.Namespace, log: PassLog) -> None:
+    """Says on standard error which passes of ``--dump-after`` have nothing to print, and why."""
+    changed = {each.name for each, _, _ in log.changes(BY_NAME)}
+    for name in arguments.dump_after:
+        if arguments.level not in BY_NAME[name].levels:
+            print(f"{name} does not run at -O{arguments.level}", file=sys.stderr)
+        elif name not in changed:
+            print(f"{name} changed nothing", file=sys.stderr)
+
+
+def _write(text: str, out: str | None) -> None:
+    """Writes to a file; without one, to standard output."""
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with _writing(out), written_whole(out) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def _writing(out: str) -> Iterator[None]:
+    """Reports a file that cannot be written as an error of usage."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from None
 
 
 def _position(wrt: str | None) -> Any:

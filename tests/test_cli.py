@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from autodiff_compiler import __version__
 from autodiff_compiler.cli import ExitCode, main
+from autodiff_compiler.passes.registry import BY_NAME
 
 NET = """\
 import numpy as np
@@ -50,6 +52,10 @@ def product(x, y):
 
 def wrong(x):
     return x.reshape(7)
+
+
+def twice(x):
+    return (x + 0.0) * (x + 0.0)
 
 
 def unloved(x, n):
@@ -124,6 +130,74 @@ def test_dump_to_a_file(file, tmp_path, capsys):
     assert capsys.readouterr().out == out.read_text()
     assert main(["dump", f"{file}:product", *X, *Y, "--out", str(tmp_path / "no" / "g.py")]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_dump_after_a_pass(file, capsys):
+    sizes = ("--input", "x=f64[2]", "--input", "n=int")
+    assert main(["dump", f"{file}:unloved", *sizes, "--dump-after", "dce"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    titles = [line for line in captured.out.splitlines() if line.startswith("# application")]
+    assert titles and all(title.endswith(": dce") for title in titles)
+    parts = captured.out.split("# application")[1:]
+    assert all(part.count("func @unloved") == 1 for part in parts)
+
+
+def test_diff_of_passes(file, capsys):
+    assert main(["dump", f"{file}:twice", *X, "--diff"]) == 0
+    text = capsys.readouterr().out
+    names = re.findall(r"^--- before application \d+: (\w+)$", text, re.MULTILINE)
+    assert "dce" in names and len(set(names)) > 1
+    assert main(["dump", f"{file}:twice", *X, "--diff", "--dump-after", "dce"]) == 0
+    some = capsys.readouterr().out
+    assert set(re.findall(r"^--- before application \d+: (\w+)$", some, re.MULTILINE)) == {"dce"}
+    assert all(line in text.splitlines() for line in some.splitlines())
+
+
+def test_time_passes(file, capsys):
+    assert main(["dump", f"{file}:product", *X, *Y]) == 0
+    plain = capsys.readouterr()
+    assert main(["dump", f"{file}:product", *X, *Y, "--time-passes"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == plain.out and plain.err == ""
+    head, *rows = captured.err.splitlines()
+    assert head.split() == ["pass", "runs", "changed", "ops", "+/-", "seconds"]
+    assert {row.split()[0] for row in rows} <= {*BY_NAME, "total"} and rows[-1][:5] == "total"
+
+
+def test_passes_that_print_nothing_say_why(file, capsys):
+    dump = ("dump", f"{file}:product", *X, *Y, "--dump-after")
+    assert main([*dump, "scan_in_place"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err == "scan_in_place changed nothing\n"
+    assert main([*dump, "scan_in_place", "-O0"]) == 0
+    assert capsys.readouterr().err == "scan_in_place does not run at -O0\n"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (("--dump-after", "hoist_product"), "did you mean 'hoist_products'? The passes are stab"),
+        (("--dump-after", "tile"), "there is no pass 'tile'; did you mean 'tile_elementwise'?"),
+        (("--dump-after", "zzz"), "there is no pass 'zzz'. The passes are stabilise, fold_const"),
+        (("--dump-after", "cse", "--stage", "ir"), "--stage and --dump-after cannot both"),
+        (("--diff", "--stage", "source"), "--stage and --diff cannot both be given"),
+    ],
+)
+def test_options_of_passes_that_make_no_sense(file, capsys, options, words):
+    assert main(["dump", f"{file}:product", *X, *Y, *options]) == ExitCode.USAGE
+    captured = capsys.readouterr()
+    assert words in captured.err and captured.out == ""
+
+
+def test_diff_to_a_file(file, tmp_path, capsys):
+    out = tmp_path / "changes.diff"
+    given = ("dump", f"{file}:unloved", "--input", "f64[2]", "--input", "int", "--diff")
+    assert main([*given, "--out", str(out)]) == 0
+    assert capsys.readouterr().out == ""
+    assert main([*given]) == 0
+    assert capsys.readouterr().out == out.read_text()
+    assert main([*given, "--out", str(tmp_path / "no" / "c.diff")]) == ExitCode.USAGE
 
 
 def test_check(file, capsys):

@@ -1,0 +1,156 @@
+"""A record of what passes did: the IR after them, the changes as diffs, their cost.
+
+``PassLog`` is an observer of the manager:
+
+>>> import autodiff_compiler.operators
+>>> from autodiff_compiler.ir.parser import parse_function
+>>> from autodiff_compiler.passes.manager import observed, run_until_stable
+>>> function = parse_function('''
+... func @f(%x: f32[2]) -> (f32[2]) {
+...   %a: f32[2] = neg %x
+...   %b: f32[2] = sin %x
+...   return %b
+... }
+... ''')
+>>> log = PassLog()
+>>> with observed(log):
+...     _ = run_until_stable(function, ("cse", "dce"))
+>>> print(log.dump({"dce"}), end="")
+# application 2: dce
+func @f(%x: f32[2]) -> (f32[2]) {
+  %b: f32[2] = sin %x
+  return %b
+}
+>>> print(log.diff(), end="")
+--- before application 2: dce
++++ after application 2: dce
+@@ -1,5 +1,4 @@
+ func @f(%x: f32[2]) -> (f32[2]) {
+-  %a: f32[2] = neg %x
+   %b: f32[2] = sin %x
+   return %b
+ }
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from autodiff_compiler.ir.nodes import Function
+from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.passes.manager import operation_count
+from autodiff_compiler.passes.registry import BY_NAME, Pass
+
+HEAD = ("pass", "runs", "changed", "ops +/-", "seconds")
+
+
+@dataclass(frozen=True)
+class Application:
+    """One application of a pass, the ``number``-th of a compilation."""
+
+    number: int
+    name: str
+    before: Function
+    after: Function
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        """True if the pass returned another function."""
+        return self.after is not self.before
+
+    @property
+    def title(self) -> str:
+        return f"application {self.number}: {self.name}"
+
+    def functions(self) -> tuple[list[Function], list[Function]]:
+        """Return the functions that the pass replaced, callees included, and their successors."""
+        before = (*self.before.callees(), self.before)
+        after = (*self.after.callees(), self.after)
+        kept = set(before) & set(after)
+        return [f for f in before if f not in kept], [f for f in after if f not in kept]
+
+    def texts(self) -> tuple[list[str], list[str]]:
+        """Return the texts of these functions, without those that are printed alike."""
+        before, after = ([print_function(f) for f in side] for side in self.functions())
+        return [text for text in before if text not in after], [
+            text for text in after if text not in before
+        ]
+
+    @property
+    def added(self) -> int:
+        """How many more operations there are, in all functions that were replaced."""
+        before, after = (sum(map(operation_count, side)) for side in self.functions())
+        return after - before
+
+
+class PassLog:
+    """Every application of a pass within a block ``with observed(log)``."""
+
+    def __init__(self) -> None:
+        self.applications: list[Application] = []
+
+    def __call__(self, each: Pass, before: Function, result: Any, seconds: float) -> None:
+        """Records an application; the result of a pass is a Function or a record with one."""
+        after = result if isinstance(result, Function) else result.function
+        number = len(self.applications) + 1
+        self.applications.append(Application(number, each.name, before, after, seconds))
+
+    def changes(self, names: Container[str]) -> Iterator[tuple[Application, str, str]]:
+        """Yield the applications of these passes that changed a text, with both texts."""
+        for each in self.applications:
+            if each.name in names and each.changed:
+                before, after = each.texts()
+                if before or after:
+                    yield each, "\n".join(before), "\n".join(after)
+
+    def dump(self, names: Container[str] = BY_NAME) -> str:
+        """Return the functions that these passes changed, after each change."""
+        return "\n".join(f"# {each.title}\n{after}" for each, _, after in self.changes(names))
+
+    def diff(self, names: Container[str] = BY_NAME) -> str:
+        """Return each change that these passes made, as a unified diff of the IR."""
+        found = [
+            "".join(
+                difflib.unified_diff(
+                    before.splitlines(keepends=True),
+                    after.splitlines(keepends=True),
+                    f"before {each.title}",
+                    f"after {each.title}",
+                )
+            )
+            for each, before, after in self.changes(names)
+        ]
+        return "\n".join(found)
+
+    def times(self) -> str:
+        """Return a table of runs, changes, operations added and seconds by pass, slowest first."""
+        by_name: dict[str, list[Application]] = {}
+        for each in self.applications:
+            by_name.setdefault(each.name, []).append(each)
+        groups = sorted(by_name.items(), key=lambda item: -_seconds(item[1]))
+        rows = [_row(name, group) for name, group in [*groups, ("total", self.applications)]]
+        return "".join(map(_line, [HEAD, *rows]))
+
+
+def _seconds(group: list[Application]) -> float:
+    return sum(each.seconds for each in group)
+
+
+def _row(name: str, group: list[Application]) -> tuple[str, ...]:
+    changed = [each for each in group if each.changed]
+    added = sum(each.added for each in changed)
+    shown = f"{added:+}" if added else "0"
+    return name, str(len(group)), str(len(changed)), shown, f"{_seconds(group):.4f}"
+
+
+def _line(row: tuple[str, ...]) -> str:
+    name, *numbers = row
+    width = max(map(len, BY_NAME))
+    return name.ljust(width) + "".join(number.rjust(12) for number in numbers) + "\n"
+
+
+__all__ = ["Application", "PassLog"]
