@@ -14,8 +14,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.emit.memory_report.table import memory_summary
 from autodiff_compiler.emit.module import Names, optional
 from autodiff_compiler.emit.text.line_breaking import filled, wrap
+from autodiff_compiler.frontend.abstract.array_recipes import literal
 from autodiff_compiler.frontend.lower import Lowered
-from autodiff_compiler.frontend.recipes import literal
 from autodiff_compiler.interface import Hoisted, Request, Write
 from autodiff_compiler.ir.nodes import Function, Value, type_of
 from autodiff_compiler.ir.types import GENERATOR

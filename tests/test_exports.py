@@ -11,7 +11,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, nn, ops
-from autodiff_compiler.frontend.recipes import literal
+from autodiff_compiler.frontend.abstract.array_recipes import literal
 
 SMALL = np.array([[2.0, -1.0, 0.5], [0.0, 1.0, 3.0], [1.0, 1.0, 1.0]])
 LARGE = np.linspace(-2.0, 2.0, 300).reshape(3, 100)

@@ -19,7 +19,7 @@ from autodiff_compiler.emit import module
 from autodiff_compiler.emit.text.document import DEEPEST, Document
 from autodiff_compiler.errors import CompileError, InternalError
 from autodiff_compiler.faults import COUNT, DEEP, FRAMES, compiling
-from autodiff_compiler.frontend.arithmetic import Arithmetic
+from autodiff_compiler.frontend.expressions.arithmetic import Arithmetic
 from autodiff_compiler.runtime import compiled_function
 
 X = np.array([0.5, 1.5])

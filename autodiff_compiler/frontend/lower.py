@@ -13,19 +13,14 @@ import numpy as np
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, DTypeError, raise_all
-from autodiff_compiler.frontend.heap import frozen
-from autodiff_compiler.frontend.lowering import Lowering
-from autodiff_compiler.frontend.outlines import Outlined
-from autodiff_compiler.frontend.packing import pack
-from autodiff_compiler.frontend.recording import MISSING, PLAIN
-from autodiff_compiler.frontend.resolve import TooDeep, World
-from autodiff_compiler.frontend.source import read_source
-from autodiff_compiler.frontend.values import (
-    NeedStatic,
-    PoisonTouched,
-    Ref,
-    leaves,
-)
+from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.packing import pack
+from autodiff_compiler.frontend.abstract.values import NeedStatic, PoisonTouched, Ref, leaves
+from autodiff_compiler.frontend.calls.outlining import Outlined
+from autodiff_compiler.frontend.core.compilation import TooDeep, World
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.recording import MISSING, PLAIN
+from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.interface import (
     Assumption,
     AttributeInput,

@@ -47,6 +47,8 @@ SEPARATE = (
     ("runtime", "ir"),
     ("runtime", "operators"),
 )
+#: Packages whose subpackages still import each other: ``Lowering`` is one chain of classes there.
+ONE_PACKAGE = ("frontend",)
 #: Third-party packages that one package alone may import.
 THIRD_PARTY = {"gast": "frontend", "astunparse": "emit"}
 
@@ -74,7 +76,8 @@ def package(module: str) -> str:
     subpackages, and a module of the top level stand for themselves."""
     if FILES[module].name == "__init__.py" or "." not in module:
         return f"{module}/__init__"
-    return module.rpartition(".")[0]
+    name = module.rpartition(".")[0]
+    return top(name) if top(name) in ONE_PACKAGE else name
 
 
 def layer(module: str) -> int | None:

@@ -12,7 +12,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.frontend.layouts import in_order_of, laid_out_as
+from autodiff_compiler.frontend.abstract.numpy_layouts import in_order_of, laid_out_as
 
 WEIGHTS = np.sin(np.arange(9.0)).reshape(3, 3)
 

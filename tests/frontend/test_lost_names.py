@@ -11,7 +11,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.frontend.values import OWN, own_kind, own_name
+from autodiff_compiler.frontend.abstract.values import OWN, own_kind, own_name
 from tests.fuzz.checks import strict
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import autodiff_compiler as ad
-from autodiff_compiler.frontend.resolve import World
+from autodiff_compiler.frontend.core.compilation import World
 from tests.fuzz import threads
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.transforms.test_batching import compare, count_loops
+
+from tests.transforms.batching.test_sweep import compare, count_loops
 
 X = np.array([[0.3, -0.8], [1.1, 0.4], [-0.6, 0.2]])
 ROWS = np.stack([X, X + 0.5, X - 0.25, X * 2.0])

@@ -1,0 +1,186 @@
+"""Views of NumPy arrays: a write through one name shows under every name of the same memory.
+
+Values are never changed, so a write makes new ones. What is written to through a view is put into
+the array that it is a view of, and whatever else views that array is looked up in it again. Where
+it is not certain what a name is a view of (ways met, a loop began), the name is lost (``memory``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autodiff_compiler.frontend.abstract.numpy_layouts import layout_of, static_shape
+from autodiff_compiler.frontend.abstract.values import leaves
+from autodiff_compiler.ir.nodes import Op, Value, type_of
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import INT, ArrayType
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.index_patterns import is_slice
+from autodiff_compiler.operators.elementwise import complex_parts as parts
+from autodiff_compiler.operators.indexing import concat_and_pad, creation, indexing
+from autodiff_compiler.operators.windows import rearrange
+
+
+def _in_shape_of(source: Value, new: Any, op: Op) -> Any:
+    return structure.reshape_like(new, source)
+
+
+def _on_diagonal(source: Value, new: Any, op: Op) -> Any:
+    """Return ``source`` with ``new`` on the diagonal that ``op`` took of it."""
+    *_, rows, columns = static_shape(source) or (0, 0)
+    offset = op.attrs["offset"]
+    low, right = max(-offset, 0), max(offset, 0)
+    count = min(rows - low, columns - right)
+    places = [
+        creation.arange(bounds=(start, start + count, 1), dtype="int64") for start in (low, right)
+    ]
+    return indexing.set_item(source, new, *places, index=("...", ("op", 0), ("op", 1)))
+
+
+def written_at(source: Value, new: Any, rest: Sequence[Any], index: Any) -> Any:
+    """Return ``source`` with ``new`` written at an index. An array without axes is written to as a
+    whole, so that its place need not be one that a number could not have."""
+    if source.ndim == 0 and all(part in ("...", None) for part in index):
+        whole = new if isinstance(new, Value) and isinstance(new.type, ArrayType) else None
+        if whole is not None and (whole.ndim == 0 or static_shape(whole) == (1,) * len(index)):
+            whole = whole if whole.ndim == 0 else structure.reshape(whole, shape=())
+            return structure.cast(whole, dtype=source.type.dtype)  # type: ignore[attr-defined]
+        if whole is None:
+            return structure.full_like(source, value=0) + new
+    return indexing.set_item(source, new, *rest, index=index)
+
+
+#: What an array becomes when a view of it, which an operator gave, becomes ``new``. Of operators
+#: that are not here, no result is written through.
+_WRITTEN: dict[OpDef, Callable[[Value, Any, Op], Any]] = {
+    indexing.index: lambda source, new, op: written_at(
+        source, new, op.operands[1:], op.attrs["index"]
+    ),
+    concat_and_pad.flip: lambda source, new, op: concat_and_pad.flip(new, axes=op.attrs["axes"]),
+    concat_and_pad.squeeze: _in_shape_of,
+    rearrange.diagonal: _on_diagonal,
+    parts.imag: lambda source, new, op: parts.real(source) + new * 1j,
+    parts.real: lambda source, new, op: new + parts.imag(source) * 1j,
+    structure.expand_dims: _in_shape_of,
+    structure.reshape: _in_shape_of,
+    structure.swap_last_axes: lambda source, new, op: structure.swap_last_axes(new),
+    structure.transpose: lambda source, new, op: structure.transpose(
+        new, perm=structure.inverse(op.attrs["perm"])
+    ),
+}
+
+
+def may_share(op: Op) -> bool:
+    """Decide whether the result of ``op`` may lie in the memory of its first operand."""
+    type_ = op.results[0].type if op.results else None
+    if not op.opdef.views or not isinstance(type_, ArrayType):
+        return False
+    if op.opdef is indexing.index:
+        if type_.ndim == 0 and "..." not in op.attrs["index"]:
+            return False  # a number
+        return not any(_copies(part, op) for part in op.attrs["index"])
+    source = type_of(op.operands[0])
+    if type_.ndim != 0 or isinstance(source, ArrayType) and source.ndim != 0:
+        return True
+    return op.opdef is not structure.reshape  # of a number it makes a new array
+
+
+def shares(low: Any, op: Op | None) -> bool:
+    """Decide whether it certainly does."""
+    if op is None or not may_share(op):
+        return False
+    if op.opdef is indexing.index:
+        parts = op.attrs["index"]
+        surely_array = op.result.type.ndim is not None or any(  # type: ignore[attr-defined]
+            part is None or part == "..." or is_slice(part) for part in parts
+        )
+        return surely_array and all(_is_basic(part, op) for part in parts)
+    if op.opdef is structure.reshape:
+        return op.results[0] in low.world.memory.reshaped
+    if op.opdef is rearrange.diagonal:
+        return static_shape(op.operands[0]) is not None
+    return op.opdef in _WRITTEN or op.opdef is structure.broadcast_to
+
+
+def note(low: Any, op: Op) -> None:
+    """Keep what is known of the memory of a new operation's result."""
+    memory = low.world.memory
+    if not op.results or not isinstance(op.results[0].type, ArrayType):
+        return
+    layout = layout_of(op, memory.layouts)
+    result = op.results[0]
+    if layout is not None:
+        memory.layouts[result] = layout
+    if may_share(op):
+        memory.may_be(result, memory.of(op.operands[0]))
+        if op.opdef is indexing.index:
+            memory.stands(result, True)
+        if op.opdef is structure.reshape and (layout is not None or _keeps_order(op)):
+            memory.reshaped.add(result)
+        if op.operands[0] in memory.read_only or op.opdef is structure.broadcast_to:
+            memory.read_only.add(result)
+
+
+def _keeps_order(op: Op) -> bool:
+    """Decide whether a reshape is a view of an array of any layout."""
+    have, want = (getattr(type_of(each), "shape", None) for each in (op.operands[0], op.results[0]))
+    if have is not None and len(have) == 1:
+        return True
+    if have is None or want is None or None in (*have, *want):
+        return False
+    return [size for size in have if size != 1] == [size for size in want if size != 1]
+
+
+def _copies(part: Any, op: Op) -> bool:
+    """Whether this part of an index makes NumPy take a copy: a bool, or an array of positions.
+    What has no dimensions may be a NumPy number, which reads a view."""
+    if not isinstance(part, tuple) or part[0] == "slice":
+        return part is True or part is False
+    type_ = type_of(op.operands[1 + part[1]])
+    return isinstance(type_, ArrayType) and (type_.dtype == "bool" or bool(type_.ndim))
+
+
+def _is_basic(part: Any, op: Op) -> bool:
+    if isinstance(part, tuple):
+        kind, *inner = part
+        if kind == "slice":
+            return all(_is_basic(end, op) for end in inner)
+        place = op.operands[1 + inner[0]]
+        return not isinstance(place, Value) or place.type == INT
+    return part is None or part == "..." or type(part) is int
+
+
+def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
+    """What every value that lies in the memory of ``owner`` becomes, when that becomes ``new``."""
+    base, now = owner, new
+    while (maker := low.builder.producer(base)) is not None and shares(low, maker):
+        write = _WRITTEN.get(maker.opdef)
+        if write is None:
+            break
+        base = maker.operands[0]
+        now = write(base, now, maker)
+    now.name, now.given = base.name, base.given
+    low.world.memory.like(base, now)
+    found = {base: now}
+
+    def follow(value: Any) -> Value | None:
+        maker = low.builder.producer(value)
+        if value in found or maker is None or not shares(low, maker):
+            return found.get(value)
+        source = follow(maker.operands[0])
+        if source is None:
+            return None
+        made: Value = maker.opdef(source, *maker.operands[1:], **maker.attrs)
+        made.name, made.given = value.name, value.given
+        low.world.memory.like(value, made)
+        found[value] = made
+        return made
+
+    follow(owner)
+    frames = (frame.names for frame in low.waiting)
+    for names in (low.state.names, low.state.heap, *frames):
+        for thing in names.values():
+            for leaf in leaves(thing):
+                follow(leaf)
+    return found

@@ -1,0 +1,385 @@
+"""Lists of run-time length: what becomes of a list of the heap that grows in a rolled loop.
+
+Such a list is a cell of the heap like others, so that its names and holders have Python's meaning;
+but its contents are one IR value, and what reads or changes it is an operation. A list whose items
+are known becomes one when it meets one, or when it is asked for an item by a run-time position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.abstract.join import as_type, item_as, joined_type, list_type
+from autodiff_compiler.frontend.abstract.packing import make_container
+from autodiff_compiler.frontend.abstract.values import Listed, Ref, leaves
+from autodiff_compiler.ir.builder import Unreached
+from autodiff_compiler.ir.nodes import Region, Value, type_of
+from autodiff_compiler.ir.types import (
+    INT,
+    UNDEFINED,
+    ArrayType,
+    ListType,
+    ScalarType,
+    TupleType,
+    Type,
+    join,
+)
+from autodiff_compiler.operators.core import containers, effects, scalar_conversion
+from autodiff_compiler.operators.core.structure import full
+from autodiff_compiler.operators.elementwise import comparisons
+from autodiff_compiler.operators.lists import runtime_lists
+
+#: The methods that change the length of a list.
+GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
+
+
+def is_long(contents: Any) -> bool:
+    """Whether these contents of a list are known at run time only."""
+    return isinstance(contents, Value) and isinstance(contents.type, ListType)
+
+
+def as_long(low: Any, contents: Any) -> Value | None:
+    """The contents of a list, or a tuple, as one run-time list; None if the items differ in kind
+    or are no values."""
+    if is_long(contents):
+        found: Value = contents
+        return found
+    items = tuple(contents)
+    type_ = list_type(items)
+    if type_ is None:
+        return None
+    return kept(low, as_type(Listed(items), type_), items)
+
+
+def item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
+    """``owner[at]`` for a run-time list; ``sure`` where it is known that this is there."""
+    if runtime_lists.item_of(owner.type) == UNDEFINED:  # nothing was ever put into it
+        low.builder.make(effects.fail, ("list index out of range",), {"error": "IndexError"})
+        raise Unreached
+    at = position(low, at)
+    with in_range(low, owner, at, "list index out of range"):
+        found = containers.list_item(owner, at)
+        if not sure:
+            demanded_at(low, found)
+        return told(low, found, owner)
+
+
+def demanded_at(low: Any, found: Any) -> None:
+    """What is read or set at a place must be there, though nobody uses what this gives."""
+    if not low.is_caught(IndexError):  # else that was tested
+        low.builder.make(effects.demand, (found,), {})
+
+
+def in_range(low: Any, owner: Value, at: Any, text: str) -> Any:
+    """Inside, an item at this place is read or set, which fails if there is none."""
+    return low.risking(IndexError, lambda: outside(owner, at), lambda: text)
+
+
+def outside(owner: Value, at: Any) -> Any:
+    """Whether a list has no item at this place."""
+    length = containers.list_length(owner)
+    if not isinstance(at, Value):
+        return comparisons.less_equal(length, at) if at >= 0 else comparisons.less(length, -at)
+    return comparisons.logical_or(
+        comparisons.less_equal(length, at), comparisons.less(at + length, 0)
+    )
+
+
+def told(low: Any, found: Any, owner: Value) -> Any:
+    """An item as a compile-time value; its tensors may be any of the list's."""
+    if isinstance(found.type, TupleType):
+        found = low.unpacked(found)
+    if not isinstance(owner.type, ListType) and not low.world.numpy:
+        return found
+    for leaf in leaves(found):
+        low.world.memory.may_be(leaf, low.world.memory.of(owner))
+        low.world.memory.stands(leaf, None if isinstance(owner.type, ListType) else False)
+    if isinstance(found, Value) and isinstance(found.type, ListType):
+        return low.allocate("list", found)
+    return found
+
+
+def position(low: Any, at: Any) -> Any:
+    """A place in a list: an int, also out of a tensor of one element."""
+    is_array = isinstance(at, Value) and isinstance(at.type, ArrayType)
+    if is_array and "float" not in (at.dtype_name or ""):
+        return scalar_conversion.to_number(at, kind="int")
+    if isinstance(at, Value) and at.type != INT or not isinstance(at, (Value, int)):
+        raise low.fail(DTypeError, f"a {low.described(at)} cannot be an index into a list")
+    return at
+
+
+def part(low: Any, owner: Value, key: slice) -> Value:
+    """``owner[start:stop:step]``."""
+    ends = [None if end is None else position(low, end)
+            for end in (key.start, key.stop, key.step)]  # fmt: skip
+    return kept(low, runtime_lists.list_slice(owner, *ends), owner)
+
+
+def reversed_list(low: Any, owner: Value) -> Value:
+    """The items from the last to the first."""
+    return part(low, owner, slice(None, None, -1))
+
+
+def set_item(low: Any, owner: Value, at: Any, value: Any) -> Value:
+    """The list after ``owner[at] = value``."""
+    owner, packed = _met(low, owner, value)
+    at = position(low, at)
+    with in_range(low, owner, at, "list assignment index out of range"):
+        new = runtime_lists.list_set(owner, packed, at)
+        demanded_at(low, new)
+        return kept(low, new, owner, value)
+
+
+def joined(low: Any, left: Any, right: Any) -> Value | None:
+    """``left + right``, one of which is a run-time list; None where the kinds differ."""
+    if isinstance(right, tuple) and len(right) == 1 and list_type(right) is not None:
+        return append(low, left, right[0])
+    sides = [as_long(low, side) for side in (left, right)]
+    if None in sides:
+        return None
+    a, b = sides
+    if runtime_lists.item_of(a.type) == UNDEFINED:  # type: ignore[union-attr]
+        return b
+    if join(a.type, b.type) is None:  # type: ignore[union-attr]
+        return None
+    return kept(low, runtime_lists.list_join(a, b), a, b)
+
+
+def repeated(low: Any, contents: Any, count: Any) -> Value | None:
+    """``contents * count``."""
+    made = as_long(low, contents)
+    if made is None:
+        return None
+    return kept(low, runtime_lists.list_repeat(made, position(low, count)), made)
+
+
+def kept(low: Any, made: Any, *holders: Any) -> Value:
+    """A new list, which may hold the tensors of ``holders``."""
+    memory = low.world.memory
+    memory.may_be(made, memory.of(tuple(holders)))
+    return made  # type: ignore[no-any-return]
+
+
+def _item_value(low: Any, owner: Value, value: Any) -> Any:
+    """``value`` as an item of ``owner``."""
+    type_ = list_type((value,))
+    if type_ is None:
+        raise low.fail(
+            DTypeError,
+            f"a {low.described(value)} cannot be an item of a list whose length is known "
+            "only when the function runs",
+            "store tensors, numbers, or tuples of these in the list",
+        )
+    return low.packed(value)
+
+
+def _met(low: Any, owner: Value, value: Any) -> tuple[Value, Any]:
+    """The list and a value that it gets, where one may have numbers for the other's arrays."""
+    packed = _item_value(low, owner, value)
+    have, new = runtime_lists.item_of(owner.type), type_of(packed)
+    both = joined_type(have, new)
+    if both is None:
+        raise low.fail(
+            DTypeError,
+            f"a {low.described(value)} cannot be an item of a list of {have} whose length "
+            "is known only when the function runs",
+            "store items of one type in the list",
+        )
+    if join(have, new) is not None:
+        return owner, packed
+    if have != both:
+        owner = kept(low, runtime_lists.list_as(owner, type=str(both)), owner)
+    return owner, packed if new == both else item_as(value, both)
+
+
+def append(low: Any, owner: Value, value: Any) -> Value:
+    """The list after ``owner.append(value)``."""
+    owner, packed = _met(low, owner, value)
+    return kept(low, runtime_lists.list_append(owner, packed), owner, value)
+
+
+def method(low: Any, ref: Ref, name: str, args: Sequence[Any]) -> Any:
+    """A method of a list of run-time length, which goes on under its name."""
+    owner = low.state.heap[ref]
+    found = _method(low, ref, owner, name, args)
+    changed = low.state.heap[ref]
+    if changed is not owner and isinstance(changed, Value) and not changed.given:
+        changed.name, changed.given = owner.name, owner.given
+    return found
+
+
+def _method(low: Any, ref: Ref, owner: Value, name: str, args: Sequence[Any]) -> Any:
+    heap = low.state.heap
+    if name == "append" and len(args) == 1:
+        heap[ref] = append(low, owner, args[0])
+        return None
+    if name == "extend" and len(args) == 1:
+        source = args[0]
+        contents = heap[source] if isinstance(source, Ref) else source
+        if not is_long(contents):
+            contents = tuple(low.sequence(source))
+        heap[ref] = demanded(low, joined(low, owner, contents))
+        return None
+    if name == "pop" and len(args) <= 1:
+        return _pop(low, ref, owner, args[0] if args else -1)
+    if name == "insert" and len(args) == 2:
+        head, tail = (part(low, owner, cut) for cut in (slice(args[0]), slice(args[0], None)))
+        heap[ref] = joined(low, append(low, head, args[1]), tail)
+        return None
+    if name == "reverse" and not args:
+        heap[ref] = reversed_list(low, owner)
+        return None
+    if name == "clear" and not args:
+        heap[ref] = ()
+        return None
+    if name == "copy" and not args:
+        return low.allocate("list", owner)
+    raise low.fail(
+        UnsupportedSyntax,
+        f"the list method '{name}' is not supported for a list whose length is known only "
+        "when the function runs",
+        "use indexing and append instead",
+    )
+
+
+def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
+    at = position(low, at)
+    with ExitStack() as tested:
+        for place, text in _popping(at):
+            tested.enter_context(in_range(low, owner, place, text))
+        found = told(low, containers.list_item(owner, at), owner)
+    if isinstance(at, int) and at == -1:
+        rest = kept(low, runtime_lists.list_head(owner), owner)
+    else:
+        rest = remaining(low, owner, at)
+    low.state.heap[ref] = rest
+    return found
+
+
+def _popping(at: Any) -> tuple[tuple[Any, str], ...]:
+    """The places that must be there for an item to be popped, and what is said if they are not."""
+    some = (-1, "pop from empty list")
+    return (some,) if isinstance(at, int) and at == -1 else (some, (at, "pop index out of range"))
+
+
+def without(low: Any, owner: Value, at: Any) -> Value:
+    """The list after ``del owner[at]``; forward raises where there is no such item."""
+    at = position(low, at)
+    text = "list assignment index out of range"
+    with in_range(low, owner, at, text):
+        _demand(low, owner, at, text)
+    return remaining(low, owner, at)
+
+
+def check_popped(low: Any, found: Any) -> None:
+    """Of an item that a statement pops, and nothing uses: forward raises all the same where there
+    is no such item."""
+    if low.is_caught(IndexError):
+        return  # tested where it was popped
+    maker = next((low.builder.producer(leaf) for leaf in leaves(found)), None)
+    while maker is not None and maker.opdef is containers.item:
+        maker = low.builder.producer(maker.operands[0])
+    if maker is not None and maker.opdef is containers.list_item:
+        owner, at = maker.operands
+        for place, text in _popping(at):
+            _demand(low, owner, place, text)
+
+
+def _demand(low: Any, owner: Value, at: Any, text: str) -> None:
+    """Forward raises where a list has no item at this place."""
+    with low.builder.block() as ops:
+        low.builder.make(effects.fail, (text,), {"error": "IndexError"})
+    low.builder.branch(outside(owner, at), Region((), tuple(ops), ()), Region((), (), ()))
+
+
+def remaining(low: Any, owner: Value, at: Any) -> Value:
+    """The list without the item at this place, which is there."""
+    if isinstance(at, Value) or at < 0:
+        at = at % containers.list_length(owner)
+    tail = part(low, owner, slice(at + 1, None))
+    return demanded(low, joined(low, part(low, owner, slice(at)), tail))
+
+
+def demanded(low: Any, made: Value | None) -> Value:
+    if made is None:
+        raise low.fail(
+            DTypeError,
+            "the items of these lists have different types",
+            "store items of one type in a list whose length is known only when the function runs",
+        )
+    return made
+
+
+def unpacked_to(low: Any, owner: Value, count: int) -> list[Any]:
+    """The items of a list that must be ``count``; forward raises where they are not."""
+    test = comparisons.not_equal(containers.list_length(owner), count)
+    with low.builder.block() as ops:
+        message = f"{count} names are assigned from a list of another length"
+        low.builder.make(effects.fail, (message,), {"error": "ValueError"})
+    low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
+    return [item(low, owner, at, sure=True) for at in range(count)]
+
+
+def unpacked_around(low: Any, owner: Value, head: int, tail: int) -> list[Any]:
+    """The first and the last items of a list, and between them the list of the others."""
+    test = comparisons.less(containers.list_length(owner), head + tail)
+    with low.builder.block() as ops:
+        message = f"at least {head + tail} names are assigned from a shorter list"
+        low.builder.make(effects.fail, (message,), {"error": "ValueError"})
+    low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
+    middle = low.allocate("list", part(low, owner, slice(head, -tail or None)))
+    ends = [item(low, owner, at, sure=True) for at in (*range(head), *range(-tail, 0))]
+    return [*ends[:head], middle, *ends[head:]]
+
+
+def total(low: Any, owner: Value, start: Any) -> Any:
+    """``sum(owner, start)``, None where items may differ in shape."""
+    type_ = runtime_lists.item_of(owner.type)
+    if isinstance(type_, TupleType) or isinstance(type_, ArrayType) and not type_.is_static:
+        return None
+    found = runtime_lists.list_sum(owner)
+    return found if isinstance(start, int) and start == 0 else low.binary("Add", found, start)
+
+
+def check_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
+    """Refuse ``zip(strict=True)`` of what is of different lengths, or of lengths that are not
+    ``known`` at compile time."""
+    with low.builder.block():  # what it computes is thrown away
+        walks = [low.walk(source) for source in sources] if known else []
+    sizes = [len(walk) if isinstance(walk, list) else walk.size for walk in walks]
+    alike = all(getattr(walk, "bounds", None) == walks[0].bounds for walk in walks
+                if hasattr(walks[0], "bounds"))  # fmt: skip
+    if not known or None in sizes and not alike:
+        raise low.fail(
+            DTypeError,
+            "zip(strict=True) needs lengths that are known at compile time",
+            "omit strict=True, and compare the lengths before the zip",
+        )
+    for place, size in enumerate(sizes):
+        if size != sizes[0]:
+            word = "shorter" if size < sizes[0] else "longer"
+            cause = f"zip() argument {place + 1} is {word} than argument 1"
+            cure = "give iterables of the same length, or omit strict=True"
+            raise low.fail(DTypeError, cause, cure).meaning(ValueError(cause))
+
+
+def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
+    """A sensitivity as an operand: a list where the output is one of run-time length, an array
+    where it is one without axes."""
+    if isinstance(type_, ListType):
+        long = as_long(low, low.state.heap[sens] if isinstance(sens, Ref) else sens)
+        return low.packed(sens) if long is None else long
+    if isinstance(type_, TupleType) and isinstance(sens, tuple) and len(sens) == len(type_.items):
+        return make_container([sensitivity(low, *pair) for pair in zip(sens, type_.items)])
+    given = low.packed(sens)
+    if (
+        isinstance(type_, ArrayType)
+        and type_.shape == ()
+        and isinstance(type_of(given), ScalarType)
+    ):
+        return full(shape=(), dtype=type_.dtype, value=1) * given
+    return given

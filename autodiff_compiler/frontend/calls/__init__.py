@@ -1,0 +1,1 @@
+"""Calls: inlined, outlined, recursive, or made while compiling."""

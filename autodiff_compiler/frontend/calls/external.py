@@ -1,0 +1,337 @@
+"""Calls of what is no text: functions of this package, which run now on values, as macros; NumPy
+and ``math`` on run-time values; and everything else, on what is known, while compiling.
+
+What would give something else in every call, or look at more than its arguments, is refused: its
+outcome would stand in the generated source for good. Logging is left to the run: forward does it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import logging
+import types
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.abstract import iterators
+from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.numpy_names import MATH, NUMPY
+from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.values import (
+    Closure,
+    Iteration,
+    Ref,
+    View,
+    as_tuple,
+    leaves,
+)
+from autodiff_compiler.frontend.derivatives.recompute import Keeping
+from autodiff_compiler.interface import CONTAINERS
+from autodiff_compiler.interface import frozen as apart
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType, ScalarType
+from autodiff_compiler.mindspore_names.suggestions import equivalent
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.ops import arrays
+
+#: Functions of NumPy that fill an array with one number; what ``empty`` leaves is told by nobody.
+_FILLING = (np.zeros, np.ones, np.empty, np.full)
+#: Methods that change the container they belong to.
+CHANGES = frozenset(
+    ("append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
+     "sort", "reverse", "add", "discard", "update", "setdefault")
+)  # fmt: skip
+#: Macros that take a list of run-time length.
+LISTED = (arrays.stack, arrays.concat)
+#: Libraries whose functions may give something else every time.
+CHANGEFUL = (
+    "random", "time", "secrets", "uuid", "datetime", "_random", "numpy.random", "os", "posix", "nt",
+    "genericpath", "pathlib", "platform", "tempfile", "subprocess", "threading", "inspect",
+)  # fmt: skip
+_ONCE = (
+    "'{name}' would run only once, at compile time, and every call would reuse that result",
+    "call it outside of the function, and pass the result as an argument",
+)
+_TEXT = (
+    "'{name}' runs code from a string, which the compiler cannot read",
+    "write the code itself in place of the string",
+)
+_NAMES = (
+    "'{name}' needs all variables, and compiled code keeps only those that the function names",
+    "use the variable by its name",
+)
+REFUSED: dict[Any, tuple[str, str]] = {
+    **dict.fromkeys((eval, exec, compile), _TEXT),
+    **dict.fromkeys((globals, locals), _NAMES),
+    **dict.fromkeys((open, input, breakpoint, builtins.__import__), _ONCE),
+    Parameter: (
+        "this makes a Parameter inside compiled code, which would be a new one in every call",
+        "create it in __init__: self.weight = Parameter(...)",
+    ),
+}
+
+
+class Outside(Keeping):
+    """Adds calls of what is no text to ``Keeping``."""
+
+    # ---- macros
+
+    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Runs a function of this package now; on values it adds operations."""
+        lists_go = getattr(function, "function", function) in LISTED
+        given = [self.plain(arg, lists_go) for arg in args]
+        named = {key: self.plain(arg, lists_go) for key, arg in kwargs.items()}
+        self.refuse_foreign(*given, *named.values())
+        before, name = apart((given, named)), getattr(function, "__name__", type(function).__name__)
+        try:
+            result = function(*given, **named)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise self.translate(error, f"{name} fails", function) from None
+        if not _unchanged(before, (given, named)):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' changes its argument in place, and the compiler cannot see that change",
+                "change the container in the function itself: items.append(x), items[0] = x",
+            )
+        return self.adopted(result)
+
+    def plain(self, arg: Any, lists_go: bool = False) -> Any:
+        """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
+        run-time length may stay one."""
+        if isinstance(arg, (View, Iteration)) or iterators.is_iterator(arg):
+            return [self.plain(item) for item in self.sequence(arg)]
+        if isinstance(arg, Ref):
+            contents = self.state.heap[arg] if lists_go else self.contents(arg)
+            if is_long(contents):
+                return contents
+            if arg.kind == "list":
+                return [self.plain(item) for item in contents]
+            return {key: self.plain(item) for key, item in contents.items()}
+        self.world.assume_held(arg)
+        if type(arg) is tuple:
+            return tuple(self.plain(item) for item in arg)
+        return self.lifted(arg)
+
+    def as_python(self, value: Any) -> Any:
+        """A value that is known while compiling, with lists and dicts for references."""
+        return self.original(self.plain(value))
+
+    def adopted(self, result: Any) -> Any:
+        """The outcome of library code as a compile-time value: its lists go to the heap."""
+        if isinstance(result, list):
+            return self.new_list([self.adopted(item) for item in result])
+        if isinstance(result, tuple) and (type(result) is tuple or hasattr(result, "_fields")):
+            return as_tuple(result, [self.adopted(item) for item in result])
+        if type(result) is dict and any(isinstance(leaf, Value) for leaf in leaves(result)):
+            return self.allocate("dict", {key: self.adopted(each) for key, each in result.items()})
+        return self.lifted(result)
+
+    def counterpart(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The macro for a function of NumPy, or of ``math``, that is called with run-time values;
+        None where there is none."""
+        if not is_hashable(callee) or not (callee in NUMPY or callee in MATH):
+            return None
+        values = self._values_in(args, kwargs)
+        if callee in NUMPY:
+            return NUMPY[callee] if values else None
+        numbers = self.world.numpy or not any(isinstance(v.type, ArrayType) for v in values)
+        return MATH[callee] if values and numbers else None
+
+    def _values_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
+        """The run-time values in arguments."""
+        given = frozen(tuple(self.lifted(arg) for arg in (*args, *kwargs.values())), self.state)
+        return [leaf for leaf in leaves(given) if isinstance(leaf, Value)]
+
+    def takes_numbers(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Decide whether all run-time values in arguments are numbers, and there is one."""
+        values = self._values_in(args, kwargs)
+        return bool(values) and all(isinstance(value.type, ScalarType) for value in values)
+
+    # ---- now, on what is known
+
+    def call_known(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Calls a ``constexpr`` function, whose arguments must be known."""
+        for leaf in self._values_in(args, kwargs):
+            self.static(leaf, f"an argument of the constexpr function '{callee.__name__}'")
+        return self.call_now(callee, args, kwargs)
+
+    def call_now(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Calls something that is neither ours nor a text, on known arguments."""
+        name = getattr(callee, "__name__", type(callee).__name__)
+        if not callable(callee):
+            raise self.fail(
+                DTypeError, f"a value of type {self.described(callee)} is not callable",
+                "call a function, a Cell or an operator",
+            )  # fmt: skip
+        self._refuse_outside(callee, name)
+        if self.world.strict and not is_numpy(callee) and not isinstance(callee, type):
+            raise self.fail(
+                UnsupportedSyntax, f"'{name}' may have side effects, which are not allowed here"
+            )
+        if _logs(callee):
+            self.call_python(functools.partial(callee, **kwargs), args)
+            return None
+        if self._values_in(args, kwargs):
+            if name == "format" and isinstance(getattr(callee, "__self__", None), str):
+                return self.filled(callee.__self__, args)
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' is not supported with arguments whose values are known only "
+                "when the function runs",
+                self._instead_of(callee, name),
+            )
+        if self.world.numpy and any(callee is filling for filling in _FILLING):
+            return self._filled(callee, args, kwargs)
+        if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
+            self._refuse_texts(name, (*args, *kwargs.values()))
+        for arg in (*args, *kwargs.values()):
+            self.world.assume_held(arg)
+        result = self.macro(callee, [_copied(arg) for arg in args], kwargs)
+        if isinstance(result, Iterator):
+            return iterators.made(self, result)
+        if is_numpy(callee):
+            given = {key: self.original(arg) for key, arg in kwargs.items()}
+            self.world.recipes.remember(
+                callee, [*map(self.original, args)], given, self.original(result)
+            )
+        made = self.original(result) if isinstance(result, Value) and is_numpy(callee) else None
+        if isinstance(made, np.ndarray) and made.flags.writeable:
+            self.world.made[id(made)] = made
+            self.world.memory.holds(result, made)
+        return result
+
+    def _refuse_texts(self, name: str, given: Sequence[Any]) -> None:
+        """A text that a library calls would run unseen: what it reads would be there for good."""
+        kinds = (Closure, types.FunctionType, types.MethodType)
+        if any(isinstance(each, kinds) for each in given):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' is given a function to call, and that call would not be compiled",
+                "write a loop or a comprehension that calls the function",
+            )
+
+    def _filled(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """An array of one number all over is made by the generated source itself."""
+        try:
+            made = callee(*map(self.plain, args), **kwargs)
+        except (TypeError, ValueError) as error:
+            raise self.translate(error, f"{callee.__name__} fails", callee) from None
+        if made.size == 0 or made.dtype.kind not in "biufc":
+            return self.lifted(made)
+        first = 0 if callee is np.empty else made.flat[0].item()
+        full = structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
+        self.world.memory.stands(full, True)
+        return full
+
+    def _refuse_outside(self, callee: Any, name: str) -> None:
+        owner = getattr(callee, "__self__", None)
+        if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
+            if self.world.path(owner) is None:
+                raise self.fail(
+                    UnsupportedSyntax,
+                    f"'{name}' changes a {type(owner).__name__}, and the compiler cannot "
+                    "see that change",
+                    "use a list or dict that the function builds itself, starting from [] or {}",
+                )
+            raise self.fail(
+                UnsupportedSyntax,
+                f"'{name}' changes a {type(owner).__name__} that was made outside of the function",
+                "return the value instead, or use a hook to look at it",
+            )
+        if name in ("__enter__", "__exit__"):
+            raise self.fail(
+                UnsupportedSyntax,
+                "this context manager would be entered at compile time, not when the function runs",
+                "put the 'with' around the call of the compiled function",
+            )
+        if any(callee is endless for endless in iterators.ENDLESS):
+            cure = "loop over a range, or write 'while True'"
+            raise self.fail(UnsupportedSyntax, f"'{name}' never ends", cure)
+        found = REFUSED.get(callee) if is_hashable(callee) else None
+        if found is None and _is_changeful(callee):
+            found = _ONCE
+        if found is not None:
+            raise self.fail(UnsupportedSyntax, found[0].format(name=name), found[1])
+
+    @staticmethod
+    def _instead_of(callee: Any, name: str) -> str:
+        if callee in (collections.OrderedDict, collections.defaultdict):
+            return "use a plain dict, starting from {}: it keeps its order, and has setdefault"
+        if is_hashable(callee) and callee in MATH:
+            return f"use ops.{getattr(MATH[callee], '__name__', name)}, which has a derivative"
+        ours = equivalent(callee)
+        if ours:
+            return f"use {ours}, which has a derivative"
+        if is_numpy(callee):
+            return (
+                "use a function that autodiff_compiler.numpy supports; 'autodiff-compiler "
+                "ops' lists them"
+            )
+        return "write it in Python, or with functions of ops"
+
+
+def is_hashable(thing: Any) -> bool:
+    try:
+        hash(thing)
+    except TypeError:
+        return False
+    return True
+
+
+def _copied(thing: Any) -> Any:
+    """A container from outside as one that nobody else holds."""
+    return apart(thing) if type(thing) in (list, dict, set) else thing
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    """Whether a container holds what it held when ``before`` was copied from it."""
+    if isinstance(before, (list, tuple)):
+        return len(before) == len(after) and all(map(_unchanged, before, after))
+    if isinstance(before, dict):
+        alike = list(before) == list(after)
+        return alike and all(_unchanged(before[key], after[key]) for key in before)
+    if isinstance(before, CONTAINERS):
+        return bool(before == after)
+    return before is after or isinstance(before, np.ndarray)
+
+
+def is_numpy(callee: Any) -> bool:
+    """Whether NumPy brings this function."""
+    module = getattr(callee, "__module__", None) or ""
+    return module.partition(".")[0] == "numpy" or type(callee).__module__ == "numpy"
+
+
+def _is_changeful(callee: Any) -> bool:
+    """Whether a function or method gives something else in every call."""
+    owner = getattr(callee, "__self__", None)
+    kind = type(callee) if owner is None or isinstance(owner, types.ModuleType) else type(owner)
+    home = owner if isinstance(owner, type) else kind
+    modules = (getattr(callee, "__module__", None) or "", home.__module__ or "")
+    called = [module for module in modules if module not in ("builtins", "")]
+    if isinstance(owner, types.ModuleType):
+        called.append(owner.__name__)
+    return any(
+        module == library or module.startswith(f"{library}.")
+        for module in called for library in CHANGEFUL
+    )  # fmt: skip
+
+
+def stays_outside(callee: Any) -> bool:
+    """Whether a function is never compiled, though it may have a text."""
+    return _logs(callee) or _is_changeful(callee)
+
+
+def _logs(callee: Any) -> bool:
+    """Whether this writes to a log, or warns: what it does depends on the moment of the call."""
+    owner = getattr(callee, "__self__", None)
+    logger = isinstance(owner, (logging.Logger, logging.LoggerAdapter))
+    return logger or callee is warnings.warn or getattr(callee, "__module__", "") == "logging"

@@ -1,0 +1,197 @@
+"""What a loop goes through, and what it carries from one iteration to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import FunctionType, ModuleType
+from typing import Any
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.frontend.abstract.heap import frozen, is_frozen
+from autodiff_compiler.frontend.abstract.join import common, joined_type, leaf_type, shaped
+from autodiff_compiler.frontend.abstract.values import (
+    CannotRoll,
+    Closure,
+    Maybe,
+    Ref,
+    State,
+    Unset,
+    leaves,
+)
+from autodiff_compiler.frontend.control_flow.branches import Branches
+from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.ir.nodes import AnyOperand, Value
+from autodiff_compiler.ir.opdef import OpDef
+from autodiff_compiler.ir.types import ArrayType, Type
+from autodiff_compiler.operators.elementwise import comparisons
+from autodiff_compiler.operators.indexing import indexing
+
+Key = Any  # a variable's name, or a cell of the heap
+
+
+@dataclass
+class Walk:
+    """How a ``for`` goes through an iterable.
+
+    bounds   the range of its index; reads  what is read item by item; item  the user's item from
+    index and reads; items  all of them, if known while compiling; checkpoint  what backward keeps
+    of the iterations, if not all; lists  the lists of run-time length that it goes through, which
+    the body must leave as they are.
+    """
+
+    bounds: tuple[AnyOperand, AnyOperand, AnyOperand]
+    reads: list[Value]
+    item: Callable[[Value, Sequence[Value]], Any]
+    items: Sequence[Any] | None = None
+    checkpoint: tuple[str, int] | None = None
+    lists: tuple[Ref, ...] = ()
+    #: Whether the items are rows that are read by their positions.
+    by_position: bool = False
+
+    @property
+    def size(self) -> int | None:
+        """The number of iterations, if it is known."""
+        known = [bound for bound in self.bounds if isinstance(bound, int)]
+        return len(range(*known)) if len(known) == 3 else None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it certainly makes an iteration."""
+        return bool(self.size)
+
+    def by_names(self, low: Any, stored: Collection[str]) -> Walk:
+        """Return a walk that reads the rows of arrays by their positions, as they are when it comes
+        there, where each array has a name that the body, which sets ``stored``, does not set; else
+        this walk."""
+        names: list[str] = []
+        for array in self.reads:
+            named = (n for n, held in low.state.names.items() if held is array and n not in stored)
+            names += [next(named, "")]
+        if not names or "" in names or not all(isinstance(r.type, ArrayType) for r in self.reads):
+            return self
+
+        def item(index: Value, reads: Sequence[Value]) -> Any:
+            rows = [
+                indexing.index(low.certainly(low.state.names[name]), index, index=(("op", 0),))
+                for name in names
+            ]
+            return self.item(index, rows)
+
+        return replace(self, reads=[], item=item, by_position=True)
+
+
+class RowsWritten(Exception):
+    """The body of a loop writes to the array whose rows the loop goes through."""
+
+
+@contextmanager
+def watched(low: Any, walk: Walk | None, stored: Collection[str]) -> Iterator[None]:
+    """A loop reads its array row by row, and each row as it was before the loop: refuse writes to
+    that array inside, or raise ``RowsWritten`` where rows may be read by their positions."""
+    reads, writes = () if walk is None else walk.reads, low.world.memory.writes
+    mark, memory = len(writes), low.world.memory.of_all(reads)
+    named = low.world.numpy and walk and walk.by_names(low, stored) is not walk
+    try:
+        yield
+    except Exception as error:
+        if named and any(memory & write for write in writes[mark:]):
+            raise RowsWritten from error
+        raise
+    if any(memory & write for write in writes[mark:]):
+        if named:
+            raise RowsWritten
+        raise low.fail(
+            UnsupportedSyntax,
+            "the body of this loop writes in place to the array that the loop iterates over",
+            "loop over a copy: for row in x.copy(); or use range(len(x)) and x[i]",
+        )
+
+
+@dataclass
+class Carried:
+    """A carried variable: the types of its leaves, and a value that shows its structure.
+
+    ``fresh`` may be unset before the loop. ``summed`` begins as the number 0 and is only added to:
+    it may as well begin as zeros of the sum's shape, if the loop runs at all.
+    """
+
+    like: Any
+    types: list[Type]
+    fresh: bool
+    summed: bool = False
+    #: What its leaves may be when an iteration begins, by place.
+    memory: dict[int, set[Any]] = field(default_factory=dict)
+
+
+def get(state: State, key: Key) -> Any:
+    place: dict[Any, Any] = state.names if isinstance(key, str) else state.heap
+    return place.get(key, MISSING)
+
+
+def carried_by(carry: Carried, key: Key, state: State) -> Any:
+    """What ``carry`` takes from a state, in the structure that it shows."""
+    value = get(state, key)
+    value = value.value if isinstance(value, Maybe) else value
+    return shaped(frozen(value, state) if is_frozen(carry.like) else value, carry.like)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether every iteration sets just this."""
+    if isinstance(value, Closure):
+        return not value.defaults and not value.frame.ended
+    return isinstance(value, (str, type(None), type, Cell, ModuleType, FunctionType, OpDef))
+
+
+def name_of(key: Key) -> str:
+    return key if isinstance(key, str) else f"this {key.kind}"
+
+
+def common_structure(key: Key, before: Any, after: Any) -> Any:
+    """A value with the structure that a variable has before and after an iteration."""
+    is_list = isinstance(key, Ref) and key.kind == "list"
+    like = None if isinstance(before, Unset) else common(before, after, is_list)
+    if like is None:
+        raise CannotRoll(
+            f"the structure of '{name_of(key)}' changes from one iteration of the loop to the next"
+        )
+    return like
+
+
+def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type]:
+    """The types that hold values of these types, and the leaves of ``after``."""
+    types = []
+    for a, b in zip(have, map(leaf_type, leaves(after))):
+        type_ = None if a is None or b is None else joined_type(a, b)
+        if type_ is None:
+            raise CannotRoll(
+                f"'{name_of(key)}' is {a} before an iteration of the loop and {b} after it"
+            )
+        types.append(type_)
+    return types
+
+
+class Rollable(Branches):
+    """What a trial asks of the lowering that it works for."""
+
+    #: The parameters of the loops that are being rolled around this point.
+    loop_params: set[Value]
+
+    def block(self, statements: Sequence[Any]) -> Any:
+        """Lowers statements; gives ``Returned`` if they end in a return."""
+        raise NotImplementedError
+
+    def until_of(self, node: Any) -> Any:
+        """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
+        ended: Any = self.left()
+        if ended is True:
+            return True
+        for flag in getattr(node, "until", ()):
+            value = self.truth(self.state.names[flag])
+            if value is True:
+                return True
+            if isinstance(value, Value):
+                ended = value if ended is False else comparisons.logical_or(ended, value)
+        return ended

@@ -1,0 +1,81 @@
+"""Which carried variables of a loop may be one tensor: what a trial takes for granted, and whether
+its body keeps to it.
+
+When an iteration begins, a carried variable may be what it was before the loop, or what another one
+was (``Memory.across``). Two that are different tensors before the loop are taken to be so in every
+iteration, also where they change places; if the body leaves one tensor in both, they are not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from autodiff_compiler.frontend.abstract.aliasing import ARRAY, SCALAR, Memory, has_no_axes
+from autodiff_compiler.frontend.control_flow.carries import Carried, Key
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType
+
+#: A carried leaf, by its variable and its place in that.
+Leaf = tuple[Key, int]
+
+
+class Sameness:
+    """``together`` are the pairs of leaves that may be one tensor, as all trials found."""
+
+    def __init__(
+        self, memory: Memory, carried: Mapping[Key, Carried], together: set[frozenset[Leaf]]
+    ):
+        self.memory, self.carried, self.together = memory, carried, together
+        self.params: Mapping[Key, Sequence[Value]] = {}
+
+    def begin(self, before: Mapping[Leaf, Any], params: Mapping[Key, Sequence[Value]]) -> None:
+        """Tells what tensors the parameters may be when an iteration begins."""
+        self.params = params
+        for key, carry in self.carried.items():
+            for place, param in enumerate(params[key]):
+                first = before.get((key, place))
+                known = self.memory.of(first) or {SCALAR}
+                self.memory.may_be(param, known | carry.memory.get(place, set()))
+        for pair in self._apart():
+            if self.memory.meet(*map(before.get, pair)):
+                self.together.add(frozenset(pair))
+            else:
+                self.memory.apart.add(frozenset(params[key][place] for key, place in pair))
+
+    def holds(self, left: Mapping[Leaf, Any], around: frozenset[Hashable]) -> bool:
+        """Whether that was right, now that it is known what the body leaves. ``around`` is what is
+        held around the loop."""
+        right = True
+        for pair in self._apart():
+            if self.memory.meet(*map(left.get, pair)):
+                self.together.add(frozenset(pair))
+                right = False
+        for (key, place), found in self.memory.across(left, around).items():
+            known = self.carried[key].memory.setdefault(place, set())
+            stands = self.memory.is_array(left[key, place])
+            if has_no_axes(left[key, place]) and stands is not self.memory.is_array(
+                self.params[key][place]
+            ):
+                found = found | {ARRAY if each else SCALAR for each in (True, False)
+                                 if stands in (each, None)}  # fmt: skip
+            right &= found <= known
+            known |= found
+        return right
+
+    def end(self, results: Mapping[Leaf, Value]) -> None:
+        """What leaves the loop is apart as well. A variable that a refused statement was to set
+        does not leave it."""
+        pairs = (pair for pair in self._apart() if all(leaf in results for leaf in pair))
+        self.memory.apart |= {frozenset(map(results.__getitem__, pair)) for pair in pairs}
+
+    def _apart(self) -> list[tuple[Leaf, Leaf]]:
+        arrays = [
+            (key, place)
+            for key, carry in self.carried.items()
+            for place, type_ in enumerate(carry.types)
+            if isinstance(type_, ArrayType) and not carry.fresh
+        ]
+        pairs = itertools.combinations(arrays, 2)
+        return [pair for pair in pairs if frozenset(pair) not in self.together]

@@ -1,0 +1,1 @@
+"""What every handler is given: the function being lowered, the compilation, its guards."""

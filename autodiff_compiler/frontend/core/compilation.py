@@ -1,0 +1,418 @@
+"""The outside world as a compilation sees it: names and attributes, and what the text writes."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import types
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.hooks import Hook
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.errors import (
+    CompileError,
+    Problem,
+    UnknownAttribute,
+    UnknownName,
+    UnsupportedSyntax,
+    calling,
+)
+from autodiff_compiler.frontend.abstract.aliasing import Memory
+from autodiff_compiler.frontend.abstract.array_recipes import Recipes
+from autodiff_compiler.frontend.abstract.values import NeedStatic, Ref
+from autodiff_compiler.frontend.core.recording import (
+    MISSING,
+    Recorder,
+    is_fixed,
+    is_of_theirs,
+    is_plain,
+    is_theirs,
+    refuse_fresh,
+)
+from autodiff_compiler.interface import AttributeInput, Item, Write
+from autodiff_compiler.ir.nodes import Function, Op, Value
+from autodiff_compiler.ir.printer import print_function
+from autodiff_compiler.mindspore_names.suggestions import nearest
+from autodiff_compiler.span import NOWHERE, Caller, Span
+
+
+class TooDeep(RecursionError):
+    """More calls nest than one compilation takes. It leaves all of them at once: what comes after
+    each call would only be lowered to be refused as well."""
+
+    def __init__(self, cause: str, cure: str, span: Span | None):
+        super().__init__(cause)
+        self.cause, self.cure, self.span = cause, cure, span
+
+    def refusal(self, place: Span | None) -> UnsupportedSyntax:
+        """Return what the user is told; ``place`` is that of the outermost text."""
+        return UnsupportedSyntax(self.cause, self.cure, self.span or place)
+
+
+class Depths:
+    """The calls of texts that are being lowered in each other."""
+
+    def __init__(self) -> None:
+        self._of_one: Counter[int] = Counter()
+        self._of_all = 0
+
+    @contextmanager
+    def inside(self, text: Any, name: str, caller: Caller | None) -> Iterator[None]:
+        """Count a call of ``text``, which ``caller`` makes; raise TooDeep where they are many."""
+        key, span = id(text), caller.span if caller else None
+        of_one, of_all = costs().deep_recursion_calls, costs().nested_calls
+        self._of_one[key] += 1
+        self._of_all += 1
+        try:
+            if self._of_one[key] > of_one:
+                raise TooDeep(
+                    f"this function calls itself too deeply: '{name}' is met inside more than "
+                    f"{of_one} calls of itself, which are all written out",
+                    "write the recursion as a 'while' loop",
+                    span,
+                )
+            if self._of_all > of_all:
+                raise TooDeep(
+                    f"calls are nested too deeply: '{name}' is called inside more than {of_all} "
+                    "other calls, which are all written out",
+                    "call some of the functions one after the other, or in a loop",
+                    span,
+                )
+            yield
+        finally:
+            self._of_one[key] -= 1
+            self._of_all -= 1
+
+
+@dataclass
+class World(Recorder):
+    """What one compilation knows; shared by the function compiled and all that it calls."""
+
+    problems: list[Problem] = field(default_factory=list)
+    numpy: bool = False
+    #: Whether what is being lowered is to be differentiated: only then do rules matter.
+    differentiates: bool = False
+    #: Whether what is being lowered must compute and nothing else: no Python may run meanwhile.
+    strict: bool = False
+    #: The dtype that floating tensors from outside are cast to (``Cell.to_float``), and what was.
+    precision: str | None = None
+    uncast: dict[Value, Value] = field(default_factory=dict)
+    #: The arguments that are values, with their slots.
+    slots: dict[Value, int] = field(default_factory=dict)
+    #: Where the values of a call are found.
+    found_at: dict[Value, str] = field(default_factory=dict)
+    #: The arrays in arguments, as the outermost text sees them, and where they are found.
+    arguments: dict[Value, str] = field(default_factory=dict)
+    #: Those that it writes to, with the operations that it had before, and the place.
+    overwritten: dict[Value, tuple[list[Op], int, Span]] = field(default_factory=dict)
+    #: The layouts of arguments that are assumed, by slot: see ``plan.Laid``.
+    orders: Mapping[int, Any] = field(default_factory=dict)
+    #: The hooks of arguments, by slot.
+    hooks: Mapping[int, tuple[Hook, ...]] = field(default_factory=dict)
+    #: The kinds of NumPy's warnings that the text silences.
+    silenced: set[str] = field(default_factory=set)
+    #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
+    written: dict[Any, Write] = field(default_factory=dict)
+    cells: dict[Any, Ref] = field(default_factory=dict)
+    #: What turned out to be written and is not among ``written``: the lowering begins again, so
+    #: that every branch and loop has its cell from the beginning.
+    discovered: dict[Any, Write] = field(default_factory=dict)
+    #: The calls of texts that are being lowered, the outermost first.
+    calls: list[Any] = field(default_factory=list)
+    depths: Depths = field(default_factory=Depths)
+    #: Texts that cannot be functions of their own, known from the first try.
+    written_out: set[Any] = field(default_factory=set)
+    #: The loops in which lists grow and that could be written out, and those that must be.
+    growing: set[Any] = field(default_factory=set)
+    unrolled: frozenset[Any] = frozenset()
+    memory: Memory = field(default_factory=Memory)
+    #: The arrays that the text makes while it is compiled, as with ``np.zeros(3)``, by identity.
+    made: dict[int, Any] = field(default_factory=dict)
+    recipes: Recipes = field(default_factory=Recipes)
+    #: The objects that stand for arguments.
+    given: set[Ref] = field(default_factory=set)
+    inputs: dict[Any, AttributeInput] = field(default_factory=dict)
+    #: Whether methods of an outside object can come to what is written, by both.
+    leading: dict[Any, bool] = field(default_factory=dict)
+    refs: Iterator[int] = field(default_factory=itertools.count)
+    #: Dicts from outside of which a copy was made, by the identity of the copy.
+    sources: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    #: The objects whose ``__dict__`` was read, by its identity.
+    owners: dict[int, Any] = field(default_factory=dict)
+    _functions: dict[str, Function] = field(default_factory=dict)
+    _names: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def differentiating(self) -> Iterator[None]:
+        """What is lowered inside is to be differentiated."""
+        before, self.differentiates = self.differentiates, True
+        try:
+            yield
+        finally:
+            self.differentiates = before
+
+    @contextmanager
+    def calling(self, caller: Caller | None) -> Iterator[None]:
+        """What is refused or reported inside is in a text that was called there."""
+        try:
+            with calling(caller, self.problems) if caller else nullcontext():
+                yield
+        except NeedStatic as need:
+            need.callers += (caller,) if caller else ()
+            raise
+
+    def attribute_below(self, owner: Any, name: str, span: Span) -> Any:
+        """``owner.name`` as it is read below the class's own ``__getattribute__``."""
+        path = self.path(owner)
+        place = f"object.__getattribute__({path}, {name!r})"
+        found = MISSING if path is None else self.recorded(place)
+        if found is not MISSING:
+            return found
+        try:
+            value = object.__getattribute__(owner, name)
+        except AttributeError as error:
+            cause = f"{_described(owner)} has no attribute '{name}' of its own"
+            raise UnknownAttribute(cause, _instead(owner, name), span).meaning(error) from None
+        except CompileError:
+            raise
+        except Exception as error:
+            raise _failing(owner, name, error, span) from None
+        if path is None or isinstance(value, types.MethodType):
+            return self.attribute(owner, name, span)
+        self.assume(place, value)
+        return value
+
+    def attribute(self, owner: Any, name: str, span: Span) -> Any:
+        """``owner.name`` for an outside object."""
+        path = self.path(owner)
+        found = MISSING if path is None else self.recorded(f"{path}.{name}")
+        if found is not MISSING:
+            return found
+        try:
+            value = getattr(owner, name)
+        except AttributeError as error:
+            self.assume_absent(owner, name)
+            if isinstance(error, UnknownAttribute):  # of ops, nn or Tensor, which know more
+                cause, cure = error.problems[0].cause, error.problems[0].cure
+            else:
+                cause = f"{_described(owner)} has no attribute '{name}'"
+                cure = suggested(name, dir(owner)) or _instead(owner, name)
+            raise UnknownAttribute(cause, cure, span).meaning(error) from None
+        except CompileError:
+            raise
+        except Exception as error:
+            raise _failing(owner, name, error, span) from None
+        refuse_fresh(value, lambda: getattr(owner, name), f"'{name}'", span)
+        if path is not None and not is_fixed(owner):
+            if isinstance(value, types.MethodType) and value.__self__ is owner:
+                self.assume_method(owner, name, value.__func__)
+            elif isinstance(value, types.MethodType) and getattr(owner, name) is not value:
+                self.assume(f"{path}.{name}.__func__", value.__func__)
+                if not isinstance(owner, super):  # of a class, or of what has one of another
+                    self.assume(f"{path}.{name}.__self__", value.__self__)
+            elif isinstance(value, types.BuiltinMethodType) and not isinstance(
+                owner, types.ModuleType
+            ):
+                self.assume_held(owner)
+            else:
+                self.assume(f"{path}.{name}", value)
+        return value
+
+    def free_name(self, function: Any, name: str, span: Span) -> Any:
+        """A name that ``function`` reads from around it: closure, global, builtin."""
+        code = function.__code__
+        path = self.path(function)
+        if name in code.co_freevars and function.__closure__ is not None:
+            place = code.co_freevars.index(name)
+            cell = function.__closure__[place]
+            found = self.recorded(f"{path}.__closure__[{place}].cell_contents")
+            try:
+                value = cell.cell_contents if found is MISSING else found
+            except ValueError:
+                value = MISSING
+            if value is not MISSING:
+                if path is not None:
+                    self.assume(f"{path}.__closure__[{place}].cell_contents", value)
+                return value
+        found = self.recorded(f"{path}.__globals__[{name!r}]")
+        if found is not MISSING:
+            return found
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            if path is not None:
+                self.assume(f"{path}.__globals__[{name!r}]", value)
+            return value
+        if hasattr(builtins, name):
+            if path is not None and is_theirs(function):
+                self.assume_without(f"{path}.__globals__", name)
+            return getattr(builtins, name)
+        known = [*function.__globals__, *code.co_varnames, *dir(builtins)]
+        raise UnknownName(
+            f"the name '{name}' is not defined",
+            suggested(name, known) or f"define '{name}', or pass it as an argument",
+            span,
+        )
+
+    def cell_of(self, heap: Mapping[Ref, Any], thing: Any, name: Any = None) -> Ref | None:
+        """The cell that stands for a written Parameter or attribute, if it is in ``heap``: one that
+        was found in a trial is not, once the trial has been given up."""
+        cell = self.cells.get((id(thing), name))
+        return cell if cell in heap else None
+
+    def source_of(self, thing: Any) -> Any:
+        """Return the dict from outside that ``thing`` is, or is a copy of."""
+        return self.sources[id(thing)][1] if id(thing) in self.sources else thing
+
+    def _written_dicts(self) -> dict[int, list[Any]]:
+        """The dicts from outside of which items are written, with the keys of these."""
+        found: dict[int, list[Any]] = {}
+        for write in (*self.written.values(), *self.discovered.values()):
+            if isinstance(write.name, Item):
+                found.setdefault(id(write.target), []).append(write.name.key)
+            elif write.name is not None:
+                held = getattr(write.target, "__dict__", None)
+                if id(held) in self.owners:
+                    found.setdefault(id(held), []).append(write.name)
+        return found
+
+    def holds_written(self, thing: Any) -> bool:
+        """Decide whether a container is a dict of which items are written, or holds one."""
+        written = self._written_dicts()
+
+        def holds(thing: Any) -> bool:
+            if isinstance(thing, (tuple, list)):
+                return any(map(holds, thing))
+            return isinstance(thing, dict) and (
+                id(thing) in written or any(map(holds, thing.values()))
+            )
+
+        return bool(written) and holds(thing)
+
+    def _refuse_whole(self, thing: Any, new_keys_only: bool = False) -> None:
+        """Refuses to read as a whole a dict of which the text writes items."""
+        keys = self._written_dicts().get(id(thing), ()) if isinstance(thing, dict) else ()
+        if new_keys_only and all(key in thing for key in keys):
+            return
+        if keys:
+            raise UnsupportedSyntax(
+                "this reads a dict that was made outside of the function as a whole, and the "
+                f"function writes its item {keys[0]!r}",
+                "read the items one by one: d[key]",
+            )
+
+    def assume_held(self, thing: Any) -> None:
+        self._refuse_whole(thing)
+        super().assume_held(thing)
+
+    def assume_keys(self, thing: Mapping[Any, Any]) -> None:
+        self._refuse_whole(thing, True)
+        super().assume_keys(thing)
+
+    def assume_length(self, thing: Any) -> None:
+        self._refuse_whole(thing, True)
+        super().assume_length(thing)
+
+    def assume_written(self) -> None:
+        """Record what the written attributes held before the call, but for those that are read at
+        every call: only now is it known by which paths their owners are found."""
+        for key, write in self.written.items():
+            if write.name is None or key in self.inputs:
+                continue
+            if write.held(MISSING) is not MISSING:
+                super().assume_held(self.before(write, NOWHERE))
+            else:
+                self.assume_new(write)
+
+    def assume_new(self, write: Write) -> None:
+        """Record that there was no attribute, or item, before it was written."""
+        if not isinstance(write.name, Item):
+            self.assume_absent(write.target, str(write.name))
+        elif (path := self.path(write.target)) is not None:
+            self.assume_without(path, write.name.key)
+
+    def assume_parts(self, owner: Any) -> None:
+        """Record which objects of the user's an outside object leads to: its methods, which Python
+        runs, come to no others."""
+        rest, seen = [owner], set()
+        while rest:
+            thing = rest.pop()
+            path = self.path(thing)
+            if path is None or id(thing) in seen or not hasattr(thing, "__dict__"):
+                continue
+            seen.add(id(thing))
+            for name, held in object.__getattribute__(thing, "__dict__").items():
+                if is_of_theirs(held) or isinstance(held, Cell):
+                    self.assume(f"{path}.__dict__[{name!r}]", held)
+                    rest.append(held)
+                elif type(held) in (list, tuple, dict) and not is_plain(held):
+                    self.know(held, f"{path}.__dict__[{name!r}]")
+                    self.assume_held(held)
+
+    def before(self, write: Write, span: Span) -> Any:
+        """Return the value of a written attribute or item before the call."""
+        if isinstance(write.name, Item):
+            return super().item(write.target, write.name.key)
+        read = self.attribute if write.get is getattr else self.attribute_below
+        return read(write.target, str(write.name), span)
+
+    def attribute_input(self, write: Write) -> AttributeInput:
+        """The one input that stands for a written attribute."""
+        key = (id(write.target), write.name)
+        assert write.name is not None
+        if key not in self.inputs:
+            self.inputs[key] = AttributeInput(write.target, write.name, write.get)
+        return self.inputs[key]
+
+    def report(self, problem: Problem) -> None:
+        """Keeps a problem to be told with all others."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def share(self, function: Function) -> Function:
+        """The function of equal text met before, or else ``function`` under a name of its own."""
+        text = print_function(replace(function, name="shared"))
+        if text not in self._functions:
+            number = self._names.get(function.name, 0)
+            self._names[function.name] = number + 1
+            name = f"{function.name}_{number}" if number else function.name
+            self._functions[text] = replace(function, name=name)
+        return self._functions[text]
+
+
+def _instead(owner: Any, name: str) -> str:
+    """Return the cure for an attribute that is not there and resembles none."""
+    if isinstance(owner, types.ModuleType):
+        return "correct the name, or import the module that has it"
+    if type(owner).__module__ == "builtins" and not isinstance(owner, type):
+        return f"use an attribute that a {type(owner).__name__} has"
+    return f"assign self.{name} in __init__"
+
+
+def _failing(owner: Any, name: str, error: Exception, span: Span) -> CompileError:
+    """Return what is said where code of a class of the user's fails to give an attribute."""
+    told = type(error).__name__ + (f": {error}" if str(error) else "")
+    return UnsupportedSyntax(
+        f"reading '{name}' of {_described(owner)} runs code of its class, which raises {told}",
+        f"set '{name}' before the call, or correct the method that finds it",
+        span,
+    ).meaning(error)
+
+
+def _described(owner: Any) -> str:
+    if isinstance(owner, types.ModuleType):
+        return f"the module '{owner.__name__}'"
+    if isinstance(owner, type):
+        return f"the class '{owner.__name__}'"
+    kind = "Cell" if isinstance(owner, Cell) else "object"
+    return f"the {kind} '{type(owner).__name__}'"
+
+
+def suggested(name: str, known: Iterable[str]) -> str:
+    """The cure for a misspelt name: the one that it looks like."""
+    like = nearest(name, [other for other in known if other != name])
+    return f"did you mean '{like}'?" if like else ""

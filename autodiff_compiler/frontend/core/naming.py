@@ -1,0 +1,193 @@
+"""What callees are called: printed names, labels of sub-Cells, and names of arguments."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import gast
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.fast_ast import children
+from autodiff_compiler.frontend.abstract.values import (
+    BoundToValue,
+    Closure,
+    Either,
+    HeapMethod,
+    InPlace,
+    Own,
+    Partial,
+    Perhaps,
+    Ref,
+    RuleText,
+    View,
+)
+from autodiff_compiler.ops.custom import is_apply
+from autodiff_compiler.ops.transform import Transformed, unwrapped
+
+#: An outside array that stands in no variable and no attribute.
+NAMELESS = "constant"
+
+
+def names_of(callee: Any) -> tuple[str, str]:
+    """The printed name and the title of a text: ('net', 'Net.construct')."""
+    if isinstance(callee, Cell):
+        return snake(type(callee).__name__), f"{type(callee).__name__}.construct"
+    if isinstance(callee, Transformed):
+        name, title = names_of(callee.fn)
+        if not callee.suffix:
+            return name, title
+        return f"{name}_{callee.suffix}", f"{callee.phrase} {title}"
+    if isinstance(callee, RuleText):
+        return names_of(callee.text)
+    owner = getattr(callee, "__self__", None)
+    own = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
+    if isinstance(owner, Cell) and own == "construct":
+        return names_of(owner)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        kind = owner if isinstance(owner, type) else type(owner)
+        return f"{snake(kind.__name__)}_{snake(own)}", f"{kind.__name__}.{own}"
+    return snake(own), own
+
+
+def snake(name: str) -> str:
+    """A class's name as a function is called.
+
+    >>> snake("GradNetWrtX"), snake("MLP"), snake("LeNet5"), snake("<lambda>")
+    ('grad_net_wrt_x', 'mlp', 'le_net5', 'lambda_function')
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    text = re.sub(r"\W", "_", spaced).lower().strip("_") or "function"
+    return f"{text}_function" if keyword.iskeyword(text) else text
+
+
+def owner_of(callee: Any) -> Any:
+    """The Cell or object that a callee belongs to."""
+    if isinstance(callee, RuleText):
+        return owner_of(callee.text)
+    return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
+
+
+def label_of(path: str | None) -> str:
+    """What a sub-Cell is called where it is used: ``fc1``, or ``layers_0`` of a list."""
+    if re.fullmatch(r"fn(\.(fn|func|__self__|__wrapped__))*", path or ""):
+        return ""
+    found = re.search(r"\.(\w+)((\._?\w+)?\[[^]]*\])?$", path or "")
+    if found is None:
+        return ""
+    key = re.sub(r"\W+|.*\[", "_", found.group(2) or "").strip("_")
+    return f"{found.group(1)}_{key}" if key else found.group(1)
+
+
+def slot_names(
+    callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """The arguments with the names that the callee gives them."""
+    return [*zip(positional_names(callee, len(args)), args), *kwargs.items()]
+
+
+def positional_names(callee: Any, count: int) -> list[str]:
+    """The names of ``count`` positional arguments."""
+    text: Any = unwrapped(callee.construct) if isinstance(callee, Cell) else callee
+    known: list[str] = []
+    if isinstance(text, Transformed):
+        known = text.names(positional_names(text.fn, count))[:count]
+    elif is_apply(text):
+        first = 0 if hasattr(text.__self__, "setup_context") else 1
+        known = _positional(text.__self__.forward)[first:]
+    elif isinstance(text, RuleText):
+        known = list(text.names)
+    elif isinstance(text, Closure):
+        spec = text.tree.args
+        known = [arg.id for arg in (*spec.posonlyargs, *spec.args)]
+    elif isinstance(text, (types.FunctionType, types.MethodType)):
+        known = _positional(text)
+    return known + [f"x{number}" for number in range(len(known), count)]
+
+
+def _positional(text: Any) -> list[str]:
+    """The names of the parameters that may be given by position."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(text, follow_wrapped=False).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
+
+def hides_values(value: Any, heap: Mapping[Ref, Any], seen: frozenset[Ref] = frozenset()) -> bool:
+    """Whether an argument sees values of this text that are not its own leaves: it is an object,
+    say, or a list or dict with one in it."""
+    if isinstance(value, (tuple, dict)):
+        items = value.values() if isinstance(value, dict) else value
+        return any(hides_values(item, heap, seen) for item in items)
+    if isinstance(value, (types.MethodType, Ref)):
+        ref = getattr(value, "__self__", value)
+        if not isinstance(ref, Ref):
+            return False
+        if ref.kind in ("object", "iterator"):
+            return True
+        return ref not in seen and hides_values(heap.get(ref), heap, seen | {ref})
+    return isinstance(
+        value, (View, Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Own, Partial)
+    )
+
+
+def variables(tree: Any) -> frozenset[str]:
+    """The names that a function's text sets: they are its variables, whatever stands outside."""
+    if tree is None:
+        return frozenset()
+    if not hasattr(tree, "variables"):
+        body = tree.body if isinstance(tree.body, list) else []
+        tree.variables = frozenset(name for part in body for name in _set_by(part))
+    return tree.variables
+
+
+def _set_by(part: Any) -> Iterator[str]:
+    inner = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+    if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store):
+        yield part.id
+    if isinstance(part, gast.FunctionDef):
+        yield part.name
+    elif not isinstance(part, inner):
+        for child in children(part):
+            yield from _set_by(child)
+
+
+def bind_tree(
+    low: Any, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The variables of an inner function by name."""
+    spec, defaults = closure.tree.args, list(closure.defaults)
+    parameters, positional = [], [*spec.posonlyargs, *spec.args]
+    plain = len(spec.defaults)
+    kinds = inspect.Parameter
+    for number, arg in enumerate(positional):
+        place = number - (len(positional) - plain)
+        default = defaults[place] if place >= 0 else kinds.empty
+        kind = (
+            kinds.POSITIONAL_ONLY if number < len(spec.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
+        )
+        parameters.append(kinds(arg.id, kind, default=default))
+    if spec.vararg:
+        parameters.append(kinds(spec.vararg.id, kinds.VAR_POSITIONAL))
+    keyword_defaults = iter(defaults[plain:])
+    for arg, node in zip(spec.kwonlyargs, spec.kw_defaults):
+        default = next(keyword_defaults) if node is not None else kinds.empty
+        parameters.append(kinds(arg.id, kinds.KEYWORD_ONLY, default=default))
+    if spec.kwarg:
+        parameters.append(kinds(spec.kwarg.id, kinds.VAR_KEYWORD))
+    try:
+        bound = inspect.Signature(parameters).bind(*args, **kwargs)
+    except TypeError as error:
+        signature = inspect.Signature(parameters)
+        raise low.fail(
+            CallError, f"{closure.name}(): {error}", f"call it as {closure.name}{signature}"
+        ) from None
+    bound.apply_defaults()
+    names = dict(bound.arguments)
+    if spec.kwarg:
+        names[spec.kwarg.id] = low.allocate("dict", names[spec.kwarg.id])
+    return names

@@ -1,0 +1,79 @@
+"""Reachability: the outside objects that methods of an object can access.
+
+A method such as ``__getattr__`` that Python runs while compiling sees objects as they were before
+the call. That is right as long as it can come to no object that the text writes.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+import weakref
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.cost_model import costs
+from autodiff_compiler.frontend.core.recording import PLAIN, is_theirs
+
+#: What a function may name that leads to everything.
+_EVERYTHING = {"eval", "exec", "globals", "locals", "import_module", "__import__", "gc", "sys"}
+_NOTHING = (*PLAIN, Tensor, types.BuiltinFunctionType, types.MappingProxyType, np.generic)
+
+
+def reaches(thing: Any, wanted: Collection[int]) -> bool:
+    """Decide whether the methods of ``thing`` can come to an object with one of these ids: through
+    what objects hold, and through what the functions of their classes name."""
+    seen: set[int] = set()
+    kept = [thing]  # holds each object, so that no id is given again meanwhile
+    for each in kept:
+        if id(each) in wanted or len(seen) > costs().reached_objects:
+            return True
+        if id(each) in seen or isinstance(each, _NOTHING):
+            continue
+        seen.add(id(each))
+        if isinstance(each, types.FunctionType) and _EVERYTHING & _names(each.__code__):
+            return True
+        kept.extend(_parts(each))
+    return False
+
+
+def _parts(thing: Any) -> Iterator[Any]:
+    """Return what ``thing`` leads to directly."""
+    if isinstance(thing, types.FunctionType):
+        yield from _parts_of_function(thing)
+    elif isinstance(thing, types.ModuleType):
+        if _is_theirs(thing.__name__):
+            yield from vars(thing).values()
+    elif isinstance(thing, type):
+        if is_theirs(thing):
+            yield from (*thing.__mro__, *vars(thing).values())
+    elif isinstance(thing, weakref.ref):
+        yield thing()
+    elif not isinstance(thing, np.ndarray) or thing.dtype.hasobject:
+        yield from gc.get_referents(thing)
+
+
+def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
+    if not is_theirs(function):
+        return
+    yield from (function.__closure__, function.__defaults__, function.__kwdefaults__)
+    yield vars(function)
+    for name in _names(function.__code__):
+        if name in function.__globals__:
+            yield function.__globals__[name]
+        elif name in sys.modules:  # imported in the function
+            yield sys.modules[name]
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Return the names that a text reads from around it, and those of attributes."""
+    inner = (part for part in code.co_consts if isinstance(part, types.CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _is_theirs(module: str) -> bool:
+    return is_theirs(types.SimpleNamespace(__module__=module))

@@ -1,0 +1,1 @@
+"""Derivatives inside a function, custom rules and hooks."""

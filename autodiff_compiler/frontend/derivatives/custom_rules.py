@@ -1,0 +1,275 @@
+"""Rules of the user's own: texts that give cotangents, in the place of a derivative.
+
+A rule is lowered like any text, as a function of the inputs, the outcome and its cotangent, and
+stands as an attribute of a ``ruled`` operation. What it returns is held against the inputs now: a
+wrong number, shape or kind is refused with a caret in the rule. Where no gradient is asked for,
+rules are not looked at.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.errors import (
+    CallError,
+    UnknownAttribute,
+    UnsupportedSyntax,
+)
+from autodiff_compiler.frontend.abstract.values import Closure, HeapMethod, Ref, RuleText, leaves
+from autodiff_compiler.frontend.core.naming import slot_names
+from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.derivatives.cotangent_types import (
+    Fitting,
+    beginning_of,
+    cotangent_type,
+    end_of,
+    has_cotangent,
+)
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.rewrite import producers
+from autodiff_compiler.operators.core.control import ruled
+from autodiff_compiler.ops.custom import Context, is_apply
+from autodiff_compiler.span import Span
+
+#: What the heap calls the ``ctx`` of a Function.
+CONTEXT = "context"
+#: ``(lowering, inputs, outcome, cotangent of the outcome) -> cotangents of the inputs``
+Run = Callable[[Any, Sequence[Any], Any, Any], Any]
+
+
+class Rules(Fitting):
+    """Adds rules to ``Fitting``."""
+
+    def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """As ``Texts.enter``; the outcome has the derivative that the callee's own rule gives."""
+        if is_apply(callee):
+            return self._enter_function(callee.__self__, args, kwargs)
+        if hasattr(callee, "with_gradient"):
+            return self._enter_custom(callee, args, kwargs)
+        outcome = super().enter(callee, args, kwargs)
+        if isinstance(callee, Cell) and hasattr(callee, "bprop") and self.world.differentiates:
+            return self._with_bprop(callee, args, kwargs, outcome)
+        return outcome
+
+    def _with_bprop(
+        self, cell: Any, args: Sequence[Any], kwargs: Mapping[str, Any], outcome: Any
+    ) -> Any:
+        path = self.world.path(cell)
+        if path is not None:
+            self.world.assume(f"type({path}).bprop", type(cell).bprop)
+        inputs = _inputs_of(cell, cell.bprop, args, kwargs)
+
+        def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
+            return low.enter(cell.bprop, [*seen, out, ct], {})
+
+        return self.ruled(cell.bprop, inputs, outcome, run, "bprop")
+
+    def _enter_custom(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A function that returns its value and its rule."""
+        inner, path = callee.with_gradient, self.world.path(getattr(callee, "__func__", callee))
+        if path is not None:
+            self.world.know(inner, f"{path}.with_gradient")
+        owner = getattr(callee, "__self__", None)
+        both = self.enter(inner if owner is None else types.MethodType(inner, owner), args, kwargs)
+        if not isinstance(both, tuple) or len(both) != 2 or not _is_text(both[1]):
+            raise CallError(
+                "a function with a custom gradient must return its value and a gradient "
+                f"function, but this returns {self.described(both)}",
+                "return a pair: return y, lambda dy: dx",
+                end_of(inner),
+            )
+        outcome, rule = both
+
+        def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
+            return low.call(rule, ct if isinstance(outcome, tuple) else (ct,), {})
+
+        inputs = slot_names(callee, args, kwargs)
+        return self.ruled(rule, inputs, outcome, run, "the custom gradient")
+
+    def _enter_function(self, kind: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """``Name.apply(*inputs)``: forward here, and backward as the rule."""
+        path = self.world.path(kind)
+        for name in ("forward", "backward", "setup_context"):
+            if path is not None and hasattr(kind, name):
+                self.world.assume(f"{path}.{name}", getattr(kind, name))
+        needs = tuple(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
+        ctx = self.allocate(CONTEXT, {"needs_input_grad": needs})
+        if hasattr(kind, "setup_context"):
+            outcome = self.enter(kind.forward, args, kwargs)
+            self.enter(kind.setup_context, [ctx, tuple(args), outcome], {})
+        else:
+            outcome = self.enter(kind.forward, [ctx, *args], kwargs)
+        left = dict(self.state.heap.pop(ctx))
+        passive = left.pop("non_differentiable", ())
+        several = isinstance(outcome, tuple)
+
+        def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
+            held = _replaced(left, outcome, out)
+            cts = ct if several else (ct,)
+            return low.enter(kind.backward, [low.allocate(CONTEXT, held), *cts], {})
+
+        inputs = slot_names(kind.apply, args, kwargs)
+        after = self.ruled(kind.backward, inputs, outcome, run, f"backward of {kind.__name__}")
+        if not several:
+            return after
+        return tuple(
+            self.stopped(new) if any(old is one for one in passive) else new
+            for old, new in zip(outcome, after)
+        )
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """As ``Access.attribute``, for the context of a ``Function`` too."""
+        if not isinstance(owner, Ref) or owner.kind != CONTEXT:
+            return super().attribute(owner, name)
+        if hasattr(Context, name) and callable(getattr(Context, name)):
+            return HeapMethod(owner, name)
+        held = self.state.heap[owner]
+        if name not in held and name != "saved_tensors":
+            raise self.fail(
+                UnknownAttribute,
+                f"backward reads ctx.{name}, which forward has not assigned",
+                f"assign ctx.{name} in forward",
+            )
+        return held.get(name, ())
+
+    def context_method(self, method: HeapMethod, args: Sequence[Any]) -> None:
+        """``ctx.save_for_backward(x)`` and the others."""
+        held = dict(self.state.heap[method.ref])
+        if method.name == "save_for_backward":
+            held["saved_tensors"] = tuple(args)
+        elif method.name == "mark_non_differentiable":
+            held["non_differentiable"] = tuple(args)
+        elif method.name == "set_materialize_grads" and args and args[0] is False:
+            raise self.fail(
+                UnsupportedSyntax,
+                "set_materialize_grads(False) is not supported: the gradient of an "
+                "unused output is always zeros, never None",
+                "remove set_materialize_grads(False)",
+            )
+        self.state.heap[method.ref] = held
+
+    def ruled(
+        self, text: Any, inputs: Sequence[tuple[str, Any]], outcome: Any, run: Run, doing: str
+    ) -> Any:
+        """``outcome``, with the derivative in ``inputs`` that ``run`` gives.
+
+        ``text`` is the rule's own, and ``doing`` says in a few words what it gives.
+        """
+        out = self.packed(outcome)
+        if not self.world.differentiates or not has_cotangent(out):
+            return outcome
+        likes = [like for _, like in inputs]
+        given = [self._as_argument(like) for like in likes]
+        heap, place = dict(self.state.heap), beginning_of(text, self.builder.span)
+        ct = Value(cotangent_type(out.type), f"d_{out.name or 'out'}", True)
+
+        def lower(low: Any, args: Sequence[Any]) -> Any:
+            *packed, out_here, ct_here = args
+            with low.builder.at(place):
+                seen = [low.unpacked(arg, like, heap) for arg, like in zip(packed, likes)]
+                out_seen, ct_seen = (low.unpacked(v, outcome, heap) for v in (out_here, ct_here))
+            found = run(low, seen, out_seen, ct_seen)
+            return low.fitted(found, packed, [name for name, _ in inputs], text, doing)
+
+        names = (*(name for name, _ in inputs), out.name or "out", ct.name)
+        with self.builder.block():  # all that it makes here is about the stand-in ``ct``
+            rule, reads, wrt = self.rule_for(
+                RuleText(text, names, lower), given, [out], [ct], doing
+            )  # fmt: skip
+        result = Value(out.type, out.name)
+        self.builder.add(rule_op(rule, reads, wrt, [out], [result], self.builder.span))
+        self.world.memory.may_be(result, self.world.memory.of(out))
+        return self.unpacked(result, outcome, self.state.heap)
+
+    def rule_for(
+        self,
+        text: RuleText,
+        given: Sequence[Any],
+        outs: Sequence[Value],
+        cts: Sequence[Value],
+        doing: str,
+    ) -> tuple[Function, list[AnyOperand], tuple[int, ...]]:
+        """The function of a rule whose text takes ``given``, ``outs`` and their cotangents; the
+        operands that it reads besides the last two, and which of those it has cotangents for."""
+        made = self.outline(text, [*given, *outs, *cts], {})
+        if made.returned is MISSING or made.wrote:
+            raise CallError(
+                f"{doing} changes something outside of itself",
+                "compute and return gradients only",
+                end_of(text.text),
+            )
+        (packed,) = made.function.returns
+        maker = producers(made.function.body).get(packed)  # type: ignore[arg-type]
+        yields = () if maker is None else maker.operands
+        last = [made.places[len(given) + k] for k in range(len(outs) + len(cts))]
+        reads = [k for k in range(len(made.operands)) if k not in last]
+        active = [place for place, arg in enumerate(given) if has_cotangent(arg)]
+        pairs = [(made.places[k], ct) for k, ct in zip(active, yields) if ct is not None]
+        params = tuple(made.function.params[k] for k in (*reads, *last))
+        body = Region(params, made.function.body.ops, tuple(ct for _, ct in pairs))
+        rule = self.world.share(replace(made.function, body=body))
+        wrt = tuple(reads.index(place) for place, _ in pairs)
+        return rule, [made.operands[k] for k in reads], wrt
+
+    def _as_argument(self, like: Any) -> Any:
+        """An input as the rule's function is given it: one operand, or what is known of it."""
+        holds = any(isinstance(leaf, Value) for leaf in leaves(self.contents(like)))
+        return self.packed(like) if holds else like
+
+
+def rule_op(
+    rule: Function,
+    reads: Sequence[AnyOperand],
+    wrt: tuple[int, ...],
+    values: Sequence[AnyOperand],
+    results: Sequence[Value],
+    span: Span,
+) -> Op:
+    """The operation that gives ``values`` the derivative that ``rule`` says."""
+    attrs = {"rule": rule, "wrt": wrt}
+    return Op(ruled, (*reads, *values), attrs, tuple(results), span)
+
+
+def _is_text(thing: Any) -> bool:
+    return isinstance(thing, (Closure, types.FunctionType, types.MethodType))
+
+
+def _replaced(held: Mapping[str, Any], outcome: Any, out: Any) -> dict[str, Any]:
+    """What a context holds, with the outcome as the rule sees it in the place of the outcome."""
+    old = outcome if isinstance(outcome, tuple) else (outcome,)
+    new = out if isinstance(outcome, tuple) else (out,)
+    table = {id(one): other for one, other in zip(old, new) if isinstance(one, Value)}
+
+    def seen(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(seen, value))
+        return table.get(id(value), value)
+
+    return {name: seen(value) for name, value in held.items()}
+
+
+def _inputs_of(
+    cell: Cell, bprop: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """The inputs that a ``bprop`` is called with, with their names, in the order of construct's
+    parameters. Those left to their defaults are among them where ``bprop`` has a place for them."""
+    kinds = [parameter.kind for parameter in inspect.signature(bprop).parameters.values()]
+    bound = inspect.signature(cell.construct).bind(*args, **kwargs)
+    short = len(bound.args) + len(bound.kwargs) == len(kinds) - 2
+    if not short:
+        bound.apply_defaults()
+    given = len(bound.args) + len(bound.kwargs)
+    if given != len(kinds) - 2 and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        raise CallError(
+            f"bprop takes {len(kinds)} arguments, but it must take the {given} inputs of "
+            "construct, then out and dout",
+            f"declare {given + 2} parameters after self: the inputs, out, dout",
+            end_of(bprop, first=True),
+        )
+    names = [name for name, _ in slot_names(cell, bound.args, bound.kwargs)]
+    return list(zip(names, (*bound.args, *bound.kwargs.values())))

@@ -1,0 +1,1 @@
+"""Models of Python's and NumPy's libraries."""

@@ -1,0 +1,375 @@
+"""Python's built-in functions on compile-time values.
+
+One table, ``BUILTINS``: each entry takes the lowering and the arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
+from autodiff_compiler.frontend.abstract import runtime_lists
+from autodiff_compiler.frontend.abstract.iterators import ITERATORS, all_of, is_iterator
+from autodiff_compiler.frontend.abstract.numpy_names import as_number
+from autodiff_compiler.frontend.abstract.values import (
+    NUMBERS,
+    Either,
+    Iteration,
+    Partial,
+    Ref,
+    RunTimeRange,
+    View,
+    leaves,
+)
+from autodiff_compiler.frontend.expressions.access import Access
+from autodiff_compiler.frontend.expressions.arithmetic import BINARY, making_whole
+from autodiff_compiler.frontend.expressions.comparisons import STATIC_COMPARE
+from autodiff_compiler.frontend.library.any_all import decided
+from autodiff_compiler.frontend.library.classes import STANDING, class_of, is_instance, is_scalar
+from autodiff_compiler.frontend.library.copying import COPYING
+from autodiff_compiler.frontend.library.warning_filters import QUIETING
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.ir.types import (
+    BOOL,
+    FLOAT,
+    ArrayType,
+    DictType,
+    ListType,
+    TupleType,
+    is_floating,
+)
+from autodiff_compiler.operators.core import containers, effects, scalar_conversion
+from autodiff_compiler.operators.elementwise import arithmetic
+
+#: The methods of the user's objects that functions call first of all.
+ASKED = {
+    abs: "__abs__", divmod: "__divmod__", float: "__float__", hash: "__hash__", int: "__int__",
+    round: "__round__",
+}  # fmt: skip
+
+
+def _range(low: Access, *ends: Any) -> Any:
+    asked = [(low.special(end, "__index__"), end) for end in ends]
+    bounds: Sequence[Any] = [low.call(way, (), {}) if way else end for way, end in asked]
+    if not any(isinstance(bound, Value) for bound in bounds):
+        return range(*bounds)
+    if any(isinstance(b, Value) and isinstance(b.type, ArrayType) for b in bounds):
+        bounds = tuple(_int(low, bound) for bound in bounds)
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    return RunTimeRange(start, stop, step)
+
+
+def _len(low: Access, value: Any) -> Any:
+    method = low.special(value, "__len__")
+    if method is not None:
+        return low.call(method, (), {})
+    if is_iterator(value) or isinstance(value, Iteration):
+        raise TypeError("an iterator has no len()")
+    if isinstance(value, View):
+        return len(low.contents(value))
+    if isinstance(value, Ref):
+        value = low.state.heap[value]
+    elif isinstance(value, RunTimeRange):
+        value = low.sequence(value)
+    elif not isinstance(value, Value):
+        low.world.assume_length(value)
+    if isinstance(value, Value):
+        if isinstance(value.type, ListType):
+            return containers.list_length(value)
+        if isinstance(value.type, (TupleType, DictType)):
+            return len(value.type.items)
+        shape = low.shape(value)
+        if isinstance(shape, Value):
+            return scalar_conversion.shape_item(shape, at=0)
+        if not shape:
+            raise low.fail(DTypeError, "Not support len of a 0-D tensor",
+                           "give it an axis first: x.reshape(1)")  # fmt: skip
+        return shape[0]
+    return len(value)
+
+
+def _barrier(kind: str) -> Callable[..., Any]:
+    plain = {"int": int, "float": float, "bool": bool}[kind]
+
+    def convert(low: Access, value: Any = 0, *base: Any) -> Any:
+        if not isinstance(value, Value):
+            return plain(low.static(value, f"the argument of {kind}()"), *base)
+        low.one_element(value, f"{kind}()")
+        if kind == "float" and low.world.numpy and value.type == FLOAT:
+            return value
+        if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
+            return (
+                as_number(value)
+                if is_floating(value.type)
+                else scalar_conversion.to_number(value, kind=kind)
+            )
+        with making_whole(low, value) if kind == "int" else nullcontext():
+            return scalar_conversion.to_number(value, kind=kind)
+
+    return convert
+
+
+_int = _barrier("int")
+
+
+def _bool(low: Access, value: Any = False) -> Any:
+    truth = low.truth(value)
+    return scalar_conversion.to_number(truth, kind="bool") if isinstance(truth, Value) else truth
+
+
+def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
+    def choose(low: Access, *args: Any, key: Any = None, **default: Any) -> Any:
+        items = low.sequence(args[0]) if len(args) == 1 else list(args)
+        if not items and default:
+            return default["default"]
+        if key is not None:
+            return items[static(range(len(items)), key=_keys(low, items, key).__getitem__)]
+        if not any(isinstance(item, Value) for item in items):
+            return static(low.static(item, "an item that is compared") for item in items)
+        plain = not any(isinstance(type_of(item), ArrayType) for item in items)
+        found = functools.reduce(record, items)
+        return as_number(found) if plain and low.world.numpy else found
+
+    return choose
+
+
+def _keys(low: Access, items: Sequence[Any], key: Any) -> list[Any]:
+    """What ``key`` makes of each item, known while compiling."""
+    made = items if key is None else [low.call(key, (item,), {}) for item in items]
+    return [low.static(one, "the sort key") for one in made]
+
+
+def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -> Ref:
+    items = low.sequence(items)
+    keys = _keys(low, items, key)
+    order = sorted(range(len(items)), key=keys.__getitem__, reverse=low.static(reverse, "an order"))
+    return low.new_list([items[place] for place in order])
+
+
+def _sum(low: Access, items: Any, start: Any = 0) -> Any:
+    items = all_of(low, items)
+    long = low.state.heap[items] if isinstance(items, Ref) else items
+    if runtime_lists.is_long(long):
+        found = runtime_lists.total(low, long, start)
+        if found is not None:
+            return found
+    total, only = start, None
+    for position, item in enumerate(low.sequence(items)):
+        # 0 + x is x: but for a bool, which becomes a number, and an array, which is a new one.
+        first = position == 0 and total == 0 and isinstance(total, int)
+        if first and isinstance(item, (Value, *NUMBERS)) and not _is_bool(item):
+            total = only = item
+        else:
+            total, only = low.binary("Add", total, item), None
+    return total if only is None or not low.world.numpy else low.binary("Add", start, only)
+
+
+def _is_bool(item: Any) -> bool:
+    return isinstance(item, bool) or isinstance(item, Value) and (
+        item.type == BOOL or item.dtype_name == "bool")  # fmt: skip
+
+
+def _pow(low: Access, base: Any, exponent: Any) -> Any:
+    return low.binary("Pow", base, exponent)
+
+
+def _str(low: Access, value: Any = "") -> Any:
+    return effects.text(value, pattern="{}", sign="format") if isinstance(value, Value) else str(
+        low.shown(value))  # fmt: skip
+
+
+def found_or(owner: Any, name: str, default: Any) -> Any:
+    """Return ``getattr(owner, name, default)``: a text, for methods that are compiled."""
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        return default
+
+
+def is_found(owner: Any, name: str) -> bool:
+    """Return ``hasattr(owner, name)``: a text, for methods that are compiled."""
+    try:
+        getattr(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
+    made = isinstance(owner, Ref) and owner.kind != "object"
+    if default and not made and not isinstance(owner, Value) and low.finds_missing(owner, name):
+        return low.call(found_or, (owner, name, *default), {})
+    if default and not _hasattr(low, owner, name):
+        return default[0]
+    return low.attribute(owner, name)
+
+
+def _hasattr(low: Access, owner: Any, name: str) -> bool:
+    if isinstance(owner, Value) or isinstance(owner, Ref) and owner.kind != "object":
+        return hasattr(class_of(low, owner), name)
+    if low.finds_missing(owner, name):
+        return low.call(is_found, (owner, name), {})
+    try:
+        low.attribute(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _vars(low: Access, *things: Any) -> Any:
+    if len(things) != 1:
+        raise low.fail(
+            UnsupportedSyntax,
+            "'vars' needs all variables, and compiled code keeps only those that the function "
+            "names",
+            "use the variable by its name",
+        )
+    return low.attribute(things[0], "__dict__")
+
+
+def _dict(low: Access, *args: Any, **items: Any) -> Ref:
+    made: dict[Any, Any] = {}
+    if args:
+        made.update(_pairs(low, args[0]))
+    return low.allocate("dict", {**made, **items})
+
+
+def _pairs(low: Access, source: Any) -> Any:
+    """What a dict is made of: a dict, or the pairs in a sequence."""
+    held = source if isinstance(source, (Iteration, Value)) else low.contents(source)
+    return held if isinstance(held, dict) else map(low.sequence, low.sequence(source))
+
+
+def _list(low: Access, items: Any = ()) -> Ref:
+    items = all_of(low, items)
+    long = low.state.heap[items] if isinstance(items, Ref) else items
+    return low.allocate("list", long if runtime_lists.is_long(long) else tuple(low.sequence(items)))
+
+
+def _print(low: Access, *args: Any, sep: Any = None, end: Any = None, flush: bool = False) -> None:
+    given = {"sep": sep, "end": end, "flush": flush or None}
+    settings = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
+    shown = [low.packed(arg if _holds_value(low, arg) else str(low.shown(arg))) for arg in args]
+    literal = settings.replace("{", "{{").replace("}", "}}")  # it becomes part of a template
+    low.builder.make(effects.show, shown, {"settings": literal})
+
+
+def _holds_value(low: Access, arg: Any) -> bool:
+    return any(isinstance(leaf, Value) for leaf in leaves(low.contents(arg)))
+
+
+def _binary(sign: str) -> Callable[..., Any]:
+    return lambda low, left, right: low.binary(sign, left, right)
+
+
+def _comparison(sign: str) -> Callable[..., Any]:
+    return lambda low, left, right: low.compare(sign, left, right)
+
+
+def _round(low: Access, value: Any, digits: Any = None) -> Any:
+    if not isinstance(value, Value):
+        return round(value, digits)
+    if digits is not None:
+        raise low.fail(
+            UnsupportedSyntax,
+            "round(x, digits) is not supported for a value known only when the function runs",
+            "scale x: round(x * 10) / 10 rounds to one decimal place",
+        )
+    low.one_element(value, "round()")
+    return scalar_conversion.to_number(arithmetic.round(value), kind="int")
+
+
+def _reversed(low: Access, items: Any) -> Any:
+    """``reversed(items)``; an object of the user's has a method for that, or has none."""
+    own = low.special(items, "__reversed__")
+    if own is not None:
+        return low.call(own, (), {})
+    made = isinstance(items, Ref) and items.kind == "object"
+    if made or low.special(items, "__iter__") is not None:
+        raise low.fail(
+            UnsupportedSyntax,
+            "reversed() of an object needs a method __reversed__ in its class",
+            "write that method, or reverse a list of its items: reversed(list(obj))",
+        )
+    return ITERATORS[reversed](low, items)
+
+
+def _unchanged(function: Any) -> Any:
+    """What ``functools.wraps`` makes of a function: names and documents are all that differ."""
+    return function
+
+
+BUILTINS: dict[Any, Callable[..., Any]] = {
+    range: _range,
+    len: _len,
+    isinstance: is_instance,
+    np.isscalar: is_scalar,
+    int: _int,
+    float: _barrier("float"),
+    bool: _bool,
+    abs: lambda low, value: abs(value),
+    min: _extreme(arithmetic.minimum, min),
+    max: _extreme(arithmetic.maximum, max),
+    sum: _sum,
+    pow: _pow,
+    str: _str,
+    divmod: lambda low, a, b: (low.binary("FloorDiv", a, b), low.binary("Mod", a, b)),
+    all: decided(True),
+    any: decided(False),
+    getattr: _getattr,
+    hasattr: _hasattr,
+    tuple: lambda low, items=(): tuple(low.sequence(items)),
+    list: _list,
+    dict: _dict,
+    set: lambda low, items=(): set(low.set_of(items)),
+    frozenset: lambda low, items=(): frozenset(low.set_of(items)),
+    type: class_of,
+    vars: _vars,
+    callable: lambda low, thing: (
+        low.special(thing, "__call__") is not None
+        or callable(thing)
+        or (
+            isinstance(thing, (Either, *STANDING))
+            and not isinstance(thing, (Iteration, RunTimeRange))
+        )
+    ),
+    sorted: _sorted,
+    setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
+    id: lambda low, thing: thing.number if isinstance(thing, Ref) else id(thing),
+    hash: lambda low, thing: hash(low.static(low.original(thing), "the argument of hash()")),
+    functools.wraps: lambda low, function, **parts: _unchanged,
+    _unchanged: lambda low, function: function,
+    functools.partial: lambda low, function, *args, **kwargs: Partial(function, args, kwargs),
+    print: _print,
+    round: _round,
+    **{function: _binary(sign) for sign, function in BINARY.items()},
+    **{function: _comparison(sign) for sign, function in STATIC_COMPARE.items()},
+    operator.neg: lambda low, value: low.unary("USub", value),
+    operator.invert: lambda low, value: low.unary("Invert", value),
+    operator.not_: lambda low, value: low.unary("Not", value),
+    **ITERATORS,
+    reversed: _reversed,
+    **QUIETING,
+    **COPYING,
+}
+
+
+def built_in(low: Access, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of one of ``BUILTINS``."""
+    method = low.special(args[0], ASKED[callee]) if args and callee in ASKED else None
+    if method is not None:
+        return low.call(method, args[1:], kwargs)
+    try:
+        return BUILTINS[callee](low, *args, **kwargs)
+    except CompileError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        told = low.translate(error, f"{callee.__name__}() fails", callee)
+        known = not any(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
+        raise (told.meaning(error) if known else told) from None

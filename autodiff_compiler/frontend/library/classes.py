@@ -1,0 +1,130 @@
+"""The classes of things in compiled code: ``isinstance``, ``type`` and ``np.isscalar``."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any, get_args
+
+import numpy as np
+
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.frontend.abstract.values import (
+    BoundToValue,
+    Closure,
+    HeapMethod,
+    InPlace,
+    Iteration,
+    Partial,
+    Ref,
+    RunTimeRange,
+    View,
+)
+from autodiff_compiler.frontend.expressions.access import Access
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import (
+    SHAPE,
+    STR,
+    ArrayType,
+    DictType,
+    ListType,
+    ScalarType,
+    TupleType,
+)
+
+#: What stands for a Python object while compiling, and the class of that.
+STANDING = {
+    Closure: types.FunctionType, Partial: functools.partial, RunTimeRange: range,
+    Iteration: object, BoundToValue: types.MethodType, InPlace: types.MethodType,
+    HeapMethod: types.BuiltinMethodType,
+}  # fmt: skip
+#: Scalars of NumPy that an array without axes of an unknown dtype may stand for.
+_ANY_SCALAR = (np.float64, np.float32, np.int64, np.bool_, np.complex128)
+
+
+def _array_classes(low: Access, value: Value) -> tuple[type, ...]:
+    """Return the classes of which a value of a plain function may be. What has no axes is a NumPy
+    scalar, unless it is known to be an array."""
+    type_ = value.type
+    assert isinstance(type_, ArrayType)
+    memory = low.world.memory
+    stands = True if type_.ndim != 0 else memory.is_array(value)
+    if stands:
+        return (np.ndarray,)
+    scalars = _ANY_SCALAR if type_.dtype is None else (np.dtype(type_.dtype).type,)
+    return scalars if stands is False else (np.ndarray, *scalars)
+
+
+def _classes_of(low: Access, value: Value) -> tuple[type, ...]:
+    """Return the classes of which a run-time value may be."""
+    if isinstance(value.type, ScalarType):
+        return ({"int": int, "float": float, "bool": bool, "complex": complex}[value.type.kind],)
+    if isinstance(value.type, (TupleType, ListType, DictType)):
+        return ({TupleType: tuple, ListType: list, DictType: dict}[type(value.type)],)
+    if value.type in (STR, SHAPE):
+        return (str,) if value.type == STR else (tuple,)
+    if low.world.numpy and isinstance(value.type, ArrayType):
+        return _array_classes(low, value)
+    if low.world.numpy:
+        return (np.ndarray,)
+    return (Parameter,) if low.parameter(value) is not None else (Tensor,)
+
+
+def _one(low: Access, answers: set[Any]) -> Any:
+    """Return the one answer for all classes of which a value may be."""
+    if len(answers) == 1:
+        return answers.pop()
+    raise low.fail(
+        DTypeError,
+        "whether this is a NumPy scalar or an array without axes is not known at compile time",
+        "test np.ndim(x) == 0, or convert it first: float(x) or np.asarray(x)",
+    )
+
+
+def is_instance(low: Access, value: Any, kinds: Any) -> bool:
+    """``isinstance(value, kinds)``."""
+    classes = kinds if isinstance(kinds, tuple) else (kinds,)
+    while any(isinstance(kind, (tuple, types.UnionType)) for kind in classes):
+        parts = (kind if isinstance(kind, tuple) else get_args(kind) for kind in classes)
+        classes = tuple(one for kind, inner in zip(classes, parts) for one in inner or (kind,))
+    if not all(isinstance(kind, type) for kind in classes):
+        raise low.fail(DTypeError, "isinstance() takes a class, or a tuple of classes",
+                       "pass the class itself: isinstance(x, Tensor)")  # fmt: skip
+    if isinstance(value, Value):
+        return bool(_one(low, {issubclass(one, classes) for one in _classes_of(low, value)}))
+    if isinstance(value, (Ref, View, *STANDING)):
+        return issubclass(class_of(low, value), classes)
+    if isinstance(value, frozenset) and low.world.path(value) is None:
+        found = {issubclass(kind, classes) for kind in (set, frozenset)}
+        if len(found) == 2:
+            raise low.fail(
+                DTypeError,
+                "compiled code does not distinguish a set from a frozenset",
+                "test for both: isinstance(x, (set, frozenset))",
+            )
+    low.world.assume_type(value)
+    return isinstance(value, classes)
+
+
+def class_of(low: Access, value: Any) -> Any:
+    """``type(value)``."""
+    if isinstance(value, Value):
+        return _one(low, set(_classes_of(low, value)))
+    if isinstance(value, Ref):
+        kinds = {"list": list, "dict": dict, "iterator": type(iter(()))}
+        return kinds.get(value.kind) or low.state.heap[value]["__class__"]
+    if isinstance(value, Iteration):
+        kinds = {"enumerate": enumerate, "zip": zip, "reversed": reversed}
+        return kinds.get(value.kind, type(iter(())))
+    if isinstance(value, View):
+        return type(getattr({}, value.kind)())
+    low.world.assume_type(value)
+    return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
+
+
+def is_scalar(low: Access, value: Any) -> bool:
+    """``np.isscalar(value)``."""
+    kinds = (np.generic, bool, int, float, complex, str, bytes)
+    return is_instance(low, value, kinds)

@@ -1,0 +1,71 @@
+"""``copy.copy`` and ``copy.deepcopy`` of what compiled text holds: lists, dicts and objects of the
+heap, arrays of plain NumPy code, and containers from outside."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.frontend.abstract.numpy_names import ARRAY_METHODS
+from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.values import Ref
+from autodiff_compiler.frontend.core.recording import PLAIN
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ScalarType
+
+
+def _copy(low: Any, thing: Any) -> Any:
+    thing = low.lifted(thing)
+    if type(thing) in (list, dict, OrderedDict):
+        return low.call(dict if isinstance(thing, dict) else list, (thing,), {})
+    if isinstance(thing, Ref) and thing.kind in ("list", "dict", "object"):
+        own = low.special(thing, "__copy__")
+        return low.call(own, (), {}) if own else low.allocate(thing.kind, low.state.heap[thing])
+    if isinstance(thing, Value) and low.world.numpy and not isinstance(thing.type, ScalarType):
+        return low.macro(ARRAY_METHODS["copy"], [thing], {})
+    if isinstance(thing, (*PLAIN, tuple)) or _is_number(thing):
+        return thing
+    raise _refused(low, thing)
+
+
+def _deepcopy(low: Any, thing: Any, copies: dict[Ref, Ref] | None = None) -> Any:
+    """As ``_copy``, with all that is inside; ``copies`` are those of lists and dicts met before."""
+    copies = {} if copies is None else copies
+    thing = low.lifted(thing)
+    if type(thing) in (list, dict, OrderedDict):
+        thing = _copy(low, thing)
+    if type(thing) is tuple:
+        return tuple(_deepcopy(low, item, copies) for item in thing)
+    if not isinstance(thing, Ref):
+        return _copy(low, thing)
+    if thing.kind not in ("list", "dict"):
+        raise _refused(low, thing)
+    if thing not in copies:
+        held = low.state.heap[thing]
+        made = copies[thing] = low.allocate(thing.kind, held)
+        if isinstance(held, dict):
+            low.state.heap[made] = {k: _deepcopy(low, v, copies) for k, v in held.items()}
+        elif not is_long(held):
+            low.state.heap[made] = tuple(_deepcopy(low, item, copies) for item in held)
+    return copies[thing]
+
+
+def _is_number(thing: Any) -> bool:
+    return isinstance(thing, Value) and isinstance(thing.type, ScalarType)
+
+
+def _refused(low: Any, thing: Any) -> Exception:
+    tensor = isinstance(thing, Value)
+    what = "a Tensor" if tensor else f"a {getattr(thing, 'kind', type(thing).__name__)}"
+    found: Exception = low.fail(
+        UnsupportedSyntax,
+        f"copying {what} is not supported in compiled code",
+        "write x.copy()" if tensor else "copy its attributes one by one",
+    )
+    return found
+
+
+COPYING: dict[Any, Callable[..., Any]] = {copy.copy: _copy, copy.deepcopy: _deepcopy}

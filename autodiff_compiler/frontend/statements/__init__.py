@@ -1,0 +1,1 @@
+"""Handlers of statements that assign and write."""

@@ -1,0 +1,221 @@
+"""Writes that outlive the call: to a Parameter, or to an attribute of an object from outside.
+
+What is written is a cell of the heap from the beginning of the lowering on, so branches and loops
+treat it as they treat a list. Forward returns its last value, and the run time puts it in place:
+once per call, after forward has run, and never in backward. Nothing is written while forward runs,
+so what backward needs of the old value is still there. A variable that holds the Parameter itself
+holds what was written to it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
+from autodiff_compiler.frontend.abstract.aliasing import is_held, put
+from autodiff_compiler.frontend.abstract.values import NUMBERS, Ref
+from autodiff_compiler.frontend.calls.outlining import OBJECT
+from autodiff_compiler.frontend.calls.recursion import Recursing
+from autodiff_compiler.frontend.core.recording import MISSING, below_theirs
+from autodiff_compiler.frontend.derivatives.cotangent_types import has_cotangent
+from autodiff_compiler.frontend.derivatives.custom_rules import CONTEXT, rule_op
+from autodiff_compiler.interface import Item, Write, get_item, put_item
+from autodiff_compiler.ir.nodes import Function, Region, Value, type_of
+from autodiff_compiler.ir.rewrite import fresh
+from autodiff_compiler.ir.types import ArrayType, ScalarType
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.span import NOWHERE
+
+#: What a written attribute may hold to be read at every call; all else is a guard.
+READ_ANEW = (Tensor, np.ndarray, np.generic, int, float)
+
+
+class Writes(Recursing):
+    """Adds writes to ``Recursing``."""
+
+    owner: Any
+    parent: Any
+    #: What the caller gave for each parameter.
+    arguments: dict[Value, Any]
+    #: Values that stand here for values of the caller's.
+    handed: dict[Value, Value]
+
+    def store_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """``owner.name = value``."""
+        if isinstance(owner, Ref) and owner.kind == CONTEXT:
+            self.state.heap[owner] = {**self.state.heap[owner], name: value}
+            return
+        made = isinstance(owner, Ref) and owner.kind == OBJECT
+        if not made and (isinstance(owner, (Value, Ref)) or self.world.path(owner) is None):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"the attribute '{name}' of a {self.described(owner)} cannot be assigned",
+                "use a variable instead, and return it",
+            )
+        self.set(owner, name, value)
+
+    def store_outside(self, owner: Any, name: str | Item, value: Any) -> None:
+        """Writes an attribute of an outside object, as its own."""
+        held = None if isinstance(name, Item) else Write(owner, name).held(None)
+        if isinstance(held, Parameter):
+            if isinstance(owner, Cell):
+                self._refuse_number(str(name), value)
+            self.store_parameter(held, value)
+            return
+        if isinstance(value, Value) and isinstance(self.original(value), Parameter):
+            raise self.fail(
+                UnsupportedSyntax,
+                f"this makes the attribute '{name}' refer to the same Parameter as another name",
+                f"assign a copy of its value: self.{name} = parameter * 1",
+            )
+        cell = self.cell_to_write(owner, name)
+        self._name(cell, value)
+        self.state.heap[cell] = value
+
+    def _refuse_number(self, name: str, value: Any) -> None:
+        """A Cell lets no number stand in the place of its Parameter, and neither does its text."""
+        if isinstance(value, (Value, *NUMBERS)) and isinstance(type_of(value), ScalarType):
+            raise self.fail(
+                DTypeError,
+                f"the Parameter '{name}' of a Cell cannot be assigned a number",
+                f"assign a Tensor of its shape: ops.full_like(self.{name}, 3.0)",
+            )
+
+    def cell_to_write(self, thing: Any, name: str | Item | None = None) -> Ref:
+        """The cell that stands for a Parameter or an attribute. One that was not known of lives
+        from here on, for the time being, so that one lowering finds all of them."""
+        found = self.world.cell_of(self.state.heap, thing, name)
+        if found is None:
+            ways = put_item, get_item
+            if not isinstance(name, Item):
+                ways = below_theirs(thing, "__setattr__"), below_theirs(thing, "__getattribute__")
+            key, write = (id(thing), name), Write(thing, name, *ways)
+            self.world.discovered[key] = write
+            found = self.begin_cell(key, write)
+        return found
+
+    def begin_own_cells(self) -> None:
+        """The written Parameters of this text's owner are values of its own, called as the owner
+        calls them, so that one text serves every owner."""
+        if not self.world.cells or not isinstance(self.owner, Cell):
+            return
+        names = {id(p): name for name, p in self.owner.parameters_and_names()}
+        for (thing, attribute), cell in self.world.cells.items():
+            held = self.state.heap.get(cell)
+            if attribute is None and thing in names and isinstance(held, Value):
+                name = names[thing].lstrip("0123456789.").replace(".", "_")
+                own = self.state.heap[cell] = Value(held.type, name, True)
+                self.handed[own] = self.taken[own] = held
+
+    def begin_cells(self) -> None:
+        """Gives every cell of the outside world that the text writes its value before the call."""
+        for key, write in self.world.written.items():
+            self.begin_cell(key, write)
+
+    def begin_cell(self, key: Any, write: Write) -> Ref:
+        """Makes a cell that holds the value before the call."""
+        name = str(write.name or write.target.name.replace(".", "_"))
+        cell = self.world.cells[key] = Ref(name, next(self.world.refs))
+        held = MISSING if write.name is None else write.held(MISSING)
+        if write.name is None:
+            self.state.heap[cell] = self.lift(write.target, name)
+        elif held is MISSING:
+            self.world.assume_new(write)
+            self.state.heap[cell] = MISSING
+        elif isinstance(held, READ_ANEW) and not isinstance(held, (bool, np.bool_)):
+            source = self.world.attribute_input(write)
+            self.state.heap[cell] = self.lift(source, name)
+        else:
+            self.state.heap[cell] = self.world.before(write, self.builder.span)
+        return cell
+
+    def _name(self, cell: Ref, value: Any) -> None:
+        """A value that nobody named takes the name of the cell that it is put in."""
+        if isinstance(value, Value) and not value.given and self.builder.producer(value):
+            before = self.state.heap[cell]
+            value.name = before.name if isinstance(before, Value) else cell.kind
+            value.given = True
+
+    def store_parameter(self, parameter: Parameter, value: Any) -> Any:
+        """Gives a Parameter a new value, in its own dtype; its shape stays. Gives the Parameter."""
+        cell = self.cell_to_write(parameter)
+        before = self.state.heap[cell]
+        assert isinstance(before, Value) and isinstance(before.type, ArrayType)
+        value = self.lifted(value)
+        if not isinstance(value, (Value, bool, int, float)):
+            raise self.fail(
+                DTypeError, f"a Parameter cannot be assigned a {self.described(value)}",
+                "assign a Tensor of its shape",
+            )  # fmt: skip
+        if structure.shape_of_type(type_of(value)) != before.type.shape:
+            raise self.fail(
+                ShapeError,
+                f"the Parameter '{parameter.name}' is {before.type} and is assigned "
+                f"{type_of(value)}",
+                "assign a value of the same shape",
+            )
+        if not isinstance(value, Value):
+            value = structure.full_like(before, value=value)
+        new = structure.cast_like(value, before)
+        if new is value and (self.builder.producer(value) is None or is_held(self, value)):
+            new = structure.copy(value)  # of its own: the next write changes no other tensor
+        self._name(cell, new)
+        new = self._kept(before, new)
+        put(self, cell, new)
+        return new
+
+    def _kept(self, before: Value, new: Value) -> Value:
+        """``new`` as a Parameter holds it from now on: no gradient passes through what is stored,
+        and each read counts for the Parameter itself, whose value was ``before``."""
+        if not self.world.differentiates or not has_cotangent(before):
+            return new
+        ct = Value(new.type, f"d_{new.name}", True)
+        body = Region((fresh(before), fresh(new), ct), (), (ct,))
+        rule = self.world.share(Function("kept", body, NOWHERE))
+        kept = Value(new.type, new.name, new.given)
+        self.builder.add(rule_op(rule, [before], (0,), [new], [kept], self.builder.span))
+        return kept
+
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        update = getattr(callee, "parameter_update", None)
+        if update is None:
+            return super().call(callee, args, kwargs)
+        parameter = self.parameter_behind(args[0]) if args else None
+        wanted = list(inspect.signature(update).parameters)[1:]
+        if parameter is None or kwargs or len(args) != 1 + len(wanted):
+            raise self.fail(
+                DTypeError,
+                f"{getattr(callee, '__name__', callee)} needs a Parameter and "
+                f"{' and '.join(wanted)}, by position",
+                "pass the Parameter itself, such as self.weight, first",
+            )
+        before = self.state.heap[self.cell_to_write(parameter)]
+        assert isinstance(before, Value)
+        values = [self.lifted(value) for value in args[1:]]
+        new = update(before, *values)
+        stored = self.store_parameter(parameter, new)
+        # The value of now: what is written later does not change it. A sum that was computed has
+        # its derivative; what was given is what the Parameter holds.
+        computed = isinstance(new, Value) and all(new is not value for value in values)
+        return structure.copy(structure.cast_like(new, before) if computed else stored)
+
+    def parameter_behind(self, value: Any) -> Parameter | None:
+        """The Parameter whose value, as it stands now, this is. No two have one and the same."""
+        found = self.original(value)
+        if isinstance(found, Parameter):
+            return found
+        for key, write in {**self.world.written, **self.world.discovered}.items():
+            if write.name is None and self.state.heap.get(self.world.cells[key]) is value:
+                return write.target
+        if self.parent is None or value not in self.arguments:
+            return None
+        # An argument of a text that writes to it: that text is written out where it is called.
+        self.wrote.add(value)
+        return self.parent.parameter_behind(self.arguments[value])

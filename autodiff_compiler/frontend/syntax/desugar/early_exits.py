@@ -1,0 +1,397 @@
+'''Turns early exits into plain structure, and short forms of assignment into long ones.
+
+After it ``break`` and ``continue`` are gone, and every path through a function ends in a ``return``
+(or a ``raise``) that is the last statement of its block, inside nothing but ``if``s that are last
+themselves. No statement is ever duplicated. Every new node has the position of the user's statement
+that it came from. ``_Rewriter`` has the cases; here is one with all of them:
+
+>>> _show("""
+... def first_large(xs, limit):
+...     if limit < 0:
+...         return 0
+...     total = 0
+...     for x in xs:
+...         if x == 0:
+...             continue
+...         total += x
+...         if total > limit:
+...             return x
+...         if x < 0:
+...             break
+...     return total
+... """)
+def first_large(xs, limit):
+    if limit < 0:
+        return 0
+    else:
+        total = 0
+        returned = False
+        stop = False
+        for x in xs:
+            if x == 0:
+                pass
+            else:
+                total = total + x
+                if total > limit:
+                    result = x
+                    returned = True
+                elif x < 0:
+                    stop = True
+        if returned:
+            return result
+        else:
+            return total
+
+Every loop has the attribute ``until``, a tuple of names, ``('stop', 'returned')`` above: it ends
+after the iteration in which one of them became true. ``result`` is not initialised. The ``BinOp``
+made from ``x += y`` has the attribute ``augmented``, because ``+=`` extends a list in place.
+'''
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import gast
+
+from autodiff_compiler.fast_ast import copied, nodes_in
+from autodiff_compiler.frontend.syntax import builders
+from autodiff_compiler.frontend.syntax.desugar.insert_gradient import opened
+from autodiff_compiler.frontend.syntax.desugar.match_statement import without_match
+from autodiff_compiler.frontend.syntax.desugar.nonlocal_variables import without_nonlocal
+from autodiff_compiler.frontend.syntax.desugar.try_statement import (
+    Again,
+    Caught,
+    Tried,
+    shown,
+    with_ways,
+)
+from autodiff_compiler.frontend.syntax.desugar.walrus_tests import tests_inside
+from autodiff_compiler.frontend.syntax.desugar.with_statement import without_with
+from autodiff_compiler.frontend.syntax.exits import EXITS, LOOPS, Exits, Leaving, Place, is_endless
+from autodiff_compiler.frontend.syntax.source import Source
+
+Block: TypeAlias = list[gast.stmt]
+
+
+def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
+    """The function in plain structure, as a new tree; functions inside it likewise."""
+    tree = function.tree if isinstance(function, Source) else function
+    plain = without_nonlocal(without_with(without_match(opened(tests_inside(copied(tree))))))
+    return _function(with_ways(plain))
+
+
+@functools.lru_cache(maxsize=1024)
+def desugared(source: Source) -> gast.FunctionDef:
+    """``desugar(source)``, kept: a text is lowered once per signature but desugared once."""
+    return desugar(source)
+
+
+def _function(tree: gast.FunctionDef) -> gast.FunctionDef:
+    body = _Rewriter(_names(tree)).block(_plain(tree.body, Leaving()), Place())
+    tree.body = _completed(body, tree.body[-1], Leaving())
+    return tree
+
+
+def _plain(block: Sequence[gast.stmt], ways: Leaving) -> Block:
+    """Long assignments, functions inside rewritten, and nothing after a statement that leaves.
+
+    >>> _show('''
+    ... def f(x, y):
+    ...     x += y
+    ...     y[0] += x
+    ...     z: int = x
+    ...     w: int
+    ...     return z
+    ...     print(z)
+    ... ''')
+    def f(x, y):
+        x = x + y
+        y[0] += x
+        z = x
+        return z
+    """
+    plain: Block = []
+    for stmt in block:
+        if isinstance(stmt, gast.AugAssign) and isinstance(stmt.target, gast.Name):
+            old = builders.name(stmt.target.id, stmt.target)
+            value = builders.placed(stmt, gast.BinOp(left=old, op=stmt.op, right=stmt.value))
+            value.augmented = True
+            stmt = builders.placed(stmt, gast.Assign([stmt.target], value, None))
+        elif isinstance(stmt, gast.AnnAssign):
+            if stmt.value is None:
+                continue
+            stmt = builders.placed(stmt, gast.Assign([stmt.target], stmt.value, None))
+        elif isinstance(stmt, gast.FunctionDef):
+            stmt = _function(stmt)
+        elif isinstance(stmt, (gast.If, *LOOPS)):
+            stmt.body, stmt.orelse = _plain(stmt.body, ways), _plain(stmt.orelse, ways)
+        elif isinstance(stmt, gast.Try):
+            for part in (stmt, *stmt.handlers):
+                part.body = _plain(part.body, ways)
+            stmt.orelse, stmt.finalbody = _plain(stmt.orelse, ways), _plain(stmt.finalbody, ways)
+        plain.append(stmt)
+        if ways.leaves([stmt]):
+            break
+    return plain
+
+
+class _Rewriter:
+    """Rewrites the blocks of one function; knows which names are taken."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+        self.ways = Leaving()  # a statement is asked about before it is rewritten
+
+    def block(self, block: Sequence[gast.stmt], place: Place) -> Block:
+        """``block`` without early exits. A statement that has some takes the rest along."""
+        done: Block = []
+        for number, stmt in enumerate(block):
+            if isinstance(stmt, EXITS):
+                return done + self.leave(stmt, place)
+            if isinstance(stmt, gast.If) and self.ways.exits_of([stmt]):
+                return done + self.branch(stmt, list(block[number + 1 :]), place)
+            if isinstance(stmt, LOOPS):
+                return done + self.loop(stmt, list(block[number + 1 :]), place)
+            if isinstance(stmt, gast.Try):
+                return done + self.attempt(stmt, list(block[number + 1 :]), place)
+            if isinstance(stmt, gast.If):
+                stmt.body = self.filled(stmt.body, place, stmt)
+                stmt.orelse = self.block(stmt.orelse, place)
+            done.append(stmt)
+        return done
+
+    def filled(self, block: Sequence[gast.stmt], place: Place, at: gast.AST) -> Block:
+        """The same for a block that must not be empty."""
+        return self.block(block, place) or [builders.placed(at, gast.Pass())]
+
+    def leave(self, stmt: gast.stmt, place: Place) -> Block:
+        """An exit as assignments, where it cannot be left standing or left out."""
+        if isinstance(stmt, gast.Return):
+            value = stmt.value or builders.constant(None, stmt)
+            if not place.returned:
+                return [builders.placed(stmt, gast.Return(value))]
+            return [
+                builders.assign(place.result, value, stmt),
+                builders.flag(place.returned, True, stmt),
+            ]
+        name = place.stop if isinstance(stmt, gast.Break) else place.skip
+        return [builders.flag(name, True, stmt)] if name else []
+
+    def branch(self, stmt: gast.If, rest: Block, place: Place) -> Block:
+        """An ``if`` with exits. What follows it moves into the branch that goes on, if one leaves.
+
+        >>> _show('''
+        ... def f(a, b):
+        ...     if a:
+        ...         b = 1
+        ...     else:
+        ...         return a
+        ...     return b
+        ... ''')
+        def f(a, b):
+            if a:
+                b = 1
+                return b
+            else:
+                return a
+
+        If both branches may go on, exits set flags, and the rest asks them:
+
+        >>> _show('''
+        ... def f(a, b):
+        ...     if a:
+        ...         if b:
+        ...             return 1
+        ...         a = 2
+        ...     return a
+        ... ''')
+        def f(a, b):
+            returned = False
+            if a:
+                if b:
+                    result = 1
+                    returned = True
+                else:
+                    a = 2
+            if returned:
+                return result
+            else:
+                return a
+        """
+        body, orelse, inner = stmt.body, stmt.orelse, place
+        before: Block = []
+        after: Block = []
+        if self.ways.leaves(body):
+            orelse = orelse + rest
+        elif self.ways.leaves(orelse):
+            body = body + rest
+        elif rest:
+            kinds = self.ways.exits_of([stmt])
+            inner, before = self.enter(kinds, place, stmt)
+            after = self.resume(kinds, place, inner, rest, stmt)
+        stmt.body = self.filled(body, inner, stmt)
+        stmt.orelse = self.block(orelse, inner)
+        return [*before, stmt, *after]
+
+    def loop(self, stmt: gast.For | gast.While, rest: Block, place: Place) -> Block:
+        """A loop; exits in its body set the flags of ``until``, and ``else`` asks for ``stop``.
+
+        >>> _show('''
+        ... def f(xs):
+        ...     for x in xs:
+        ...         if x:
+        ...             if x > 1:
+        ...                 continue
+        ...             break
+        ...         g(x)
+        ...     else:
+        ...         h(xs)
+        ...     return x
+        ... ''')
+        def f(xs):
+            stop = False
+            for x in xs:
+                if x:
+                    if x > 1:
+                        pass
+                    else:
+                        stop = True
+                else:
+                    g(x)
+            if not stop:
+                h(xs)
+            return x
+        """
+        inside = self.ways.exits_of(stmt.body)
+        endless, kinds = is_endless(stmt, inside), inside - {gast.Break, gast.Continue}
+        inner, before = self.enter(kinds, place, stmt)
+        stop = builders.fresh(self.taken, "stop") if gast.Break in inside else ""
+        if stop:
+            before.append(builders.flag(stop, False, stmt))
+        orelse, stmt.orelse = stmt.orelse, []
+        if orelse and stop:
+            orelse = [
+                builders.placed(orelse[0], gast.If(builders.none_of([stop], orelse[0]), orelse, []))
+            ]
+        within = replace(inner, stop=stop, skip="")
+        stmt.until = tuple(within.flags(inside))
+        stmt.body = self.filled(stmt.body, within, stmt)
+        if not endless:
+            return [*before, stmt, *self.resume(kinds, place, inner, orelse + rest, stmt)]
+        if gast.Return in kinds and not place.returned:
+            return [
+                *before,
+                stmt,
+                builders.placed(stmt, gast.Return(builders.guarded(inner.result, stmt))),
+            ]
+        return [*before, stmt]
+
+    def attempt(self, stmt: gast.Try, rest: Block, place: Place) -> Block:
+        """A ``try``: what follows its body asks which of its handlers caught.
+
+        >>> _show('''
+        ... def f(x, low):
+        ...     try:
+        ...         if low:
+        ...             raise ValueError(x)
+        ...         x = x * 2
+        ...     except ValueError:
+        ...         x = 0
+        ...     return x
+        ... ''')
+        def f(x, low):
+            with handlers:
+                if low:
+                    raise ValueError(x)
+                x = x * 2
+            if caught:
+                x = 0
+            return x
+        """
+        kinds, ends = self.ways.exits_of(stmt.body), self.ways.leaves(stmt.body)
+        inner, before = self.enter(kinds, place, stmt)
+        done = [*before, Tried(self.filled(stmt.body, inner, stmt), stmt.ways, stmt)]
+        if not stmt.finalbody:
+            follow = stmt.orelse
+            for number, handler in reversed(list(enumerate(stmt.handlers))):
+                if ends and number == len(stmt.handlers) - 1:
+                    follow = handler.body
+                else:
+                    test = Caught(stmt.ways[number], handler)
+                    follow = [builders.placed(handler, gast.If(test, handler.body, follow))]
+            return done + self.resume(kinds, place, inner, follow + rest, stmt)
+        (left,) = stmt.ways
+        done += self.block(stmt.finalbody, place)
+        if ends and kinds == {gast.Return} and not place.returned:
+            after = [builders.placed(stmt, gast.Return(builders.guarded(inner.result, stmt)))]
+        else:
+            after = self.resume(kinds, place, inner, rest, stmt)
+        after = [builders.placed(stmt, gast.If(Caught(left, stmt), [Again(left, stmt)], after))]
+        return done + after
+
+    def enter(self, kinds: Exits, place: Place, at: gast.stmt) -> tuple[Place, Block]:
+        """The place inside a statement that something follows: exits need flags there."""
+        before: Block = []
+        if gast.Return in kinds and not place.returned:
+            returned, result = (
+                builders.fresh(self.taken, "returned"),
+                builders.fresh(self.taken, "result"),
+            )
+            place = replace(place, returned=returned, result=result)
+            before.append(builders.flag(returned, False, at))
+        if gast.Continue in kinds and not place.skip:
+            place = replace(place, skip=builders.fresh(self.taken, "skip"))
+            before.append(builders.flag(place.skip, False, at))
+        return place, before
+
+    def resume(self, kinds: Exits, place: Place, inner: Place, rest: Block, at: gast.stmt) -> Block:
+        """What follows a statement in which exits of ``kinds`` set flags of ``inner``."""
+        done = self.block(rest, place)
+        if gast.Return in kinds and not place.returned:
+            result = builders.placed(at, gast.Return(builders.guarded(inner.result, at)))
+            return [builders.placed(at, gast.If(builders.name(inner.returned, at), [result], done))]
+        flags = inner.flags(kinds)
+        if not flags or not done:
+            return done
+        return [builders.placed(at, gast.If(builders.none_of(flags, at), done, []))]
+
+
+def _completed(block: Block, at: gast.AST, ways: Leaving) -> Block:
+    """With ``return None`` at the end of each path that has no ``return``.
+
+    >>> _show('''
+    ... def f(a):
+    ...     if a:
+    ...         return 1
+    ...     print(a)
+    ... ''')
+    def f(a):
+        if a:
+            return 1
+        else:
+            print(a)
+            return None
+    """
+    last = block[-1] if block else None
+    if isinstance(last, gast.If) and gast.Return in ways.exits_of([last]):
+        last.body = _completed(last.body, last, ways)
+        last.orelse = _completed(last.orelse, last, ways)
+    elif isinstance(last, (type(None), *LOOPS)) or not ways.leaves([last]):
+        at = last or at
+        return [*block, builders.placed(at, gast.Return(builders.constant(None, at)))]
+    return block
+
+
+def _names(tree: gast.AST) -> set[str]:
+    """Every name in ``tree``, whatever it names."""
+    parts = list(nodes_in(tree))
+    fields = ("id", "name", "asname")
+    return {name for part in parts for field in fields if (name := getattr(part, field, None))}
+
+
+def _show(text: str) -> None:
+    """Prints what becomes of a function: the examples in this file."""
+    print(gast.unparse(shown(desugar(gast.parse(text).body[0]))))

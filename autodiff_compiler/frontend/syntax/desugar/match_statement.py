@@ -1,0 +1,186 @@
+'''``match`` as ``if``s: what a pattern asks becomes a test, what it captures an assignment.
+
+>>> tree = gast.parse("""
+... def f(x, kind):
+...     match kind:
+...         case [by] if by > 1:
+...             return x * by
+...         case "sin" | "cos":
+...             return x
+...         case _:
+...             return x * 2
+... """).body[0]
+>>> print(gast.unparse(without_match(tree)).strip())
+def f(x, kind):
+    if isinstance(kind, (tuple, list)) and len(kind) == 1 and ((by := kind[0]),) and (by > 1):
+        return x * by
+    elif kind == 'sin' or kind == 'cos':
+        return x
+    else:
+        return x * 2
+'''
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gast
+
+from autodiff_compiler.frontend.syntax import builders
+
+#: Classes whose one positional pattern is for the thing itself.
+WHOLE = ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str",
+         "tuple")  # fmt: skip
+
+
+def without_match(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree`` with every ``match`` made ``if``s; changes it."""
+    return _Matches().visit(tree)
+
+
+class _Matches(gast.NodeTransformer):
+    def __init__(self) -> None:
+        self.count = 0
+
+    def visit_Match(self, node: Any) -> Any:
+        self.generic_visit(node)
+        before: list[Any] = []
+        subject = node.subject
+        if not isinstance(subject, gast.Name):
+            self.count += 1
+            name = f"subject_{self.count}"
+            before, subject = [builders.assign(name, subject, node)], builders.name(name, node)
+        chain: list[Any] = []
+        for case in reversed(node.cases):
+            tests, captures = _Pattern(case.pattern).asks(case.pattern, subject)
+            body = [*(builders.assign(n, value, case.pattern) for n, value in captures), *case.body]
+            if case.guard is not None:
+                tests, body = [*tests, *_captured(captures), case.guard], case.body
+            if tests:
+                at = node if case is node.cases[0] else case.pattern
+                chain = [
+                    builders.placed(at, gast.If(builders.all_of(tests, case.pattern), body, chain))
+                ]
+            else:
+                chain = body
+        return [*before, *chain]
+
+
+Asked = tuple[list[Any], list[tuple[str, Any]]]
+
+
+def _captured(captures: Sequence[tuple[str, Any]]) -> list[Any]:
+    """Captures inside a test: a tuple of one is true, whatever is in it."""
+    tests = []
+    for name, value in captures:
+        target = builders.name(name, value, gast.Store)
+        walrus = builders.placed(value, gast.NamedExpr(target, value))
+        tests.append(builders.placed(value, gast.Tuple([walrus], gast.Load())))
+    return tests
+
+
+class _Pattern:
+    """Takes patterns apart; every new node stands where ``at`` does."""
+
+    def __init__(self, at: Any):
+        self.at = at
+
+    def asks(self, pattern: Any, subject: Any) -> Asked:
+        """The tests of a pattern, and what it captures: names with expressions."""
+        found: Asked = getattr(self, f"of_{type(pattern).__name__}")(pattern, subject)
+        return found
+
+    def of_MatchValue(self, pattern: Any, subject: Any) -> Asked:
+        return [self.compared(subject, gast.Eq(), pattern.value)], []
+
+    def of_MatchSingleton(self, pattern: Any, subject: Any) -> Asked:
+        return [self.compared(subject, gast.Is(), builders.constant(pattern.value, self.at))], []
+
+    def of_MatchAs(self, pattern: Any, subject: Any) -> Asked:
+        tests, captures = self.asks(pattern.pattern, subject) if pattern.pattern else ([], [])
+        return tests, [*captures, (pattern.name, subject)] if pattern.name else captures
+
+    def of_MatchOr(self, pattern: Any, subject: Any) -> Asked:
+        sides = []
+        for one in pattern.patterns:
+            tests, captures = self.asks(one, subject)
+            sides.append(builders.all_of([*tests, *_captured(captures)], self.at))
+        return [builders.placed(self.at, gast.BoolOp(gast.Or(), sides))], []
+
+    def of_MatchSequence(self, pattern: Any, subject: Any) -> Asked:
+        parts = pattern.patterns
+        stars = [k for k, part in enumerate(parts) if isinstance(part, gast.MatchStar)]
+        size = self.called(len, subject)
+        sign = gast.GtE() if stars else gast.Eq()
+        kinds = builders.placed(
+            self.at, gast.Tuple([self.known(tuple), self.known(list)], gast.Load())
+        )
+        count = builders.constant(len(parts) - len(stars), self.at)
+        tests = [self.called(isinstance, subject, kinds), self.compared(size, sign, count)]
+        asked: Asked = tests, []
+        for place, part in enumerate(parts):
+            tail = place - len(parts)
+            if place in stars:
+                if part.name:
+                    ends = [builders.constant(end, self.at) for end in (place, tail + 1 or None)]
+                    rest = self.item(subject, gast.Slice(*ends, None))
+                    asked[1].append((part.name, self.called(list, rest)))
+                continue
+            key = tail if stars and place > stars[0] else place
+            self.add(asked, self.asks(part, self.item(subject, builders.constant(key, self.at))))
+        return asked
+
+    def of_MatchClass(self, pattern: Any, subject: Any) -> Asked:
+        asked: Asked = [self.called(isinstance, subject, pattern.cls)], []
+        whole = getattr(pattern.cls, "id", "") in WHOLE and len(pattern.patterns) == 1
+        for place, part in enumerate(pattern.patterns):
+            names = builders.placed(
+                self.at, gast.Attribute(pattern.cls, "__match_args__", gast.Load())
+            )
+            name = self.item(names, builders.constant(place, self.at))
+            self.add(asked, self.asks(part, subject if whole else
+                                      self.called(getattr, subject, name)))  # fmt: skip
+        for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns):
+            read = builders.placed(self.at, gast.Attribute(subject, name, gast.Load()))
+            self.add(asked, self.asks(part, read))
+        return asked
+
+    def of_MatchMapping(self, pattern: Any, subject: Any) -> Asked:
+        asked: Asked = [self.called(isinstance, subject, self.known(dict))], []
+        for key, part in zip(pattern.keys, pattern.patterns):
+            asked[0].append(self.compared(key, gast.In(), subject))
+            self.add(asked, self.asks(part, self.item(subject, key)))
+        if pattern.rest:
+            asked[1].append((pattern.rest, self.rest(subject, pattern.keys)))
+        return asked
+
+    def rest(self, subject: Any, keys: Sequence[Any]) -> Any:
+        """``{k: v for k, v in subject.items() if k not in (…)}``."""
+        k, v = (builders.name(n, self.at, gast.Store) for n in ("k", "v"))
+        items = builders.placed(self.at, gast.Attribute(subject, "items", gast.Load()))
+        pairs = builders.placed(self.at, gast.Call(items, [], []))
+        known = builders.placed(self.at, gast.Tuple(list(keys), gast.Load()))
+        test = self.compared(builders.name("k", self.at), gast.NotIn(), known)
+        both = builders.placed(self.at, gast.Tuple([k, v], gast.Store()))
+        through = gast.comprehension(both, pairs, [test], 0)
+        key, value = builders.name("k", self.at), builders.name("v", self.at)
+        return builders.placed(self.at, gast.DictComp(key, value, [through]))
+
+    @staticmethod
+    def add(asked: Asked, more: Asked) -> None:
+        asked[0].extend(more[0])
+        asked[1].extend(more[1])
+
+    def compared(self, left: Any, sign: Any, right: Any) -> Any:
+        return builders.placed(self.at, gast.Compare(left, [sign], [right]))
+
+    def called(self, function: Any, *args: Any) -> Any:
+        return builders.placed(self.at, gast.Call(self.known(function), list(args), []))
+
+    def known(self, thing: Any) -> Any:
+        """One of Python's own, whatever the text calls by its name."""
+        return builders.builtin(thing, self.at)
+
+    def item(self, owner: Any, key: Any) -> Any:
+        return builders.placed(self.at, gast.Subscript(owner, key, gast.Load()))

@@ -1,0 +1,156 @@
+'''``nonlocal``: a variable that inner functions set becomes an entry of a dict that all share.
+
+>>> tree = gast.parse("""
+... def f(x):
+...     total = x
+...     def add(y):
+...         nonlocal total
+...         total = total + y
+...     add(x)
+...     return total
+... """).body[0]
+>>> print(gast.unparse(without_nonlocal(tree)).strip())
+def f(x):
+    shared = {}
+    shared['total'] = x
+<BLANKLINE>
+    def add(y):
+        shared['total'] = shared['total'] + y
+    add(x)
+    return shared['total']
+'''
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gast
+
+from autodiff_compiler.fast_ast import children, nodes_in
+from autodiff_compiler.frontend.syntax import builders
+
+NAME = "shared"
+_SCOPES = (gast.FunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp,
+           gast.GeneratorExp, gast.ClassDef)  # fmt: skip
+
+
+def without_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree`` with such variables in dicts; changes it."""
+    inner = [part for part in _own(tree) if isinstance(part, gast.FunctionDef)]
+    shared = {name for function in inner for name in _wanted(function)} & _bound(tree)
+    if shared:
+        held = next(n for n in _numbered() if n not in _names(tree))
+        params = [name for name in _parameters(tree) if name in shared]
+        _Replace(shared, held).body_of(tree)
+        keys = [builders.constant(name, tree.body[0]) for name in params]
+        values = [builders.name(name, tree.body[0]) for name in params]
+        begun = builders.placed(tree.body[0], gast.Dict(keys, values))
+        tree.body.insert(0, builders.assign(held, begun, tree.body[0]))
+    for function in inner:
+        without_nonlocal(function)
+    return tree
+
+
+def reaches_outside(tree: gast.FunctionDef) -> list[Any]:
+    """The ``nonlocal``s for which no function inside the text has the variable."""
+    found: list[Any] = []
+
+    def visit(function: Any, known: set[str]) -> None:
+        for part in _own(function):
+            if isinstance(part, gast.Nonlocal) and not known.issuperset(part.names):
+                found.append(part)
+            if isinstance(part, gast.FunctionDef):
+                visit(part, known | _bound(function))
+
+    visit(tree, set())
+    return found
+
+
+def _numbered() -> Iterator[str]:
+    yield NAME
+    number = 0
+    while True:
+        number += 1
+        yield f"{NAME}_{number}"
+
+
+def _own(function: Any) -> Iterator[Any]:
+    """The nodes of a function's own text; of scopes inside it, only the scopes."""
+    todo = list(function.body)
+    while todo:
+        part = todo.pop(0)
+        yield part
+        if not isinstance(part, _SCOPES):
+            todo.extend(children(part))
+
+
+def _parameters(function: Any) -> list[str]:
+    return [part.id for part in nodes_in(function.args)
+            if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Param)]  # fmt: skip
+
+
+def _declared(function: Any) -> set[str]:
+    return {n for p in _own(function) if isinstance(p, gast.Nonlocal) for n in p.names}
+
+
+def _bound(function: Any) -> set[str]:
+    """The variables of a function. What a handler caught is known as its text only, not shared."""
+    own = list(_own(function))
+    stored = {p.id for p in own if isinstance(p, gast.Name) and isinstance(p.ctx, gast.Store)}
+    stored |= {part.name for part in own if isinstance(part, gast.FunctionDef)}
+    caught = {p.name.id for p in own if isinstance(p, gast.ExceptHandler) and p.name}
+    return (stored | set(_parameters(function))) - _declared(function) - caught
+
+
+def _wanted(function: Any) -> set[str]:
+    """The variables of functions around it that a function, or one inside it, sets."""
+    inner = [part for part in _own(function) if isinstance(part, gast.FunctionDef)]
+    below = {name for part in inner for name in _wanted(part)}
+    return _declared(function) | below - _bound(function)
+
+
+def _names(tree: Any) -> set[str]:
+    return {part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}
+
+
+class _Replace(gast.NodeTransformer):
+    """Reads and writes of the dict's entries in place of those of variables."""
+
+    def __init__(self, shared: set[str], held: str):
+        self.shared, self.held = shared, held
+
+    def body_of(self, function: Any) -> None:
+        held = gast.Module(function.body, [])
+        function.body = self.generic_visit(held).body or [builders.placed(function, gast.Pass())]
+
+    def visit_Name(self, node: Any) -> Any:
+        if node.id not in self.shared or isinstance(node.ctx, gast.Param):
+            return node
+        key, holder = builders.constant(node.id, node), builders.name(self.held, node)
+        return builders.placed(node, gast.Subscript(holder, key, node.ctx))
+
+    def visit_Nonlocal(self, node: Any) -> Any:
+        node.names = [name for name in node.names if name not in self.shared]
+        return node if node.names else None
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        node.args = self.visit(node.args)
+        hidden = self.shared & _bound(node)
+        self.shared -= hidden
+        self.body_of(node)
+        self.shared |= hidden
+        if node.name not in self.shared:
+            return node
+        entry = self.visit(builders.name(node.name, node, gast.Store))
+        return [
+            node,
+            builders.placed(node, gast.Assign([entry], builders.name(node.name, node), None)),
+        ]
+
+    def visit_Lambda(self, node: Any) -> Any:
+        hidden = self.shared & set(_parameters(node))
+        self.shared -= hidden
+        node = self.generic_visit(node)
+        self.shared |= hidden
+        return node

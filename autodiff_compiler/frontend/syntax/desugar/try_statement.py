@@ -1,0 +1,172 @@
+"""``try``: its body becomes a ``Tried``, and what follows asks which of its handlers caught.
+
+Who catches what is known while lowering: the handlers are a stack there (``stepping``), through
+calls as well, and whatever is thrown inside sets the flag of the first that catches its class. The
+handlers themselves, ``else`` and what comes after are plain ``if``s on these flags (``desugar``).
+``finally`` catches everything, and raises it again behind its own statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from autodiff_compiler.fast_ast import nodes_in
+from autodiff_compiler.frontend.syntax import builders
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A handler in the text: the classes that it catches (None: all) as an expression; whether its
+    variable is read (``told``), and whether it raises again what it caught (``again``).
+    ``watched`` says whether it must run for whatever is raised."""
+
+    classes: Any
+    told: bool = False
+    again: bool = False
+    watched: bool = True
+
+
+class Tried(gast.stmt):
+    """The body of a ``try`` with these handlers."""
+
+    _fields = ("body",)
+
+    def __init__(self, body: list[Any], ways: Sequence[Way], at: gast.AST) -> None:
+        super().__init__()
+        self.body, self.ways = body, tuple(ways)
+        builders.placed(at, self)
+
+
+class Caught(gast.expr):
+    """Whether a handler caught something; with ``text`` what it says."""
+
+    _fields = ()
+
+    def __init__(self, way: Way, at: gast.AST, text: bool = False) -> None:
+        super().__init__()
+        self.way, self.text = way, text
+        builders.placed(at, self)
+
+
+class Again(gast.Raise):
+    """Raises again what a handler caught."""
+
+    _fields = ()
+
+    def __init__(self, way: Way, at: gast.AST) -> None:
+        super().__init__(None, None)
+        self.way = way
+        builders.placed(at, self)
+
+
+def with_ways(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree`` with the ways of its handlers known (``ways``), and an ``Again`` for every ``raise``
+    that raises again; changes it."""
+    tree.body = _Ways().block(tree.body, None)
+    return tree
+
+
+def shown(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree`` with the body of each ``try`` in a ``with``, for people; changes it."""
+    return _Shown().visit(tree)
+
+
+class _Shown(gast.NodeTransformer):
+    def visit_Tried(self, node: Tried) -> Any:
+        self.generic_visit(node)
+        context = gast.withitem(builders.name("handlers", node), None)
+        return builders.placed(node, gast.With([context], node.body, None))
+
+    def visit_Caught(self, node: Caught) -> Any:
+        return builders.name("caught", node)
+
+
+def leaves_finally(node: gast.Try) -> bool:
+    """Whether ``finally`` returns, breaks or continues, which would drop what was raised."""
+    exits = (gast.Return, gast.Break, gast.Continue)
+    return any(
+        isinstance(part, exits) for stmt in node.finalbody for part in builders.own_parts(stmt)
+    )
+
+
+def unreadable(handler: gast.ExceptHandler) -> Iterator[gast.Name]:
+    """Reads of what a handler caught that need more of it than its text."""
+    if handler.name is None:
+        return
+    name = handler.name.id if isinstance(handler.name, gast.Name) else handler.name
+    fine: set[int] = set()
+    for part in (part for stmt in handler.body for part in nodes_in(stmt)):
+        shown: list[Any] = []
+        if isinstance(part, gast.Raise):
+            shown = [part.exc, part.cause]
+        elif isinstance(part, gast.FormattedValue) and part.conversion in (-1, 115):
+            shown = [part.value]
+        elif isinstance(part, gast.Call) and getattr(part.func, "id", "") in ("str", "print"):
+            shown = part.args
+        fine |= {id(thing) for thing in shown}
+        if isinstance(part, gast.Name) and part.id == name and id(part) not in fine:
+            yield part
+
+
+def _is_seen(node: gast.AST) -> bool:
+    """Whether this may be seen outside: it prints, or sets an attribute."""
+    stores = isinstance(node, gast.Attribute) and isinstance(node.ctx, gast.Store)
+    return stores or isinstance(node, gast.Expr)
+
+
+class _Ways:
+    """Finds the handlers of one tree."""
+
+    def block(self, block: Sequence[Any], caught: Any) -> list[Any]:
+        """``block`` in the handler ``caught``: a way and its variable."""
+        return [self.statement(stmt, caught) for stmt in block]
+
+    def statement(self, stmt: Any, caught: Any) -> Any:
+        if isinstance(stmt, gast.FunctionDef):
+            stmt.body = self.block(stmt.body, None)
+        elif isinstance(stmt, (gast.If, gast.For, gast.While)):
+            stmt.body = self.block(stmt.body, caught)
+            stmt.orelse = self.block(stmt.orelse, caught)
+        elif isinstance(stmt, gast.Raise):
+            if caught is not None and (stmt.exc is None or _is(stmt.exc, caught[1])):
+                return Again(caught[0], stmt)
+        elif isinstance(stmt, gast.Try):
+            if stmt.finalbody and stmt.handlers:
+                inner = gast.Try(stmt.body, stmt.handlers, stmt.orelse, [])
+                stmt.body, stmt.handlers = [builders.placed(stmt, inner)], []
+                stmt.orelse = []
+            self.attempt(stmt, caught)
+        return stmt
+
+    def attempt(self, stmt: Any, caught: Any) -> None:
+        """Gives a ``try`` its ways, in the order of its handlers."""
+        if stmt.finalbody:
+            seen = any(
+                _is_seen(part) for each in stmt.finalbody for part in builders.own_parts(each)
+            )
+            stmt.ways = [Way(None, again=True, watched=seen)]
+        else:
+            stmt.ways = []
+        for handler in stmt.handlers:
+            name = getattr(handler.name, "id", handler.name) or ""
+            parts = [part for each in handler.body for part in nodes_in(each)]
+            again = any(isinstance(part, gast.Raise) and (part.exc is None or _is(part.exc, name))
+                        for part in parts)  # fmt: skip
+            way = Way(handler.type, bool(name), again)
+            stmt.ways.append(way)
+            handler.body = self.block(handler.body, (way, name))
+            if name:
+                handler.body.insert(
+                    0, builders.assign(name, Caught(way, handler, text=True), handler)
+                )
+        stmt.body = self.block(stmt.body, caught)
+        stmt.orelse = self.block(stmt.orelse, caught)
+        stmt.finalbody = self.block(stmt.finalbody, caught)
+
+
+def _is(node: Any, variable: str) -> bool:
+    return isinstance(node, gast.Name) and bool(variable) and node.id == variable

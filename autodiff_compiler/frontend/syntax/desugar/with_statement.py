@@ -1,0 +1,87 @@
+'''``with`` on a plain context manager as calls of its methods.
+
+>>> tree = gast.parse("""
+... def f(x, scale):
+...     with scale(x) as y:
+...         z = y * x
+...     return z
+... """).body[0]
+>>> tree = without_with(tree)
+>>> tree.body = [stmt for stmt in tree.body if not isinstance(stmt, Edge)]
+>>> print(gast.unparse(tree).strip())
+def f(x, scale):
+    context = scale(x)
+    y = context.__enter__()
+    z = y * x
+    context.__exit__(None, None, None)
+    return z
+'''
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from autodiff_compiler.fast_ast import nodes_in
+from autodiff_compiler.frontend.syntax import builders
+
+_EXITS = (gast.Return, gast.Break, gast.Continue, gast.Raise)
+
+
+class Edge(gast.stmt):
+    """Where the body of a ``with`` begins, or ends."""
+
+    _fields = ()
+
+    def __init__(self, begins: bool, at: gast.AST) -> None:
+        super().__init__()
+        self.begins = begins
+        builders.placed(at, self)
+
+
+def is_straight(node: Any) -> bool:
+    """Whether a ``with`` is left at its end, or by a ``return`` there, and nowhere else."""
+    last = node.body[-1]
+    body = node.body[:-1] if isinstance(last, gast.Return) else node.body
+    return not any(isinstance(part, _EXITS) for stmt in body for part in builders.own_parts(stmt))
+
+
+def without_with(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree``, whose ``with``s are straight, with these made calls; changes it."""
+    return _Contexts({part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}).visit(
+        tree
+    )
+
+
+class _Contexts(gast.NodeTransformer):
+    def __init__(self, taken: set[str]):
+        self.taken = taken
+
+    def visit_With(self, node: Any) -> Any:
+        self.generic_visit(node)
+        body: list[Any] = node.body
+        returned: list[Any] = []
+        if isinstance(body[-1], gast.Return):
+            result, last = builders.fresh(self.taken, "result"), body[-1]
+            value = last.value or builders.constant(None, last)
+            body = [*body[:-1], builders.assign(result, value, last)]
+            returned = [builders.placed(last, gast.Return(builders.name(result, last)))]
+        for item in reversed(node.items):
+            body = self.around(item, node, body)
+        return [*body, *returned]
+
+    def around(self, item: Any, node: Any, body: list[Any]) -> list[Any]:
+        at, context = item.context_expr, builders.fresh(self.taken, "context")
+        entered = self.called(context, "__enter__", [], at)
+        nothing = [builders.constant(None, at) for _ in range(3)]
+        left = builders.placed(at, gast.Expr(self.called(context, "__exit__", nothing, at)))
+        target = item.optional_vars
+        begun = gast.Expr(entered) if target is None else gast.Assign([target], entered, None)
+        inside = [Edge(True, at), *body, Edge(False, at)]
+        return [builders.assign(context, at, node), builders.placed(at, begun), *inside, left]
+
+    @staticmethod
+    def called(name: str, method: str, args: list[Any], at: Any) -> Any:
+        function = builders.placed(at, gast.Attribute(builders.name(name, at), method, gast.Load()))
+        return builders.placed(at, gast.Call(function, args, []))
