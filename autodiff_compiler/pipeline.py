@@ -21,7 +21,7 @@ from autodiff_compiler.emit.memory_report.table import memory_table
 from autodiff_compiler.emit.module import Emitted, emit_module
 from autodiff_compiler.emit.naming.unique_functions import with_unique_names
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.frontend.lower import Lowered, lower
+from autodiff_compiler.frontend.lower import TypedProgram, lower
 from autodiff_compiler.interface import Compiled, GeneratedText, Request, Slot
 from autodiff_compiler.ir.effects import ends
 from autodiff_compiler.ir.fingerprint import fingerprint
@@ -120,7 +120,7 @@ def compile_unit(
     )
 
 
-def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
+def _facts(lowered: TypedProgram, request: Request) -> tuple[Any, ...]:
     """What the text depends on, besides the versions of all that makes it."""
     asked = {each.name: getattr(request, each.name) for each in fields(request)}
     asked["weights"] = lowered.weight_places
@@ -129,7 +129,7 @@ def _facts(lowered: Lowered, request: Request) -> tuple[Any, ...]:
     return lowered.function, asked, lowered.places, lowered.orders, written, lowered.silenced, texts
 
 
-def _printed(lowered: Lowered, request: Request) -> GeneratedText:
+def _printed(lowered: TypedProgram, request: Request) -> GeneratedText:
     stages = _stages(lowered, request)
     emitted = emit(stages, request)
     return GeneratedText(
@@ -161,14 +161,14 @@ def _lowered(
     request: Request,
     slots: Sequence[Slot],
     keywords: Sequence[str],
-) -> Lowered:
+) -> TypedProgram:
     with numpy_promotion(request.numpy), double_precision(request.double):
         lowered = lower(fn, request, slots, keywords)
         _verify(lowered.function, "typed: lower")
     return lowered
 
 
-def _stages(lowered: Lowered, request: Request) -> Stages:
+def _stages(lowered: TypedProgram, request: Request) -> Stages:
     with numpy_promotion(request.numpy), double_precision(request.double):
         return _differentiated(lowered, request)
 
@@ -186,7 +186,7 @@ def _prepared(typed: Function, request: Request) -> Function:
     return applied(outline_deep_branches, typed)
 
 
-def _differentiated(lowered: Lowered, request: Request) -> Stages:
+def _differentiated(lowered: TypedProgram, request: Request) -> Stages:
     passes = LEVELS[request.opt_level]
 
     def clean(function: Function) -> Function:
@@ -246,7 +246,7 @@ def _differentiated(lowered: Lowered, request: Request) -> Stages:
     return Stages(lowered, primal, halves, tuple(finished), wrt, tuple(reused))
 
 
-def _refuse(lowered: Lowered, primal: Function, request: Request) -> None:
+def _refuse(lowered: TypedProgram, primal: Function, request: Request) -> None:
     """Refuses gradients of what has none, and by what has none."""
     for position in request.positions:
         if position not in lowered.places:

@@ -15,7 +15,7 @@ from autodiff_compiler.emit.memory_report.table import memory_summary
 from autodiff_compiler.emit.module import Names, optional
 from autodiff_compiler.emit.text.line_breaking import filled, wrap
 from autodiff_compiler.frontend.abstract.array_recipes import literal
-from autodiff_compiler.frontend.lower import Lowered
+from autodiff_compiler.frontend.lower import TypedProgram
 from autodiff_compiler.interface import Hoisted, Request, Write
 from autodiff_compiler.ir.nodes import Function, Value, type_of
 from autodiff_compiler.ir.types import GENERATOR
@@ -35,7 +35,7 @@ NOTES = {
 class Stages:
     """A function at every stage between its text and its source, for one request."""
 
-    lowered: Lowered
+    lowered: TypedProgram
     primal: Function
     halves: tuple[Function, ...]
     finished: tuple[Function, ...]

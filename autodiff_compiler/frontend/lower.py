@@ -13,11 +13,11 @@ import numpy as np
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, DTypeError, raise_all
-from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.packing import pack
-from autodiff_compiler.frontend.abstract.values import NeedStatic, PoisonTouched, Ref, leaves
-from autodiff_compiler.frontend.calls.outlining import Outlined
-from autodiff_compiler.frontend.core.compilation import TooDeep, World
+from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue, UsesPoison, leaves
+from autodiff_compiler.frontend.calls.outlining import OutlinedCall
+from autodiff_compiler.frontend.core.compilation import Compilation, TooDeep
 from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.recording import MISSING, PLAIN
 from autodiff_compiler.frontend.syntax.source import read_source
@@ -45,7 +45,7 @@ from autodiff_compiler.span import Span
 
 
 @dataclass(frozen=True)
-class Lowered:
+class TypedProgram:
     """A root function with what it was made under.
 
     places   slot -> position of its parameter; weights  the positions of the wanted weights.
@@ -70,7 +70,7 @@ def lower(
     request: Request,
     slots: Sequence[Slot],
     keywords: Sequence[str],
-) -> Lowered:
+) -> TypedProgram:
     """The typed IR of ``fn`` for arguments of the given types.
 
     Raises a CompileError that tells every problem, or ``plan.NeedValues`` where a number must be
@@ -82,7 +82,7 @@ def lower(
     failed = doubtful = False
     orders: dict[int, Any] = {}
     while True:
-        world = World(
+        world = Compilation(
             numpy=request.numpy,
             differentiates=request.differentiates or request.tangent,
             written=written,
@@ -133,12 +133,12 @@ def _orders(slots: Sequence[Slot]) -> dict[int, Any]:
 
 
 def _lower(  # noqa: C901
-    world: World,
+    world: Compilation,
     fn: Callable[..., Any],
     request: Request,
     slots: Sequence[Slot],
     keywords: Sequence[str],
-) -> Lowered:
+) -> TypedProgram:
     world.know(fn, "fn")
     for n, slot in enumerate(slots):
         if isinstance(slot, StaticSlot):
@@ -154,7 +154,7 @@ def _lower(  # noqa: C901
         world.memory.arrays.update(v for v, n in places_of.items() if _is_whole(slots[n]))
     with root.builder:
         given = [root.unpacked(v) if isinstance(v, Value) else v for v in values]
-        for leaf in leaves(frozen(tuple(given), root.state)):
+        for leaf in leaves(detach(tuple(given), root.state)):
             if leaf not in places_of:  # an item of a container, of which the type alone is known
                 world.memory.stands(leaf, None)
         for n, value in enumerate(given):
@@ -169,7 +169,7 @@ def _lower(  # noqa: C901
                 request.weights,
                 root=True,
             )
-        except NeedStatic as need:
+        except NeedsKnownValue as need:
             roots = root.roots(need.value)
             wanted = tuple(n for value, n in places_of.items() if value in roots)
             if not wanted or not all(isinstance(slots[n], ScalarType) for n in wanted):
@@ -180,7 +180,7 @@ def _lower(  # noqa: C901
                     "known at compile time",
                 ) from None
             raise NeedValues(wanted, need.purpose) from None
-        except PoisonTouched:
+        except UsesPoison:
             pass
         except TooDeep as error:
             raise error.refusal(place_of(fn)) from None
@@ -204,7 +204,7 @@ def _lower(  # noqa: C901
     world.assume_likes([item.source for item in hoisted])
     orders = {made.places[n]: order for n, order in world.orders.items()}
     weights = tuple(hoisted[place - arguments].source for place in made.weights)
-    return Lowered(
+    return TypedProgram(
         made.function, made.places, tuple(hoisted), weights, tuple(made.weights),
         made.tree, tuple(world.assumptions.values()), made.writes,
         tuple(sorted(world.silenced)), orders,
@@ -216,13 +216,13 @@ def _paths(low: Lowering, thing: Any, path: str) -> Iterator[tuple[Value, str]]:
     if isinstance(thing, Value):
         yield thing, path
         return
-    thing = low.state.heap[thing] if isinstance(thing, Ref) else thing
+    thing = low.state.heap[thing] if isinstance(thing, HeapRef) else thing
     if isinstance(thing, (dict, tuple)):
         for key, part in thing.items() if isinstance(thing, dict) else enumerate(thing):
             yield from _paths(low, part, f"{path}[{key!r}]")
 
 
-def _assume_apart(world: World, function: Function, hoisted: Sequence[Hoisted]) -> None:
+def _assume_apart(world: Compilation, function: Function, hoisted: Sequence[Hoisted]) -> None:
     """Record that arguments which the text writes to share no memory with what it reads after
     that, and that no two of their own elements share memory."""
     if not world.overwritten:
@@ -257,7 +257,7 @@ def _assume_apart(world: World, function: Function, hoisted: Sequence[Hoisted]) 
         world.assumptions[path, "apart"] = Assumption(path, "apart", ends, first)
 
 
-def _hoisted(world: World, param: Any, thing: Any) -> Hoisted:
+def _hoisted(world: Compilation, param: Any, thing: Any) -> Hoisted:
     """What stands behind a parameter that is no argument; with its text, where it is made here."""
     path = world.path(thing)
     made = path is None and isinstance(thing, (np.ndarray, np.generic))
@@ -265,7 +265,7 @@ def _hoisted(world: World, param: Any, thing: Any) -> Hoisted:
     return Hoisted(param.name, thing, param.type, text, path, world.is_read(thing))
 
 
-def _not_returnable(made: Outlined) -> DTypeError:
+def _not_returnable(made: OutlinedCall) -> DTypeError:
     """What is wrong with an outcome that generated source cannot return."""
     cause = "the function returns a value that generated code cannot hold"
     try:

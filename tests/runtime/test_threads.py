@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import autodiff_compiler as ad
-from autodiff_compiler.frontend.core.compilation import World
+from autodiff_compiler.frontend.core.compilation import Compilation
 from tests.fuzz import threads
 
 
@@ -25,9 +25,9 @@ def test_what_changes_while_it_is_compiled_is_not_kept_mixed(monkeypatch: Any) -
         scale = 2.0
 
     holder, seen = Holder(), []
-    look = World.attribute
+    look = Compilation.attribute
 
-    def attribute(self: World, owner: Any, name: str, span: Any) -> Any:
+    def attribute(self: Compilation, owner: Any, name: str, span: Any) -> Any:
         found = look(self, owner, name, span)
         if owner is holder:
             seen.append(found)
@@ -40,7 +40,7 @@ def test_what_changes_while_it_is_compiled_is_not_kept_mixed(monkeypatch: Any) -
     def twice(x: Any) -> Any:
         return np.sum(x * holder.scale) + np.sum(x * holder.scale)
 
-    monkeypatch.setattr(World, "attribute", attribute)
+    monkeypatch.setattr(Compilation, "attribute", attribute)
     gradient = ad.grad(twice)
     np.testing.assert_array_equal(gradient(np.ones(2)), [10.0, 10.0])
     assert seen == [2.0, 2.0, 5.0, 5.0]

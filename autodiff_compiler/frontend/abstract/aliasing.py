@@ -16,8 +16,8 @@ from autodiff_compiler.frontend.abstract.numpy_layouts import Layout, laid_out_a
 from autodiff_compiler.frontend.abstract.values import (
     OWN,
     Heap,
-    Listed,
-    Maybe,
+    MaybeUnset,
+    PendingRuntimeList,
     Unset,
     leaves,
     mapped,
@@ -40,7 +40,7 @@ def has_no_axes(value: Any) -> bool:
     return isinstance(value, Value) and isinstance(value.type, ArrayType) and value.type.ndim == 0
 
 
-class Memory:
+class TensorAliases:
     """The memories of one compilation; a value that is not in the table is its own."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Memory:
 
     def of(self, value: Any) -> frozenset[Hashable]:
         """What ``value`` may be; for a list or tuple, what its items may be."""
-        if isinstance(value, Listed):
+        if isinstance(value, PendingRuntimeList):
             return self.of_all(leaves(value.items))
         if isinstance(value, tuple):
             return self.of_all(leaves(value))
@@ -231,7 +231,7 @@ def moved(thing: Any, change: Callable[[Value], Any]) -> Any:
     if isinstance(thing, Value):
         return change(thing)
     new = mapped(thing, lambda part: part if isinstance(part, Unset) else moved(part, change))
-    if isinstance(new, Maybe):
+    if isinstance(new, MaybeUnset):
         return new.value if isinstance(new.value, Unset) else new
     if new is not thing:
         return next((part for part in parts_of(new) if isinstance(part, Unset)), new)

@@ -15,40 +15,40 @@ from typing import Any
 
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
-    Along,
+    CallableChoice,
     Closure,
-    Either,
+    ContainerMethod,
+    DetachedContainer,
+    DictView,
     Frame,
-    Fresh,
-    HeapMethod,
-    Iteration,
-    Maybe,
+    HeapRef,
+    IteratorPosition,
+    LazyIterable,
+    MaybeUnset,
     Own,
     Partial,
-    Ref,
     State,
     Unset,
-    View,
     mapped,
 )
 from autodiff_compiler.ir.nodes import Value
 
 
-def frozen(value: Any, state: State) -> Any:
+def detach(value: Any, state: State) -> Any:
     """``value`` with every list and dict in it replaced by its contents."""
-    if isinstance(value, Ref):
-        return Fresh(value.kind, frozen(state.heap.get(value), state))
-    if isinstance(value, (Maybe, tuple, dict)):
-        return mapped(value, lambda item: frozen(item, state))
+    if isinstance(value, HeapRef):
+        return DetachedContainer(value.kind, detach(state.heap.get(value), state))
+    if isinstance(value, (MaybeUnset, tuple, dict)):
+        return mapped(value, lambda item: detach(item, state))
     return value
 
 
-def thawed(value: Any, allocate: Callable[[str, Any], Ref]) -> Any:
+def reattach(value: Any, allocate: Callable[[str, Any], HeapRef]) -> Any:
     """``value`` with a new list or dict for each that was frozen."""
-    if isinstance(value, Fresh):
-        return allocate(value.kind, thawed(value.contents, allocate))
-    if isinstance(value, (Maybe, tuple, dict)):
-        return mapped(value, lambda item: thawed(item, allocate))
+    if isinstance(value, DetachedContainer):
+        return allocate(value.kind, reattach(value.contents, allocate))
+    if isinstance(value, (MaybeUnset, tuple, dict)):
+        return mapped(value, lambda item: reattach(item, allocate))
     return value
 
 
@@ -58,28 +58,28 @@ def holds_refs(value: Any) -> bool:
 
 
 def is_frozen(value: Any) -> bool:
-    """Whether ``frozen`` took a list or dict out of ``value``."""
+    """Whether ``detach`` took a list or dict out of ``value``."""
     if isinstance(value, (tuple, dict)):
         return any(map(is_frozen, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, Fresh)
+    return isinstance(value, DetachedContainer)
 
 
 def is_plain(value: Any) -> bool:
     """Decide whether ``value`` stays as it is where both ways through a branch leave it to its
     name: a function may see a frame that one of them changed."""
-    if isinstance(value, Maybe):
+    if isinstance(value, MaybeUnset):
         value = value.value
     if type(value) is tuple:
         return all(map(is_plain, value))
-    return value is None or isinstance(value, (Value, Ref, Unset, str, *NUMBERS))
+    return value is None or isinstance(value, (Value, HeapRef, Unset, str, *NUMBERS))
 
 
-def held_by(ref: Ref, names: Mapping[str, Any]) -> str:
+def held_by(ref: HeapRef, names: Mapping[str, Any]) -> str:
     """Return the variable that holds a list or dict, for names and messages."""
     return next((name for name, value in names.items() if value is ref), ref.kind)
 
 
-class Holders:
+class HeapOwnership:
     """How many variables and containers hold each list and dict, at the end of one way."""
 
     def __init__(self, state: State, roots: Iterable[Any], frames: Iterable[Frame]):
@@ -87,9 +87,9 @@ class Holders:
         self.seen: set[int] = {id(frame) for frame in frames}
 
     @cached_property
-    def count(self) -> Counter[Ref]:
+    def count(self) -> Counter[HeapRef]:
         """Count the references to each list and dict, on first use."""
-        found: Counter[Ref] = Counter()
+        found: Counter[HeapRef] = Counter()
 
         def visit(value: Any) -> None:
             for ref in _refs(value, self.seen):
@@ -109,9 +109,9 @@ class Holders:
         )
 
 
-def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
+def _refs(value: Any, seen: set[int]) -> Iterator[HeapRef]:
     """The lists and dicts that ``value`` holds directly; frames in ``seen`` are left out."""
-    if isinstance(value, Ref):
+    if isinstance(value, HeapRef):
         yield value
         return
     parts: Iterable[Any] = ()
@@ -119,19 +119,19 @@ def _refs(value: Any, seen: set[int]) -> Iterator[Ref]:
         parts = value
     elif isinstance(value, dict):
         parts = value.values()
-    elif isinstance(value, Maybe):
+    elif isinstance(value, MaybeUnset):
         parts = (value.value,)
-    elif isinstance(value, (HeapMethod, Own, View)):
+    elif isinstance(value, (ContainerMethod, Own, DictView)):
         parts = (value.ref,)
-    elif isinstance(value, Along):
+    elif isinstance(value, IteratorPosition):
         parts = (value.source,)
     elif isinstance(value, Partial):
         parts = (value.func, value.args, value.keywords)
     elif isinstance(value, Closure):
         parts = (value.defaults, *_around(value.frame, seen))
-    elif isinstance(value, Either):
+    elif isinstance(value, CallableChoice):
         parts = (value.left, value.right)
-    elif isinstance(value, Iteration):
+    elif isinstance(value, LazyIterable):
         parts = (*value.sources, value.start, value.function)
     elif isinstance(value, MethodType):
         parts = (value.__self__,)

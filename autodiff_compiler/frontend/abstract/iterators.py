@@ -15,7 +15,12 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract.runtime_lists import check_lengths, is_long
-from autodiff_compiler.frontend.abstract.values import Along, Iteration, Ref, View
+from autodiff_compiler.frontend.abstract.values import (
+    DictView,
+    HeapRef,
+    IteratorPosition,
+    LazyIterable,
+)
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.indexing import indexing
@@ -30,54 +35,58 @@ class End:
 
 
 def is_iterator(value: Any) -> bool:
-    return isinstance(value, Ref) and value.kind == KIND
+    return isinstance(value, HeapRef) and value.kind == KIND
 
 
 def flows(value: Any) -> bool:
     """Whether going through ``value`` uses up an iterator, or calls something for each item."""
-    by_item = isinstance(value, Iteration) and value.kind not in ("enumerate", "zip", "reversed")
+    by_item = isinstance(value, LazyIterable) and value.kind not in ("enumerate", "zip", "reversed")
     return by_item or is_iterator(value) or (
-        isinstance(value, Iteration) and any(map(flows, value.sources))
+        isinstance(value, LazyIterable) and any(map(flows, value.sources))
     )  # fmt: skip
 
 
-def made(low: Any, items: Iterable[Any]) -> Ref:
+def made(low: Any, items: Iterable[Any]) -> HeapRef:
     """A new iterator over these items."""
-    found: Ref = low.allocate(KIND, tuple(items))
+    found: HeapRef = low.allocate(KIND, tuple(items))
     return found
 
 
-def begun(low: Any, source: Any) -> Ref:
+def begun(low: Any, source: Any) -> HeapRef:
     """The iterator over ``source``, as ``iter`` gives it."""
     if is_iterator(source):
         return source  # type: ignore[no-any-return]
-    found: Ref = low.allocate(KIND, _begin(low, source))
+    found: HeapRef = low.allocate(KIND, _begin(low, source))
     return found
 
 
 def _begin(low: Any, source: Any) -> Any:
     """The contents of an iterator of which nothing was taken yet."""
-    if isinstance(source, Iteration) and source.kind == "reversed":
+    if isinstance(source, LazyIterable) and source.kind == "reversed":
         (inner,) = source.sources
         first = _begin(low, inner)
-        if isinstance(first, Along):
+        if isinstance(first, IteratorPosition):
             return replace(first, at=_count(low, first) - 1, step=-1)
         return tuple(reversed(low.sequence(inner)))
-    if isinstance(source, Iteration):
+    if isinstance(source, LazyIterable):
         return replace(source, sources=tuple(begun(low, each) for each in source.sources))
-    if isinstance(source, View) or isinstance(source, Ref) and source.kind == "dict":
-        return Along(source, keys=tuple(low.dict_of(source)))
-    if isinstance(source, Ref) and source.kind == "list" and not is_long(low.state.heap[source]):
-        return Along(source)
+    if isinstance(source, DictView) or isinstance(source, HeapRef) and source.kind == "dict":
+        return IteratorPosition(source, keys=tuple(low.dict_of(source)))
+    if (
+        isinstance(source, HeapRef)
+        and source.kind == "list"
+        and not is_long(low.state.heap[source])
+    ):
+        return IteratorPosition(source)
     if isinstance(source, Value) and isinstance(source.type, ArrayType):
-        return Along(source)
+        return IteratorPosition(source)
     return tuple(low.sequence(source))
 
 
 def named(low: Any, value: Any) -> Any:
     """``value`` as a variable holds it: what is gone through once is an iterator, though one of
     which nothing was taken yet may still be gone through by a loop."""
-    if not isinstance(value, Iteration):
+    if not isinstance(value, LazyIterable):
         return value
     return low.allocate(KIND, value) if low.is_loop(value) else begun(low, value)
 
@@ -95,17 +104,17 @@ def all_of(low: Any, value: Any) -> Any:
     """What is left of an iterator that is gone through at once: what a generator expression would
     give may be a list that a loop makes."""
     source = whole(low, value)
-    if isinstance(source, Iteration) and source.kind == "generator":
+    if isinstance(source, LazyIterable) and source.kind == "generator":
         return low.comprehended(source.function, source.sources[0])
     return source
 
 
 def _is_new(contents: Any) -> bool:
     """Whether it is not even begun."""
-    return isinstance(contents, Iteration) and not all(map(is_iterator, contents.sources))
+    return isinstance(contents, LazyIterable) and not all(map(is_iterator, contents.sources))
 
 
-def taken(low: Any, ref: Ref) -> Iterator[Any]:
+def taken(low: Any, ref: HeapRef) -> Iterator[Any]:
     """The items that are left, each at the moment at which it is asked for."""
     while (item := _take(low, ref)) is not End:
         yield item
@@ -119,7 +128,7 @@ def gone_through(low: Any, value: Any) -> Iterator[Any]:
         low.state.heap.pop(ref, None)
 
 
-def _take(low: Any, ref: Ref) -> Any:
+def _take(low: Any, ref: HeapRef) -> Any:
     """The next item, or ``End``."""
     heap, contents = low.state.heap, low.state.heap[ref]
     if _is_new(contents):
@@ -128,7 +137,7 @@ def _take(low: Any, ref: Ref) -> Any:
         first, *rest = contents or (End,)
         heap[ref] = tuple(rest)
         return first
-    if isinstance(contents, Along):
+    if isinstance(contents, IteratorPosition):
         if not 0 <= contents.at < _count(low, contents):
             heap[ref] = ()
             return End
@@ -155,7 +164,7 @@ def _take(low: Any, ref: Ref) -> Any:
     return tuple(row) if row else End
 
 
-def _generate(low: Any, generator: Iteration) -> Any:
+def _generate(low: Any, generator: LazyIterable) -> Any:
     """The next item of a generator expression: its second source has what was made of the present
     item of its first."""
     source, ready = generator.sources
@@ -166,7 +175,7 @@ def _generate(low: Any, generator: Iteration) -> Any:
     return item
 
 
-def _filtered(low: Any, ref: Ref, part: Iteration) -> Any:
+def _filtered(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
     (source,) = part.sources
     while (item := _take(low, source)) is not End:
         found = item if part.function is None else low.call(part.function, (item,), {})
@@ -175,7 +184,7 @@ def _filtered(low: Any, ref: Ref, part: Iteration) -> Any:
     return item
 
 
-def _chain(low: Any, ref: Ref, chain: Iteration) -> Any:
+def _chain(low: Any, ref: HeapRef, chain: LazyIterable) -> Any:
     """The first source has what is chained, of which the second is the present one."""
     rest, present = chain.sources
     while (item := _take(low, present)) is End:
@@ -187,7 +196,7 @@ def _chain(low: Any, ref: Ref, chain: Iteration) -> Any:
     return item
 
 
-def _zip_longest(low: Any, ref: Ref, rows: Iteration) -> Any:
+def _zip_longest(low: Any, ref: HeapRef, rows: LazyIterable) -> Any:
     """A source at its end is not asked again."""
     row = [_take(low, source) for source in rows.sources]
     if all(item is End for item in row):
@@ -198,7 +207,7 @@ def _zip_longest(low: Any, ref: Ref, rows: Iteration) -> Any:
     return tuple(rows.start if item is End else item for item in row)
 
 
-def _pairwise(low: Any, ref: Ref, pairs: Iteration) -> Any:
+def _pairwise(low: Any, ref: HeapRef, pairs: LazyIterable) -> Any:
     """The second source has the item before, if there is one."""
     source, last = pairs.sources
     before, item = _last(low, source, last), End
@@ -209,13 +218,13 @@ def _pairwise(low: Any, ref: Ref, pairs: Iteration) -> Any:
     return End
 
 
-def _last(low: Any, source: Ref, last: Ref) -> Any:
+def _last(low: Any, source: HeapRef, last: HeapRef) -> Any:
     """What ``last`` has, or where that is nothing the next item of ``source``."""
     before = _take(low, last)
     return _take(low, source) if before is End else before
 
 
-def _running(low: Any, ref: Ref, sums: Iteration) -> Any:
+def _running(low: Any, ref: HeapRef, sums: LazyIterable) -> Any:
     """The second source has what was made of the items before, if there were any."""
     source, last = sums.sources
     before, item = _take(low, last), _take(low, source)
@@ -230,7 +239,7 @@ def _running(low: Any, ref: Ref, sums: Iteration) -> Any:
     return item
 
 
-def _sliced(low: Any, ref: Ref, part: Iteration) -> Any:
+def _sliced(low: Any, ref: HeapRef, part: LazyIterable) -> Any:
     """At the start of ``part``: how many items were asked for, the place of the next that is
     wanted, where it ends, and the step."""
     (source,), (at, wanted, stop, step) = part.sources, part.start
@@ -244,7 +253,7 @@ def _sliced(low: Any, ref: Ref, part: Iteration) -> Any:
 
 
 #: How those take an item that do not simply ask each source for one.
-STEPS: dict[str, Callable[[Any, Ref, Iteration], Any]] = {
+STEPS: dict[str, Callable[[Any, HeapRef, LazyIterable], Any]] = {
     "filter": _filtered,
     "chain": _chain,
     "zip_longest": _zip_longest,
@@ -254,7 +263,7 @@ STEPS: dict[str, Callable[[Any, Ref, Iteration], Any]] = {
 }
 
 
-def _count(low: Any, along: Along) -> int:
+def _count(low: Any, along: IteratorPosition) -> int:
     """How many items there are to go along now."""
     if not isinstance(along.source, Value):
         return len(_present(low, along))
@@ -262,7 +271,7 @@ def _count(low: Any, along: Along) -> int:
     return found
 
 
-def _present(low: Any, along: Along) -> Sequence[Any]:
+def _present(low: Any, along: IteratorPosition) -> Sequence[Any]:
     """What there is to go along now; a dict must have the keys that it had."""
     if along.keys is not None:
         keys = tuple(low.dict_of(along.source))
@@ -280,7 +289,7 @@ def _present(low: Any, along: Along) -> Sequence[Any]:
 def _next(low: Any, iterator: Any, *default: Any) -> Any:
     iterator = named(low, iterator)
     if not is_iterator(iterator):
-        kind = "list" if isinstance(iterator, Ref) else low.described(iterator)
+        kind = "list" if isinstance(iterator, HeapRef) else low.described(iterator)
         raise low.fail(
             DTypeError,
             f"next() takes an iterator, and a {kind} is not one",
@@ -309,7 +318,7 @@ def _reduce(low: Any, function: Any, source: Any, *initial: Any) -> Any:
 def _now(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of ``itertools`` on the items that its arguments have now."""
 
-    def apply(low: Any, *sources: Any, **settings: Any) -> Ref:
+    def apply(low: Any, *sources: Any, **settings: Any) -> HeapRef:
         return made(low, function(*map(low.sequence, sources), **settings))
 
     return apply
@@ -318,68 +327,70 @@ def _now(function: Callable[..., Any]) -> Callable[..., Any]:
 def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
     """As ``_now``, where only the first argument has items."""
 
-    def apply(low: Any, source: Any, *counts: Any) -> Ref:
+    def apply(low: Any, source: Any, *counts: Any) -> HeapRef:
         known = [low.static(count, "the number of items to take") for count in counts]
         return made(low, function(low.sequence(source), *known))
 
     return apply
 
 
-def _slice(low: Any, source: Any, *ends: Any) -> Iteration:
+def _slice(low: Any, source: Any, *ends: Any) -> LazyIterable:
     known = [low.static(end, "the number of items to take") for end in ends]
     itertools.islice((), *known)  # says what is wrong with them
     part = slice(*known)
     first = part.start or 0
     stop = None if part.stop is None else max(first, part.stop)
-    return Iteration("islice", (source,), start=(0, first, stop, part.step or 1))
+    return LazyIterable("islice", (source,), start=(0, first, stop, part.step or 1))
 
 
-def _accumulate(low: Any, source: Any, func: Any = None, *, initial: Any = None) -> Iteration:
+def _accumulate(low: Any, source: Any, func: Any = None, *, initial: Any = None) -> LazyIterable:
     if initial is None:
-        return Iteration("accumulate", (source, ()), function=func)
-    return _chained(low, (initial,), Iteration("accumulate", (source, (initial,)), function=func))
+        return LazyIterable("accumulate", (source, ()), function=func)
+    return _chained(
+        low, (initial,), LazyIterable("accumulate", (source, (initial,)), function=func)
+    )
 
 
-def _chained(low: Any, *sources: Any) -> Iteration:
-    return Iteration("chain", (sources, ()))
+def _chained(low: Any, *sources: Any) -> LazyIterable:
+    return LazyIterable("chain", (sources, ()))
 
 
-def _zipped(low: Any, *sources: Any, strict: Any = False) -> Iteration:
+def _zipped(low: Any, *sources: Any, strict: Any = False) -> LazyIterable:
     if low.static(strict, "the argument 'strict' of zip()"):
         check_lengths(low, sources, known=not any(map(flows, sources)))
-    return Iteration("zip", sources)
+    return LazyIterable("zip", sources)
 
 
-def _zipped_longest(low: Any, *sources: Any, fillvalue: Any = None) -> Iteration:
-    return Iteration("zip_longest", sources, fillvalue)
+def _zipped_longest(low: Any, *sources: Any, fillvalue: Any = None) -> LazyIterable:
+    return LazyIterable("zip_longest", sources, fillvalue)
 
 
-def _repeat(low: Any, thing: Any, times: Any) -> Ref:
+def _repeat(low: Any, thing: Any, times: Any) -> HeapRef:
     return made(low, [thing] * low.static(times, "the number of repetitions"))
 
 
 #: Functions that make iterators, or go through what they are given.
 ITERATORS: dict[Any, Callable[..., Any]] = {
-    enumerate: lambda low, items, start=0: Iteration("enumerate", (items,), start),
+    enumerate: lambda low, items, start=0: LazyIterable("enumerate", (items,), start),
     zip: _zipped,
-    reversed: lambda low, items: Iteration(
-        "reversed", (items,), low.state.heap.get(items) if isinstance(items, Ref) else None
+    reversed: lambda low, items: LazyIterable(
+        "reversed", (items,), low.state.heap.get(items) if isinstance(items, HeapRef) else None
     ),  # fmt: skip
-    map: lambda low, function, *items: Iteration("map", items, function=function),
-    filter: lambda low, function, items: Iteration("filter", (items,), function=function),
+    map: lambda low, function, *items: LazyIterable("map", items, function=function),
+    filter: lambda low, function, items: LazyIterable("filter", (items,), function=function),
     iter: begun,
     next: _next,
     functools.reduce: _reduce,
     itertools.chain: _chained,
-    itertools.chain.from_iterable: lambda low, sources: Iteration("chain", (sources, ())),
+    itertools.chain.from_iterable: lambda low, sources: LazyIterable("chain", (sources, ())),
     itertools.product: _now(itertools.product),
     itertools.zip_longest: _zipped_longest,
-    itertools.pairwise: lambda low, source: Iteration("pairwise", (source, ())),
+    itertools.pairwise: lambda low, source: LazyIterable("pairwise", (source, ())),
     itertools.combinations: _counted(itertools.combinations),
     itertools.permutations: _counted(itertools.permutations),
     itertools.islice: _slice,
     itertools.accumulate: _accumulate,
-    itertools.starmap: lambda low, f, rows: Iteration("starmap", (rows,), function=f),
+    itertools.starmap: lambda low, f, rows: LazyIterable("starmap", (rows,), function=f),
     itertools.repeat: _repeat,
 }
 

@@ -12,9 +12,9 @@ from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.packing import make_container
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
-    Fresh,
-    Listed,
-    Perhaps,
+    DetachedContainer,
+    MaybeNone,
+    PendingRuntimeList,
     same_skeleton,
 )
 from autodiff_compiler.ir.builder import current
@@ -34,47 +34,53 @@ from autodiff_compiler.operators.core.structure import cast, full
 from autodiff_compiler.operators.lists.runtime_lists import list_as
 
 
-def common(left: Any, right: Any, is_list: bool = False) -> Any:
+def join_structure(left: Any, right: Any, is_list: bool = False) -> Any:
     """A value that shows the structure of both, with run-time lists where their lists differ in
     length; None if there is none. ``is_list``: they are the contents of a list."""
     if same_skeleton(left, right):
         return left
-    if isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind == right.kind:
-        inner = common(left.contents, right.contents, left.kind == "list")
-        return None if inner is None else Fresh(left.kind, inner)
+    if (
+        isinstance(left, DetachedContainer)
+        and isinstance(right, DetachedContainer)
+        and left.kind == right.kind
+    ):
+        inner = join_structure(left.contents, right.contents, left.kind == "list")
+        return None if inner is None else DetachedContainer(left.kind, inner)
     if is_list:
         types = list_type(left), list_type(right)
         joined = None if None in types else joined_type(*types)  # type: ignore[arg-type]
         return None if joined is None else Value(joined)
-    if left is None or right is None or isinstance(left, Perhaps) or isinstance(right, Perhaps):
-        bare = [side.value if isinstance(side, Perhaps) else side for side in (left, right)]
-        inner = common(*bare) if None not in bare else bare[1] if bare[0] is None else bare[0]
-        return Perhaps(inner) if optional.may_be_nothing(inner) else None
+    if left is None or right is None or isinstance(left, MaybeNone) or isinstance(right, MaybeNone):
+        bare = [side.value if isinstance(side, MaybeNone) else side for side in (left, right)]
+        inner = (
+            join_structure(*bare) if None not in bare else bare[1] if bare[0] is None else bare[0]
+        )
+        return MaybeNone(inner) if optional.may_be_nothing(inner) else None
     keys: Sequence[Any] = ()
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
         keys = range(len(left))
     elif isinstance(left, dict) and isinstance(right, dict) and list(left) == list(right):
         keys = list(left)
-    items = {key: common(left[key], right[key]) for key in keys}
+    items = {key: join_structure(left[key], right[key]) for key in keys}
     if not items or any(items[key] is None is not left[key] for key in keys):
         return None
     return items if isinstance(left, dict) else tuple(items.values())
 
 
-def shaped(value: Any, like: Any) -> Any:
+def conform(value: Any, like: Any) -> Any:
     """``value`` with its lists ready to become run-time lists where ``like`` has such."""
-    if isinstance(like, Perhaps):
-        bare = value.value if isinstance(value, Perhaps) else value
-        return Perhaps(optional.absent(like.value) if bare is None else shaped(bare, like.value))
+    if isinstance(like, MaybeNone):
+        bare = value.value if isinstance(value, MaybeNone) else value
+        return MaybeNone(optional.absent(like.value) if bare is None else conform(bare, like.value))
     if isinstance(value, tuple):
         if isinstance(like, Value) and isinstance(like.type, ListType):
-            return Listed(value)
+            return PendingRuntimeList(value)
         if isinstance(like, tuple) and len(like) == len(value):
-            return tuple(map(shaped, value, like))
-    if isinstance(value, Fresh) and isinstance(like, Fresh):
-        return Fresh(value.kind, shaped(value.contents, like.contents))
+            return tuple(map(conform, value, like))
+    if isinstance(value, DetachedContainer) and isinstance(like, DetachedContainer):
+        return DetachedContainer(value.kind, conform(value.contents, like.contents))
     if isinstance(value, dict) and isinstance(like, dict):
-        return {key: shaped(item, like.get(key)) for key, item in value.items()}
+        return {key: conform(item, like.get(key)) for key, item in value.items()}
     return value
 
 
@@ -83,7 +89,7 @@ def list_type(contents: Any) -> ListType | None:
     are no values."""
     if isinstance(contents, Value):
         return contents.type if isinstance(contents.type, ListType) else None
-    items = contents.items if isinstance(contents, Listed) else contents
+    items = contents.items if isinstance(contents, PendingRuntimeList) else contents
     if not isinstance(items, tuple):  # lost on the way
         return None
     joined: Type | None = UNDEFINED
@@ -106,7 +112,7 @@ def _item_type(item: Any) -> Type | None:
 
 def leaf_type(leaf: Any) -> Type | None:
     """The type of a leaf, also of a list that is about to become one of run-time length."""
-    return list_type(leaf) if isinstance(leaf, Listed) else type_of(leaf)
+    return list_type(leaf) if isinstance(leaf, PendingRuntimeList) else type_of(leaf)
 
 
 def joined_type(left: Type, right: Type) -> Type | None:
@@ -128,10 +134,10 @@ def joined_type(left: Type, right: Type) -> Type | None:
     return join(*(ArrayType(dtype, shape) for shape in shapes))
 
 
-def as_type(operand: Any, type_: Type) -> AnyOperand:
+def cast_to(operand: Any, type_: Type) -> AnyOperand:
     """``operand``, made an array of its dtype where ``type_`` is one, and a run-time list of known
     items, or of another's that are made such arrays."""
-    if isinstance(operand, Listed):
+    if isinstance(operand, PendingRuntimeList):
         assert isinstance(type_, ListType)
         return current().make(make_list, [item_as(x, type_.item) for x in operand.items], {})
     have = type_of(operand)
@@ -152,4 +158,4 @@ def as_type(operand: Any, type_: Type) -> AnyOperand:
 def item_as(item: Any, type_: Type) -> AnyOperand:
     if isinstance(item, tuple) and isinstance(type_, TupleType):
         return make_container([item_as(x, t) for x, t in zip(item, type_.items)])
-    return as_type(item, type_)
+    return cast_to(item, type_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from autodiff_compiler.frontend.abstract.values import NUMBERS, Perhaps, leaves, rebuild
+from autodiff_compiler.frontend.abstract.values import NUMBERS, MaybeNone, leaves, rebuild
 from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import Region, Value
 from autodiff_compiler.operators.core import effects
@@ -21,17 +21,17 @@ def may_be_nothing(value: Any) -> bool:
     """Whether a value can share a variable with None: a tensor, a number, or a tuple of these."""
     if isinstance(value, tuple):
         return bool(value) and all(map(may_be_nothing, value))
-    return isinstance(value, (Value, Perhaps, *NUMBERS))
+    return isinstance(value, (Value, MaybeNone, *NUMBERS))
 
 
 def sides(left: Any, right: Any) -> tuple[Any, Any] | None:
     """Two values of which one may be None, with undefined leaves in the place of None; None where
     they cannot share a variable."""
     if left is not None and right is not None and not (
-        isinstance(left, Perhaps) or isinstance(right, Perhaps)
+        isinstance(left, MaybeNone) or isinstance(right, MaybeNone)
     ):  # fmt: skip
         return None
-    bare = [side.value if isinstance(side, Perhaps) else side for side in (left, right)]
+    bare = [side.value if isinstance(side, MaybeNone) else side for side in (left, right)]
     like = bare[1] if bare[0] is None else bare[0]
     if not may_be_nothing(like):
         return None
@@ -45,13 +45,13 @@ def absent(like: Any) -> Any:
     return rebuild(like, new)
 
 
-def is_none(perhaps: Perhaps) -> Value:
+def is_none(perhaps: MaybeNone) -> Value:
     """Whether it is None in the run."""
     found: Value = is_unset(next(leaves(perhaps.value)))
     return found
 
 
-def certain(low: Any, perhaps: Perhaps, name: str) -> Any:
+def certain(low: Any, perhaps: MaybeNone, name: str) -> Any:
     """The value, which forward checks to be there."""
     with low.builder.block() as ops:
         low.builder.make(effects.fail, (f"{name} is None here",), {"error": "TypeError"})
@@ -92,7 +92,7 @@ def _is(low: Any, operand: Any, test: Any, truth: bool) -> bool:
 def narrowed(low: Any, test: Any, truth: bool) -> dict[str, tuple[Any, Any]]:
     """What is known of variables where ``test`` is true, or false: as they are held, and as they
     are known to be."""
-    held = {name: one for name, one in low.state.names.items() if isinstance(one, Perhaps)}
+    held = {name: one for name, one in low.state.names.items() if isinstance(one, MaybeNone)}
     known = dict(implied(low, test, truth)) if held else {}
     found = {}
     for name, one in held.items():

@@ -8,30 +8,30 @@ from typing import Any
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
-    Iteration,
-    Perhaps,
-    Poisoned,
-    PoisonTouched,
-    Ref,
+    DictView,
+    HeapRef,
+    LazyIterable,
+    MaybeNone,
+    Poison,
     Unset,
-    View,
+    UsesPoison,
 )
 from autodiff_compiler.ir.builder import current
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.operators.core.containers import make_dict, make_tuple
 
 
-def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
+def pack(value: Any, heap: Mapping[HeapRef, Any]) -> AnyOperand:
     """One operand that holds a compile-time value, made with the active builder.
 
     Raises DTypeError for what generated source cannot hold (a function, a Cell).
     """
-    if isinstance(value, Ref) and value.kind == "iterator" or isinstance(value, Iteration):
+    if isinstance(value, HeapRef) and value.kind == "iterator" or isinstance(value, LazyIterable):
         raise DTypeError(
             "generated code cannot hold an iterator as a value",
             "use a list instead: list(iterator)",
         )
-    if isinstance(value, Ref):
+    if isinstance(value, HeapRef):
         value = heap[value]
     if isinstance(value, dict) and "__class__" in value:
         raise DTypeError(
@@ -48,14 +48,14 @@ def pack(value: Any, heap: Mapping[Ref, Any]) -> AnyOperand:
         return make_container(items, tuple(value))
     if isinstance(value, Unset):
         raise DTypeError(value.cause, value.cure)
-    if isinstance(value, Poisoned):
-        raise PoisonTouched
-    if isinstance(value, Perhaps):
+    if isinstance(value, Poison):
+        raise UsesPoison
+    if isinstance(value, MaybeNone):
         raise DTypeError(
             "this is None in one branch and a value in the other",
             "test it with 'is None' first, or assign a value in both branches",
         )
-    if isinstance(value, View):
+    if isinstance(value, DictView):
         raise DTypeError(
             f"generated code cannot hold the {value.kind}() of a dict as a value",
             f"use a list instead: list(d.{value.kind}())",

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.join import as_type, item_as, joined_type, list_type
+from autodiff_compiler.frontend.abstract.join import cast_to, item_as, joined_type, list_type
 from autodiff_compiler.frontend.abstract.packing import make_container
-from autodiff_compiler.frontend.abstract.values import Listed, Ref, leaves
+from autodiff_compiler.frontend.abstract.values import HeapRef, PendingRuntimeList, leaves
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import Region, Value, type_of
 from autodiff_compiler.ir.types import (
@@ -51,7 +51,7 @@ def as_long(low: Any, contents: Any) -> Value | None:
     type_ = list_type(items)
     if type_ is None:
         return None
-    return kept(low, as_type(Listed(items), type_), items)
+    return kept(low, cast_to(PendingRuntimeList(items), type_), items)
 
 
 def item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
@@ -202,7 +202,7 @@ def append(low: Any, owner: Value, value: Any) -> Value:
     return kept(low, runtime_lists.list_append(owner, packed), owner, value)
 
 
-def method(low: Any, ref: Ref, name: str, args: Sequence[Any]) -> Any:
+def method(low: Any, ref: HeapRef, name: str, args: Sequence[Any]) -> Any:
     """A method of a list of run-time length, which goes on under its name."""
     owner = low.state.heap[ref]
     found = _method(low, ref, owner, name, args)
@@ -212,14 +212,14 @@ def method(low: Any, ref: Ref, name: str, args: Sequence[Any]) -> Any:
     return found
 
 
-def _method(low: Any, ref: Ref, owner: Value, name: str, args: Sequence[Any]) -> Any:
+def _method(low: Any, ref: HeapRef, owner: Value, name: str, args: Sequence[Any]) -> Any:
     heap = low.state.heap
     if name == "append" and len(args) == 1:
         heap[ref] = append(low, owner, args[0])
         return None
     if name == "extend" and len(args) == 1:
         source = args[0]
-        contents = heap[source] if isinstance(source, Ref) else source
+        contents = heap[source] if isinstance(source, HeapRef) else source
         if not is_long(contents):
             contents = tuple(low.sequence(source))
         heap[ref] = demanded(low, joined(low, owner, contents))
@@ -246,7 +246,7 @@ def _method(low: Any, ref: Ref, owner: Value, name: str, args: Sequence[Any]) ->
     )
 
 
-def _pop(low: Any, ref: Ref, owner: Value, at: Any) -> Any:
+def _pop(low: Any, ref: HeapRef, owner: Value, at: Any) -> Any:
     at = position(low, at)
     with ExitStack() as tested:
         for place, text in _popping(at):
@@ -371,7 +371,7 @@ def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
     """A sensitivity as an operand: a list where the output is one of run-time length, an array
     where it is one without axes."""
     if isinstance(type_, ListType):
-        long = as_long(low, low.state.heap[sens] if isinstance(sens, Ref) else sens)
+        long = as_long(low, low.state.heap[sens] if isinstance(sens, HeapRef) else sens)
         return low.packed(sens) if long is None else long
     if isinstance(type_, TupleType) and isinstance(sens, tuple) and len(sens) == len(type_.items):
         return make_container([sensitivity(low, *pair) for pair in zip(sens, type_.items)])

@@ -49,7 +49,7 @@ def own_kind(name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Ref:
+class HeapRef:
     """A list (``kind`` 'list') or dict ('dict') made by the user's text; contents in the heap. Each
     is made once, and like itself alone."""
 
@@ -58,15 +58,15 @@ class Ref:
 
 
 @dataclass(frozen=True)
-class Above:
+class SuperProxy:
     """``super()`` in a method of ``owner``, of an object that the user's text made."""
 
     owner: type
-    ref: Ref
+    ref: HeapRef
 
 
 @dataclass(frozen=True)
-class Fresh:
+class DetachedContainer:
     """A list or dict with its contents, out of the heap: so one is carried by a branch or loop,
     if a single variable holds it."""
 
@@ -75,7 +75,7 @@ class Fresh:
 
 
 @dataclass(frozen=True)
-class Listed:
+class PendingRuntimeList:
     """The known items of a list that is about to become one of run-time length: one leaf."""
 
     items: tuple[Any, ...]
@@ -90,11 +90,11 @@ class Unset:
 
 
 #: What a compile-time value consists of, where it differs from way to way.
-LEAVES = (Value, *NUMBERS, Listed)
+LEAVES = (Value, *NUMBERS, PendingRuntimeList)
 
 
 @dataclass(frozen=True)
-class Maybe:
+class MaybeUnset:
     """A variable that is set on some ways to this point and has ``value`` there.
 
     Its leaves are undefined on the other ways; a value without leaves (a string, a function) is
@@ -107,14 +107,14 @@ class Maybe:
 
 
 @dataclass(frozen=True)
-class Perhaps:
+class MaybeNone:
     """A variable that is None, with all its leaves, on some ways to this point, else ``value``."""
 
     value: Any
 
 
 @dataclass(frozen=True)
-class Poisoned:
+class Poison:
     """The outcome of something already reported; whatever touches it is not reported again."""
 
 
@@ -161,7 +161,7 @@ class Closure:
 
 
 @dataclass(frozen=True, eq=False)
-class BoundToValue:
+class TensorMethod:
     """A method of a tensor: ``x.sum``; of an array of plain NumPy code with its name."""
 
     value: Value
@@ -170,7 +170,7 @@ class BoundToValue:
 
 
 @dataclass(frozen=True, eq=False)
-class Either:
+class CallableChoice:
     """One of two functions or Cells, by a run-time test."""
 
     test: Any
@@ -179,7 +179,7 @@ class Either:
 
 
 @dataclass(frozen=True, eq=False)
-class InPlace:
+class InPlaceTensorMethod:
     """A method that changes a tensor: ``x.add_``; what it becomes is ``function(value, …)``."""
 
     value: Value
@@ -196,15 +196,15 @@ class Partial:
 
 
 @dataclass(frozen=True, eq=False)
-class HeapMethod:
+class ContainerMethod:
     """A method of a list or dict of the heap: ``l.append``."""
 
-    ref: Ref
+    ref: HeapRef
     name: str
 
 
 @dataclass(frozen=True, eq=False)
-class RuleText:
+class CustomRule:
     """A rule on its way to a function of its own: its text, names of parameters, what lowers it."""
 
     text: Any
@@ -213,33 +213,33 @@ class RuleText:
 
 
 @dataclass(frozen=True)
-class View:
+class DictView:
     """A dict view: ``keys()``, ``values()`` or ``items()`` (``kind``) of a dict of the heap."""
 
     kind: str
-    ref: Ref
+    ref: HeapRef
 
 
 @dataclass(frozen=True)
 class Own:
     """The ``__dict__`` of an object that the text made."""
 
-    ref: Ref
+    ref: HeapRef
 
 
 @dataclass(frozen=True)
-class Along:
+class IteratorPosition:
     """How far an iterator has gone along a list of the heap or an array, and by what step; along a
     dict or view with the ``keys`` that it had then."""
 
-    source: Ref | View | Value
+    source: HeapRef | DictView | Value
     at: int = 0
     step: int = 1
     keys: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Iteration:
+class LazyIterable:
     """``enumerate``, ``zip``, ``map``, one of ``itertools``, a generator expression and such: what
     it goes through, what it starts with (the first number of ``enumerate``, what the list of
     ``reversed`` held, a value to fill in), and what is done to each item. Nothing was taken yet,
@@ -260,7 +260,7 @@ class Checkpointed:
 
 
 @dataclass(frozen=True)
-class RunTimeRange:
+class RuntimeRange:
     """``range`` with a bound that is known at run time only."""
 
     start: AnyOperand
@@ -270,8 +270,9 @@ class RunTimeRange:
 
 #: What else holds compile-time values, beside tuples and dicts.
 HOLDING = (
-    Along, BoundToValue, Checkpointed, Closure, Either, Fresh, InPlace, Iteration, Maybe, Own,
-    Partial, Perhaps, RunTimeRange, View,
+    IteratorPosition, TensorMethod, Checkpointed, Closure, CallableChoice, DetachedContainer,
+    InPlaceTensorMethod, LazyIterable, MaybeUnset, Own, Partial, MaybeNone, RuntimeRange,
+    DictView,
 )  # fmt: skip
 
 
@@ -308,11 +309,11 @@ def as_tuple(like: Any, items: Iterable[Any]) -> tuple[Any, ...]:
     return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
 
 
-class PoisonTouched(Exception):
+class UsesPoison(Exception):
     """A statement used a poisoned value and is dropped without a report."""
 
 
-class NeedStatic(Exception):
+class NeedsKnownValue(Exception):
     """A number is needed while compiling but is known at run time only."""
 
     def __init__(self, value: Value, span: Span, purpose: str):
@@ -325,7 +326,7 @@ class NeedStatic(Exception):
         return DTypeError(problems=[Problem(DTypeError, cause, cure, self.span, self.callers)])
 
 
-class CannotRoll(Exception):
+class LoopNotRollable(Exception):
     """A loop's body changes a variable in a way that no carried variable can follow: why and what
     to do, or what was wrong with its statements (``problems``)."""
 
@@ -336,19 +337,19 @@ class CannotRoll(Exception):
         self.problems, self.cure = tuple(problems), cure or self.cure
 
 
-class Moving(CannotRoll):
+class LoopSourceChanges(LoopNotRollable):
     """A loop's body changes the list that the loop goes through."""
 
 
-class Heap(dict[Ref, Any]):
+class Heap(dict[HeapRef, Any]):
     """The contents of lists and dicts. Reading those that differ from way to way is a problem."""
 
-    def __getitem__(self, ref: Ref) -> Any:
+    def __getitem__(self, ref: HeapRef) -> Any:
         contents = super().__getitem__(ref)
         if isinstance(contents, Unset):
             raise DTypeError(contents.cause, contents.cure)
-        if isinstance(contents, Poisoned):
-            raise PoisonTouched
+        if isinstance(contents, Poison):
+            raise UsesPoison
         return contents
 
 
@@ -374,9 +375,11 @@ def same(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
-    if isinstance(left, Fresh) and isinstance(right, Fresh):
+    if isinstance(left, DetachedContainer) and isinstance(right, DetachedContainer):
         return left.kind == right.kind and same(left.contents, right.contents)
-    if isinstance(left, (*NUMBERS, str, Ref, Own, View, Along)) and type(left) is type(right):
+    if isinstance(left, (*NUMBERS, str, HeapRef, Own, DictView, IteratorPosition)) and type(
+        left
+    ) is type(right):
         return bool(left == right)
     return False
 
@@ -385,9 +388,9 @@ def leaves(value: Any) -> Iterator[AnyOperand]:
     """The values and numbers in a compile-time value, left to right."""
     if isinstance(value, LEAVES):
         yield value  # type: ignore[misc]
-    elif isinstance(value, Fresh):
+    elif isinstance(value, DetachedContainer):
         yield from leaves(value.contents)
-    elif isinstance(value, Perhaps):
+    elif isinstance(value, MaybeNone):
         yield from leaves(value.value)
     elif isinstance(value, (tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
@@ -403,10 +406,10 @@ def rebuild(value: Any, new: Iterator[Any]) -> Any:
     """``value`` with its leaves replaced in order."""
     if isinstance(value, LEAVES):
         return next(new)
-    if isinstance(value, Fresh):
-        return Fresh(value.kind, rebuild(value.contents, new))
-    if isinstance(value, Perhaps):
-        return Perhaps(rebuild(value.value, new))
+    if isinstance(value, DetachedContainer):
+        return DetachedContainer(value.kind, rebuild(value.contents, new))
+    if isinstance(value, MaybeNone):
+        return MaybeNone(rebuild(value.value, new))
     if isinstance(value, tuple):
         return as_tuple(value, [rebuild(item, new) for item in value])
     if isinstance(value, dict):
@@ -418,9 +421,9 @@ def same_skeleton(left: Any, right: Any) -> bool:
     """Whether two compile-time values differ in their leaves only."""
     if isinstance(left, LEAVES):
         return isinstance(right, LEAVES)
-    if isinstance(left, Fresh) and isinstance(right, Fresh):
+    if isinstance(left, DetachedContainer) and isinstance(right, DetachedContainer):
         return left.kind == right.kind and same_skeleton(left.contents, right.contents)
-    if isinstance(left, Perhaps) and isinstance(right, Perhaps):
+    if isinstance(left, MaybeNone) and isinstance(right, MaybeNone):
         return same_skeleton(left.value, right.value)
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(same_skeleton, left, right))

@@ -22,20 +22,20 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.errors import CallError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
-from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.iterators import ITERATORS, named
 from autodiff_compiler.frontend.abstract.numpy_names import NUMPY
 from autodiff_compiler.frontend.abstract.values import (
-    Above,
-    BoundToValue,
+    CallableChoice,
     Closure,
-    Either,
-    HeapMethod,
-    InPlace,
+    ContainerMethod,
+    CustomRule,
+    HeapRef,
+    InPlaceTensorMethod,
     Partial,
-    Ref,
-    RuleText,
     State,
+    SuperProxy,
+    TensorMethod,
     leaves,
 )
 from autodiff_compiler.frontend.calls.external import Outside, is_hashable, is_numpy, stays_outside
@@ -51,7 +51,7 @@ from autodiff_compiler.frontend.library.container_methods import heap_method
 from autodiff_compiler.frontend.library.math_domains import within
 from autodiff_compiler.frontend.library.numpy_arguments import call_method, call_numpy
 from autodiff_compiler.frontend.library.numpy_writes import WRITERS, write_by
-from autodiff_compiler.frontend.library.warning_filters import Quiet
+from autodiff_compiler.frontend.library.warning_filters import SilencedWarnings
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
@@ -76,7 +76,7 @@ class Calls(Outside):
 
     def eval_Call(self, node: Any) -> Any:
         callee = self._super(node) or self.evaluate(node.func)
-        if isinstance(callee, InPlace) and not getattr(node, "alone", False):
+        if isinstance(callee, InPlaceTensorMethod) and not getattr(node, "alone", False):
             raise self.fail(
                 UnsupportedSyntax,
                 f"'{node.func.attr}' changes a tensor in place within a larger expression",
@@ -108,7 +108,7 @@ class Calls(Outside):
 
     def _keywords(self, value: Any) -> dict[str, Any]:
         """The arguments that ``**value`` stands for."""
-        contents = self.contents(value) if isinstance(value, (Ref, dict)) else value
+        contents = self.contents(value) if isinstance(value, (HeapRef, dict)) else value
         if not isinstance(contents, dict) or not all(isinstance(key, str) for key in contents):
             error = TypeError("argument after ** must be a mapping with strings as its keys")
             raise self.fail(
@@ -140,21 +140,21 @@ class Calls(Outside):
         if reached is not None:
             return reached[0]
         callee = self.special(callee, "__call__") or callee
-        if isinstance(callee, Either):
+        if isinstance(callee, CallableChoice):
             left, right = callee.left, callee.right
             return self.choose(callee.test, lambda: self.call(left, args, kwargs),
                                lambda: self.call(right, args, kwargs))  # fmt: skip
         if isinstance(callee, Closure):
             return self.inline_closure(callee, args, kwargs)
-        if isinstance(callee, RuleText):
+        if isinstance(callee, CustomRule):
             return callee.lower(self, args)
-        if isinstance(callee, HeapMethod) and callee.ref.kind == CONTEXT:
+        if isinstance(callee, ContainerMethod) and callee.ref.kind == CONTEXT:
             return self.context_method(callee, args)
-        if isinstance(callee, HeapMethod):
+        if isinstance(callee, ContainerMethod):
             return heap_method(self, callee, args, kwargs)
-        if isinstance(callee, BoundToValue) and callee.function is Tensor.register_hook:
+        if isinstance(callee, TensorMethod) and callee.function is Tensor.register_hook:
             return self.register_hook(callee.value, *args, **kwargs)
-        if isinstance(getattr(callee, "__self__", None), (TextHandle, Quiet)):
+        if isinstance(getattr(callee, "__self__", None), (TextHandle, SilencedWarnings)):
             return callee(*args)
         if callee is insert_grad_of and len(args) == 2:
             return self.hooked(args[1], args[0])
@@ -162,19 +162,19 @@ class Calls(Outside):
             value = args[0] if len(args) == 1 else tuple(args)
             hook = self.attribute(callee, "function")
             return self.hooked(hook, value, in_tuple=callee.in_tuple)
-        if isinstance(callee, BoundToValue) and callee.name:
+        if isinstance(callee, TensorMethod) and callee.name:
             return call_method(self, callee, args, kwargs)
-        if isinstance(callee, BoundToValue):
+        if isinstance(callee, TensorMethod):
             return self.macro(callee.function, [callee.value, *args], kwargs)
-        if isinstance(callee, InPlace):
+        if isinstance(callee, InPlaceTensorMethod):
             return self.changed(
                 callee.value, self.macro(callee.function, [callee.value, *args], kwargs)
             )
         if isinstance(callee, (functools.partial, Partial)):
             if callee.func is super:
                 owner, first = callee.args
-                if isinstance(first, Ref):
-                    return Above(owner, first)
+                if isinstance(first, HeapRef):
+                    return SuperProxy(owner, first)
                 above = super(owner, first)
                 self.world.know(above, f"super({self.world.path(owner)}, {self.world.path(first)})")
                 return above
@@ -277,7 +277,7 @@ class Calls(Outside):
         return written and all(map(self._is_plain, given))
 
     def _is_plain(self, thing: Any) -> bool:
-        if isinstance(thing, Ref) and thing.kind == "list":
+        if isinstance(thing, HeapRef) and thing.kind == "list":
             thing = self.state.heap[thing]
         if type(thing) in (tuple, list):
             return all(map(self._is_plain, thing))
@@ -324,7 +324,7 @@ class Calls(Outside):
     def _shows(self, args: Sequence[Any], made: Any) -> bool:
         """Return True if a called function may return an argument or a view of one. Inlining it
         then tells which."""
-        given = leaves(frozen(tuple(args), self.state))
+        given = leaves(detach(tuple(args), self.state))
         return bool(made.memory & self.world.memory.of_all(given))
 
     def _hands_on(self, args: Sequence[Any], made: Any) -> bool:
@@ -333,7 +333,7 @@ class Calls(Outside):
         memory = self.world.memory.of_all
         sides = (tuple(args), self.state), (made.outcome, State({}, made.heap))
         return any(
-            memory(leaves(frozen(things, state))) & memory(state.heap[cell] for cell in cells)
+            memory(leaves(detach(things, state))) & memory(state.heap[cell] for cell in cells)
             for things, state in sides
         )
 

@@ -21,14 +21,14 @@ import numpy as np
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import iterators
-from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.numpy_names import MATH, NUMPY
 from autodiff_compiler.frontend.abstract.runtime_lists import is_long
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
-    Iteration,
-    Ref,
-    View,
+    DictView,
+    HeapRef,
+    LazyIterable,
     as_tuple,
     leaves,
 )
@@ -107,9 +107,9 @@ class Outside(Keeping):
     def plain(self, arg: Any, lists_go: bool = False) -> Any:
         """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
         run-time length may stay one."""
-        if isinstance(arg, (View, Iteration)) or iterators.is_iterator(arg):
+        if isinstance(arg, (DictView, LazyIterable)) or iterators.is_iterator(arg):
             return [self.plain(item) for item in self.sequence(arg)]
-        if isinstance(arg, Ref):
+        if isinstance(arg, HeapRef):
             contents = self.state.heap[arg] if lists_go else self.contents(arg)
             if is_long(contents):
                 return contents
@@ -148,7 +148,7 @@ class Outside(Keeping):
 
     def _values_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
         """The run-time values in arguments."""
-        given = frozen(tuple(self.lifted(arg) for arg in (*args, *kwargs.values())), self.state)
+        given = detach(tuple(self.lifted(arg) for arg in (*args, *kwargs.values())), self.state)
         return [leaf for leaf in leaves(given) if isinstance(leaf, Value)]
 
     def takes_numbers(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

@@ -13,15 +13,15 @@ from autodiff_compiler.errors import (
     ShapeError,
 )
 from autodiff_compiler.frontend.abstract.aliasing import put
-from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.numpy_layouts import ordered
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     Heap,
-    Perhaps,
-    PoisonTouched,
-    Ref,
+    HeapRef,
+    MaybeNone,
     State,
+    UsesPoison,
     as_tuple,
     holds_values,
     leaves,
@@ -43,7 +43,7 @@ OBJECT = "object"
 
 
 @dataclass(frozen=True)
-class Outlined:
+class OutlinedCall:
     """A function made of a call: its operands here, where the slots went (slot -> parameter), the
     parameters that are the kept weights, what it returns packed, and as a compile-time value with
     the heap that it is told in; what tensors from here that may be,
@@ -55,14 +55,14 @@ class Outlined:
     weights: list[int]
     returned: Any
     outcome: Any
-    heap: Mapping[Ref, Any]
+    heap: Mapping[HeapRef, Any]
     writes: tuple[Write, ...] = ()
     memory: frozenset[Any] = frozenset()
     wrote: frozenset[Any] = frozenset()
     #: Whether it has a hook on an argument, whose whole cotangent it does not know.
     hooks_argument: bool = False
     #: The cells of handlers here that it sets, with their contents as it sees them.
-    thrown: Mapping[Ref, Any] = field(default_factory=dict)
+    thrown: Mapping[HeapRef, Any] = field(default_factory=dict)
     #: What it writes, as it sees that.
     contents: tuple[Any, ...] = ()
     #: Of a root, where lists, named tuples and objects stand in its outcome.
@@ -87,7 +87,7 @@ class Outlines(Texts):
         effects: bool = False,
         throws: bool = False,
         opens: bool = False,
-    ) -> Outlined:
+    ) -> OutlinedCall:
         """Lowers ``callee(*args, **kwargs)`` as a function of its own, with the operands that a
         call of it takes. Outside arrays that it reads, and values of this text that it sees as a
         closure, are parameters after the arguments. ``keep`` names arrays that are parameters in
@@ -138,8 +138,8 @@ class Outlines(Texts):
                 named = dict(zip(kwargs, given[len(args) :]))
                 outcome = child.enter(callee, given[: len(args)], named)
             if len(self.world.problems) > told:
-                raise PoisonTouched
-            if not throws and isinstance(outcome, Perhaps):
+                raise UsesPoison
+            if not throws and isinstance(outcome, MaybeNone):
                 outcome = child.present(outcome)
             if aux and not (isinstance(outcome, tuple) and len(outcome) > 1):
                 raise self.fail(
@@ -160,7 +160,7 @@ class Outlines(Texts):
             cells = [cell for each in child.handlers for cell in (each.flag, each.thrown)]
             changed = {ref for ref, was in heap.items() if now.get(ref) is not was}
             thrown = {
-                cell: frozen(child.certainly(now[cell], guarded=True), child.state)
+                cell: detach(child.certainly(now[cell], guarded=True), child.state)
                 for cell in cells if cell in changed
             }  # fmt: skip
             clean = root or changed - set(thrown) <= outside
@@ -195,7 +195,7 @@ class Outlines(Texts):
             own[id(thing)][0] if id(thing) in own else count + _index_of(thing, extra)
             for thing in kept
         ]  # fmt: skip
-        return Outlined(
+        return OutlinedCall(
             function, operands, places, weights, returned, outcome, child.state.heap,
             tuple(write for write, _ in writes), self._shared(child, outcome),
             frozenset(child.wrote), child.hooks_argument, thrown, tuple(contents), tree,
@@ -204,13 +204,13 @@ class Outlines(Texts):
     def _of_class(self, callee: Any) -> Any:
         """``callee``; a method of an object that the text made, as a method of its class."""
         owner = getattr(callee, "__self__", None)
-        if not isinstance(owner, Ref):
+        if not isinstance(owner, HeapRef):
             return callee
         return types.MethodType(callee.__func__, self.state.heap[owner]["__class__"])
 
     def _shared(self, child: Any, outcome: Any) -> frozenset[Any]:
         """What of this text an outcome of ``child`` may be."""
-        memory = self.world.memory.of_all(leaves(frozen(outcome, child.state)))
+        memory = self.world.memory.of_all(leaves(detach(outcome, child.state)))
         here = [self.original_here(child, value) for value in memory]
         return self.world.memory.of_all(here)
 
@@ -228,7 +228,7 @@ class Outlines(Texts):
         self,
         result: Any,
         like: Any = None,
-        heap: Mapping[Ref, Any] | None = None,
+        heap: Mapping[HeapRef, Any] | None = None,
         known: bool = False,
     ) -> Any:
         """A run-time container as its items. ``like`` is the compile-time value it was packed from
@@ -237,7 +237,7 @@ class Outlines(Texts):
         if known and isinstance(like, (*NUMBERS, str)):
             return like
         inner = like
-        if isinstance(like, Ref) and heap is not None:
+        if isinstance(like, HeapRef) and heap is not None:
             inner = heap[like]
         if isinstance(result, Value) and isinstance(result.type, ListType):
             return self.allocate("list", result)
@@ -252,15 +252,15 @@ class Outlines(Texts):
             key: self.unpacked(containers.item(result, key=key), likes.get(key), heap, known)
             for key in keys
         }
-        if isinstance(like, Ref) and like.kind == OBJECT:
+        if isinstance(like, HeapRef) and like.kind == OBJECT:
             return self.allocate(OBJECT, {key: items.get(key, part) for key, part in likes.items()})
         if isinstance(result.type, DictType):
             return self.allocate("dict", items)
-        if isinstance(like, list) or (isinstance(like, Ref) and like.kind == "list"):
+        if isinstance(like, list) or (isinstance(like, HeapRef) and like.kind == "list"):
             return self.new_list(list(items.values()))
         return as_tuple(like, items.values())
 
-    def write_back(self, made: Outlined, news: Sequence[Value]) -> None:
+    def write_back(self, made: OutlinedCall, news: Sequence[Value]) -> None:
         """Writes here what a called function wrote: its last results."""
         for write, value, like in zip(made.writes, news, made.contents):
             value.name = str(write.name or write.target.name.rpartition(".")[2])
@@ -275,7 +275,7 @@ class Outlines(Texts):
             known = not holds_values(contents)
             self.state.heap[cell] = contents if known else self.unpacked(next(thrown), contents)
 
-    def told(self, outcome: Any, made: Outlined) -> Any:
+    def told(self, outcome: Any, made: OutlinedCall) -> Any:
         """The outcome of a call, which may hold tensors that were given; one that certainly does
         is the very tensor."""
         given = dict(zip(made.function.params, made.operands))
@@ -290,8 +290,8 @@ class Outlines(Texts):
             return here
 
         outcome, memory = handed(outcome, made.outcome), self.world.memory
-        here = [*leaves(frozen(outcome, self.state))]
-        there = [*leaves(frozen(made.outcome, State({}, Heap(made.heap))))]
+        here = [*leaves(detach(outcome, self.state))]
+        there = [*leaves(detach(made.outcome, State({}, Heap(made.heap))))]
         for place, leaf in enumerate(here):
             if leaf not in given.values():
                 memory.may_be(leaf, made.memory)

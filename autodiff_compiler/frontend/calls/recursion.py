@@ -20,8 +20,8 @@ from autodiff_compiler.frontend.abstract.heap import holds_refs
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
     Frame,
-    PoisonTouched,
-    Ref,
+    HeapRef,
+    UsesPoison,
     leaves,
     rebuild,
     same,
@@ -29,9 +29,9 @@ from autodiff_compiler.frontend.abstract.values import (
 )
 from autodiff_compiler.frontend.calls.calls import Calls
 from autodiff_compiler.frontend.core.recording import MISSING
-from autodiff_compiler.frontend.core.unwinding import Handler
+from autodiff_compiler.frontend.core.unwinding import ActiveHandler
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
-from autodiff_compiler.frontend.syntax.desugar.try_statement import Way
+from autodiff_compiler.frontend.syntax.desugar.try_statement import ExceptClause
 from autodiff_compiler.frontend.syntax.source import Elsewhere, read_source
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -56,7 +56,7 @@ def in_loops(go_down: Callable[..., Any], come_up: Callable[..., Any], given: An
     return value
 
 
-class Descends(Exception):
+class Descend(Exception):
     """What the call of itself throws on the way down."""
 
 
@@ -69,7 +69,7 @@ class Call:
     depth: int
 
 
-class Recursive(Exception):
+class RecursionFound(Exception):
     """A text was called again with what it was given before (``call``), as far as is known."""
 
     def __init__(self, call: Call, given: Any):
@@ -87,8 +87,8 @@ class Recursion:
     varying: tuple[int, ...]
     run: Callable[[Any], Any]
     #: The handler that leaves the text, or the cell that tells that it was answered, and how.
-    handler: Handler | None = None
-    used: Ref | None = None
+    handler: ActiveHandler | None = None
+    used: HeapRef | None = None
     answer: Any = None
 
     def parts(self, given: Any) -> tuple[Any, ...]:
@@ -103,7 +103,7 @@ class Recursion:
 
 
 @dataclass(eq=False)
-class Step:
+class RecursionStep:
     """``go_down`` or ``come_up``."""
 
     take: Callable[..., Any]
@@ -116,7 +116,7 @@ class Recursing(Calls):
     recursions: tuple[Recursion, ...] = ()
 
     def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        if isinstance(callee, Step):
+        if isinstance(callee, RecursionStep):
             return callee.take(*args)
         return super().call(callee, args, kwargs)
 
@@ -156,7 +156,7 @@ class Recursing(Calls):
         call = Call(key, given, self._branches())
         for earlier in around:
             if _repeats(earlier, call, len(around) >= costs().recursive_calls):
-                raise Recursive(earlier, given)
+                raise RecursionFound(earlier, given)
         base, told, writes = (
             self.state.fork(), len(self.world.problems), len(self.world.memory.writes)
         )  # fmt: skip
@@ -164,7 +164,7 @@ class Recursing(Calls):
         try:
             with self.builder.block() as ops:
                 outcome = first()
-        except Recursive as found:
+        except RecursionFound as found:
             if found.call is not call:
                 raise
             repeated = found.given
@@ -198,7 +198,11 @@ class Recursing(Calls):
             return self._come_up(recursion, parts, value)
 
         given = recursion.parts(recursion.given)
-        names = {"go_down": Step(go_down), "come_up": Step(come_up), "given": given}
+        names = {
+            "go_down": RecursionStep(go_down),
+            "come_up": RecursionStep(come_up),
+            "given": given,
+        }
         text = read_source(in_loops)
         here = Elsewhere(text.tree, text.file, text.first_line, text.lines, self.builder.span)
         told = len(self.world.problems)
@@ -207,12 +211,12 @@ class Recursing(Calls):
         finally:
             if len(self.world.problems) > told:
                 del self.world.problems[told + 1 :]  # the others come of the first
-                raise PoisonTouched
+                raise UsesPoison
 
     def _gone_down(self, recursion: Recursion, parts: Any) -> Any:
         """Whether the text calls itself, with what, and what it returns where it does not."""
         flag, thrown = self.allocate("flag", False), self.allocate("call", MISSING)
-        handler = Handler(Way(None, watched=False), (Descends,), flag, thrown)
+        handler = ActiveHandler(ExceptClause(None, watched=False), (Descend,), flag, thrown)
         with self.under((handler, *self.handlers)), self._recursing(recursion, handler=handler):
             value = recursion.run(recursion.whole(parts))
         again = self.state.heap[flag]

@@ -16,8 +16,8 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.structures import Known, Node, is_named_tuple, registered
 from autodiff_compiler.errors import CallError
-from autodiff_compiler.frontend.abstract.heap import frozen
-from autodiff_compiler.frontend.abstract.values import Ref, holds_values
+from autodiff_compiler.frontend.abstract.heap import detach
+from autodiff_compiler.frontend.abstract.values import HeapRef, holds_values
 from autodiff_compiler.frontend.calls.outlining import OBJECT
 from autodiff_compiler.frontend.core.attribute_protocol import Attributes
 from autodiff_compiler.frontend.core.recording import is_generated, is_theirs
@@ -31,7 +31,7 @@ PLAINEST = (Value, int, float, bool, str, tuple, type(None))
 class Objects(Attributes):
     """Adds objects to ``Attributes``."""
 
-    def make_object(self, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ref:
+    def make_object(self, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> HeapRef:
         """``cls(*args, **kwargs)``."""
         ref = self.allocate(OBJECT, {"__class__": cls})
         init = inspect.getattr_static(cls, "__init__")
@@ -80,7 +80,7 @@ class Objects(Attributes):
     def opened(self, value: Any) -> tuple[Any, Any]:
         """What is returned, without objects, and where the user's lists, named tuples and objects
         stand in it: a tree of lists, tuples, dicts and nodes, None for what holds none of these."""
-        inner: Any = self.state.heap.get(value) if isinstance(value, Ref) else value
+        inner: Any = self.state.heap.get(value) if isinstance(value, HeapRef) else value
         cls: Any = inner.get("__class__") if isinstance(inner, dict) else None
         if registered(cls) or dataclasses.is_dataclass(cls):
             return self._opened_object(value, inner, cls)
@@ -95,7 +95,7 @@ class Objects(Attributes):
         made, row = tuple(item for item, _ in parts), [tree for _, tree in parts]
         if is_named_tuple(type(inner)):
             return made, Node(type(inner), None, tuple(row))
-        if isinstance(inner, list) or isinstance(value, Ref) and value.kind == "list":
+        if isinstance(inner, list) or isinstance(value, HeapRef) and value.kind == "list":
             return made, row
         return made, tuple(row) if any(tree is not None for tree in row) else None
 
@@ -113,7 +113,7 @@ class Objects(Attributes):
                 continue
             thing, tree = self.opened(item)
             keys.append(key)
-            if holds_values(frozen(item, self.state)):
+            if holds_values(detach(item, self.state)):
                 plain[key] = thing
                 places.append(tree)
             else:
@@ -124,7 +124,9 @@ class Objects(Attributes):
         """A value that is known while compiling, with lists and dicts for references."""
         raise NotImplementedError
 
-    def _fill(self, ref: Ref, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def _fill(
+        self, ref: HeapRef, cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
         """What the ``__init__`` does that ``dataclass`` writes."""
         signature = inspect.signature(cls)
         if (path := self.world.path(cls)) is not None:

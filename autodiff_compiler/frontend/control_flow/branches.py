@@ -9,21 +9,33 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract import optional
-from autodiff_compiler.frontend.abstract.heap import Holders, frozen, held_by, is_plain, thawed
-from autodiff_compiler.frontend.abstract.join import as_type, common, joined_type, leaf_type, shaped
+from autodiff_compiler.frontend.abstract.heap import (
+    HeapOwnership,
+    detach,
+    held_by,
+    is_plain,
+    reattach,
+)
+from autodiff_compiler.frontend.abstract.join import (
+    cast_to,
+    conform,
+    join_structure,
+    joined_type,
+    leaf_type,
+)
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
-    Along,
+    CallableChoice,
     Closure,
-    Either,
+    DetachedContainer,
     Frame,
-    Fresh,
     Heap,
-    Iteration,
-    Maybe,
-    Perhaps,
-    Poisoned,
-    Ref,
+    HeapRef,
+    IteratorPosition,
+    LazyIterable,
+    MaybeNone,
+    MaybeUnset,
+    Poison,
     State,
     Unset,
     leaves,
@@ -34,7 +46,7 @@ from autodiff_compiler.frontend.abstract.values import (
     same_skeleton,
 )
 from autodiff_compiler.frontend.core.recording import MISSING
-from autodiff_compiler.frontend.core.unwinding import Thrown
+from autodiff_compiler.frontend.core.unwinding import Unwinding
 from autodiff_compiler.frontend.statements.outside_writes import Writes
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
@@ -50,7 +62,7 @@ class Returned:
 
 
 @dataclass(frozen=True)
-class Raised:
+class Diverged:
     """What a block gives that ended in ``raise``: nothing after it is reached."""
 
 
@@ -73,7 +85,7 @@ class Merger:
         self,
         low: Branches,
         where: str,
-        holders: tuple[Holders, Holders],
+        holders: tuple[HeapOwnership, HeapOwnership],
         made: tuple[set[Value], set[Value]],
     ):
         self.low, self.where, self.holders, self.made = low, where, holders, made
@@ -85,16 +97,20 @@ class Merger:
         """The merged value, with ``_Phi`` leaves."""
         if same(left, right):
             return self._carried_out(left)
-        if isinstance(left, Poisoned) or isinstance(right, Poisoned):
-            return Poisoned()
+        if isinstance(left, Poison) or isinstance(right, Poison):
+            return Poison()
         if isinstance(left, Unset) or isinstance(right, Unset):
             return left if isinstance(left, Unset) else right
-        if MISSING in (left, right) or isinstance(left, Maybe) or isinstance(right, Maybe):
+        if (
+            MISSING in (left, right)
+            or isinstance(left, MaybeUnset)
+            or isinstance(right, MaybeUnset)
+        ):
             return self._partly(left, right, name)
         bare = optional.sides(left, right)
         if bare is not None:
             merged = self.merge(*bare, name)
-            return merged if isinstance(merged, Unset) else Perhaps(merged)
+            return merged if isinstance(merged, Unset) else MaybeNone(merged)
         if isinstance(left, (Value, *NUMBERS)) and isinstance(right, (Value, *NUMBERS)):
             return self._leaf(left, right, name)
         if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
@@ -103,17 +119,25 @@ class Merger:
             )
         if isinstance(left, dict) and isinstance(right, dict) and list(left) == list(right):
             return {k: self.merge(left[k], right[k], f"{name}_{k}") for k in left}
-        if isinstance(left, Ref) and isinstance(right, Ref) and left.kind == right.kind:
+        if isinstance(left, HeapRef) and isinstance(right, HeapRef) and left.kind == right.kind:
             if all(held.sole(ref) for held, ref in zip(self.holders, (left, right))):
                 inner = [held.state.heap.get(ref)
                          for held, ref in zip(self.holders, (left, right))]  # fmt: skip
-                return Fresh(left.kind, self.contents(left.kind, inner[0], inner[1], name))
+                return DetachedContainer(
+                    left.kind, self.contents(left.kind, inner[0], inner[1], name)
+                )
             return self._two_of_them(name, left.kind)
-        if isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind == right.kind:
-            return Fresh(left.kind, self.contents(left.kind, left.contents, right.contents, name))
+        if (
+            isinstance(left, DetachedContainer)
+            and isinstance(right, DetachedContainer)
+            and left.kind == right.kind
+        ):
+            return DetachedContainer(
+                left.kind, self.contents(left.kind, left.contents, right.contents, name)
+            )
         if _is_called(left) and _is_called(right):
             sides = self._carried_out(left), self._carried_out(right)
-            return Either(self._leaf(True, False, ""), *sides)
+            return CallableChoice(self._leaf(True, False, ""), *sides)
         return self._apart(name, self._kind(left), self._kind(right))
 
     def _carried_out(self, value: Any) -> Any:
@@ -147,12 +171,12 @@ class Merger:
     def contents(self, kind: str, left: Any, right: Any, name: str) -> Any:
         """As ``merge`` for the contents of two lists, which may differ in length, or dicts."""
         if kind == "list" and not same_skeleton(left, right):
-            like = common(left, right, True)
+            like = join_structure(left, right, True)
             if isinstance(like, Value):
-                return self._leaf(shaped(left, like), shaped(right, like), name)
+                return self._leaf(conform(left, like), conform(right, like), name)
         return self.merge(left, right, name)
 
-    def made_on_one_way(self, ref: Ref, name: str) -> Any:
+    def made_on_one_way(self, ref: HeapRef, name: str) -> Any:
         """The contents of a list or dict that exists if one way was taken, and is held there."""
         place = ref in self.holders[1].state.heap
         made = self.holders[place].state.heap.get(ref)
@@ -169,11 +193,11 @@ class Merger:
             return f"a dict of {', '.join(map(repr, value)) or 'nothing'}"
         if isinstance(value, tuple):
             return f"{len(value)} item{'' if len(value) == 1 else 's'}"
-        if isinstance(value, (Ref, Fresh)):
+        if isinstance(value, (HeapRef, DetachedContainer)):
             return f"a {value.kind}"
         if isinstance(value, str):
             return f"the string {value!r}"
-        if isinstance(value, (Along, Iteration)):
+        if isinstance(value, (IteratorPosition, LazyIterable)):
             return "an iterator"
         return "a function" if isinstance(value, Closure) else self.low.described(value)
 
@@ -207,22 +231,22 @@ class Merger:
             f"assign '{name}' before it, or in both branches",
         )
         one, other = (_flag(side) for side in (left, right))
-        inner = [side.value if isinstance(side, Maybe) else side for side in (left, right)]
+        inner = [side.value if isinstance(side, MaybeUnset) else side for side in (left, right)]
         for place, held in enumerate(self.holders):
             if inner[place] is not MISSING and held.sole(inner[place]):
-                inner[place] = frozen(inner[place], held.state)
+                inner[place] = detach(inner[place], held.state)
         like = inner[1] if inner[0] is MISSING else inner[0]
-        if isinstance(like, Perhaps):
+        if isinstance(like, MaybeNone):
             return unset
         if not any(True for _ in leaves(like)):
             if any(side is not MISSING and not same(side, like) for side in inner):
                 return self._apart(name, *map(self._kind, inner))
             if one is None or other is None:
                 return unset  # a list or dict with a second name: nothing tells whether it is set
-            return Maybe(self._carried_out(like), unset, self._leaf(one, other, ""))
+            return MaybeUnset(self._carried_out(like), unset, self._leaf(one, other, ""))
         sides = [rebuild(like, self._nothing()) if s is MISSING else s for s in inner]
         merged = self.merge(sides[0], sides[1], name)
-        return merged if isinstance(merged, (Unset, Poisoned)) else Maybe(merged, unset)
+        return merged if isinstance(merged, (Unset, Poison)) else MaybeUnset(merged, unset)
 
     def _nothing(self) -> Any:
         while True:
@@ -252,16 +276,16 @@ class Branches(Writes):
     """Adds branches to ``Writes``."""
 
     #: The lists and dicts of those who called this function, and the frames that wait in it.
-    pinned: frozenset[Ref] = frozenset()
+    pinned: frozenset[HeapRef] = frozenset()
 
-    def holders(self, state: State, outcome: Any = None) -> Holders:
+    def holders(self, state: State, outcome: Any = None) -> HeapOwnership:
         """Who holds the lists and dicts of ``state``, when ``outcome`` was just computed."""
         names = () if isinstance(outcome, Returned) else (state.names,)
         given = outcome.value if isinstance(outcome, Returned) else outcome
         frames = [self.frame, *self.waiting]
         outside = (*self.pinned, *self.world.cells.values())
         roots = (given, *names, *(frame.names for frame in self.waiting), *outside)
-        return Holders(state, roots, frames)
+        return HeapOwnership(state, roots, frames)
 
     def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:  # noqa: C901
         """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""
@@ -276,7 +300,7 @@ class Branches(Writes):
                 try:
                     value = self.stepwise(side)
                 except Unreached:
-                    value = Raised()
+                    value = Diverged()
                 finally:
                     self.depth -= 1
             for name, (held, narrow) in known.items():
@@ -284,12 +308,12 @@ class Branches(Writes):
                     self.state.names[name] = held
             sides.append((self.state, ops, value))
         self.state = base
-        if all(isinstance(value, Raised) for _, _, value in sides):
+        if all(isinstance(value, Diverged) for _, _, value in sides):
             regions = [Region((), tuple(ops), ()) for _, ops, _ in sides]
             self.builder.branch(test, regions[0], regions[1])
-            return Raised()
+            return Diverged()
         for place, (_, ops, value) in enumerate(sides):
-            if isinstance(value, Raised):
+            if isinstance(value, Diverged):
                 other, _, returned = sides[1 - place]
                 with self.builder.block(ops):
                     sides[place] = (self._unreached(other, base), ops, self._undefined(returned))
@@ -302,7 +326,7 @@ class Branches(Writes):
         outcome = self._merge_outcomes(merger, left_value, right_value)
         names: dict[str, Any] = {}
         kept: dict[str, Any] = {}
-        heap: dict[Ref, Any] = {}
+        heap: dict[HeapRef, Any] = {}
         if not isinstance(outcome, Returned):
             both = {**left.names, **right.names}
             read = [map(each.names.get, both, repeat(MISSING)) for each in (left, right, base)]
@@ -311,7 +335,7 @@ class Branches(Writes):
                 if one is not other or one is not old or not (type(one) is Value or is_plain(one)):
                     names[name] = merger.merge(one, other, name)
         known_names = {**right.names, **left.names}
-        changed: list[Ref] = []
+        changed: list[HeapRef] = []
         for ref in {**left.heap, **right.heap}:
             old = base.heap.get(ref)
             if left.heap.get(ref) is old is right.heap.get(ref) and (
@@ -330,7 +354,7 @@ class Branches(Writes):
         merger.settle_frames(results)
 
         def settled(merged: Any) -> Any:
-            return thawed(merger.settle(merged, results), self.allocate)
+            return reattach(merger.settle(merged, results), self.allocate)
 
         self.state = State()
         self.state.names = kept | {name: settled(value) for name, value in names.items()}
@@ -344,7 +368,7 @@ class Branches(Writes):
         """A way that was left by what is thrown gives what the other one gives, undefined."""
         for place, (state, ops, value) in enumerate(sides):
             other, _, given = sides[1 - place]
-            if isinstance(value, Thrown) and not isinstance(given, Thrown):
+            if isinstance(value, Unwinding) and not isinstance(given, Unwinding):
                 with self.builder.block(ops):
                     for ref, contents in other.heap.items():
                         if ref not in state.heap:
@@ -365,19 +389,19 @@ class Branches(Writes):
         """``value`` with undefined leaves."""
         if isinstance(value, Returned):
             return Returned(self._undefined(value.value))
-        if isinstance(value, Maybe):
+        if isinstance(value, MaybeUnset):
             return replace(value, value=self._undefined(value.value))
         count = sum(1 for _ in leaves(value))
         return rebuild(value, iter([self.builder.make(undefined, (), {}) for _ in range(count)]))
 
     @staticmethod
     def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
-        if isinstance(left, Thrown):
+        if isinstance(left, Unwinding):
             return left  # and so is the other
         if isinstance(left, Returned) and isinstance(right, Returned):
             return Returned(merger.merge(left.value, right.value, "result"))
         if isinstance(left, Returned) != isinstance(right, Returned) and merger.low.world.problems:
-            return Returned(Poisoned())  # one way ends in a statement that was refused
+            return Returned(Poison())  # one way ends in a statement that was refused
         return merger.merge(left, right, "the value")
 
     def _add_if(
@@ -388,7 +412,7 @@ class Branches(Writes):
             with self.builder.block(ops):
                 for left_leaf, right_leaf, type_, _ in merger.pairs:
                     leaf = right_leaf if place else left_leaf
-                    yields[place].append(as_type(leaf, type_))
+                    yields[place].append(cast_to(leaf, type_))
         regions = [Region((), tuple(ops), tuple(y)) for ops, y in zip((left, right), yields)]
         names = [name if name.isidentifier() else "" for *_, name in merger.pairs]
         results = self.builder.branch(test, regions[0], regions[1], names)
@@ -400,9 +424,13 @@ class Branches(Writes):
 
 def _is_called(value: Any) -> bool:
     """Whether ``value`` is a function or Cell, which may be chosen at run time."""
-    return isinstance(value, (Closure, Either)) or callable(value) and not isinstance(value, Value)
+    return (
+        isinstance(value, (Closure, CallableChoice))
+        or callable(value)
+        and not isinstance(value, Value)
+    )
 
 
 def _flag(held: Any) -> Any:
     """Whether a variable without leaves is set."""
-    return held.flag if isinstance(held, Maybe) else held is not MISSING
+    return held.flag if isinstance(held, MaybeUnset) else held is not MISSING

@@ -10,13 +10,13 @@ from typing import Any
 
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.heap import frozen, is_frozen
-from autodiff_compiler.frontend.abstract.join import common, joined_type, leaf_type, shaped
+from autodiff_compiler.frontend.abstract.heap import detach, is_frozen
+from autodiff_compiler.frontend.abstract.join import conform, join_structure, joined_type, leaf_type
 from autodiff_compiler.frontend.abstract.values import (
-    CannotRoll,
     Closure,
-    Maybe,
-    Ref,
+    HeapRef,
+    LoopNotRollable,
+    MaybeUnset,
     State,
     Unset,
     leaves,
@@ -33,7 +33,7 @@ Key = Any  # a variable's name, or a cell of the heap
 
 
 @dataclass
-class Walk:
+class IterationSpace:
     """How a ``for`` goes through an iterable.
 
     bounds   the range of its index; reads  what is read item by item; item  the user's item from
@@ -47,7 +47,7 @@ class Walk:
     item: Callable[[Value, Sequence[Value]], Any]
     items: Sequence[Any] | None = None
     checkpoint: tuple[str, int] | None = None
-    lists: tuple[Ref, ...] = ()
+    lists: tuple[HeapRef, ...] = ()
     #: Whether the items are rows that are read by their positions.
     by_position: bool = False
 
@@ -62,7 +62,7 @@ class Walk:
         """Whether it certainly makes an iteration."""
         return bool(self.size)
 
-    def by_names(self, low: Any, stored: Collection[str]) -> Walk:
+    def by_names(self, low: Any, stored: Collection[str]) -> IterationSpace:
         """Return a walk that reads the rows of arrays by their positions, as they are when it comes
         there, where each array has a name that the body, which sets ``stored``, does not set; else
         this walk."""
@@ -88,7 +88,7 @@ class RowsWritten(Exception):
 
 
 @contextmanager
-def watched(low: Any, walk: Walk | None, stored: Collection[str]) -> Iterator[None]:
+def watched(low: Any, walk: IterationSpace | None, stored: Collection[str]) -> Iterator[None]:
     """A loop reads its array row by row, and each row as it was before the loop: refuse writes to
     that array inside, or raise ``RowsWritten`` where rows may be read by their positions."""
     reads, writes = () if walk is None else walk.reads, low.world.memory.writes
@@ -111,7 +111,7 @@ def watched(low: Any, walk: Walk | None, stored: Collection[str]) -> Iterator[No
 
 
 @dataclass
-class Carried:
+class Carry:
     """A carried variable: the types of its leaves, and a value that shows its structure.
 
     ``fresh`` may be unset before the loop. ``summed`` begins as the number 0 and is only added to:
@@ -131,11 +131,11 @@ def get(state: State, key: Key) -> Any:
     return place.get(key, MISSING)
 
 
-def carried_by(carry: Carried, key: Key, state: State) -> Any:
+def carried_by(carry: Carry, key: Key, state: State) -> Any:
     """What ``carry`` takes from a state, in the structure that it shows."""
     value = get(state, key)
-    value = value.value if isinstance(value, Maybe) else value
-    return shaped(frozen(value, state) if is_frozen(carry.like) else value, carry.like)
+    value = value.value if isinstance(value, MaybeUnset) else value
+    return conform(detach(value, state) if is_frozen(carry.like) else value, carry.like)
 
 
 def is_constant(value: Any) -> bool:
@@ -151,10 +151,10 @@ def name_of(key: Key) -> str:
 
 def common_structure(key: Key, before: Any, after: Any) -> Any:
     """A value with the structure that a variable has before and after an iteration."""
-    is_list = isinstance(key, Ref) and key.kind == "list"
-    like = None if isinstance(before, Unset) else common(before, after, is_list)
+    is_list = isinstance(key, HeapRef) and key.kind == "list"
+    like = None if isinstance(before, Unset) else join_structure(before, after, is_list)
     if like is None:
-        raise CannotRoll(
+        raise LoopNotRollable(
             f"the structure of '{name_of(key)}' changes from one iteration of the loop to the next"
         )
     return like
@@ -166,7 +166,7 @@ def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type
     for a, b in zip(have, map(leaf_type, leaves(after))):
         type_ = None if a is None or b is None else joined_type(a, b)
         if type_ is None:
-            raise CannotRoll(
+            raise LoopNotRollable(
                 f"'{name_of(key)}' is {a} before an iteration of the loop and {b} after it"
             )
         types.append(type_)

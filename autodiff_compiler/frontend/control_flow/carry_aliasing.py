@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from autodiff_compiler.frontend.abstract.aliasing import ARRAY, SCALAR, Memory, has_no_axes
-from autodiff_compiler.frontend.control_flow.carries import Carried, Key
+from autodiff_compiler.frontend.abstract.aliasing import ARRAY, SCALAR, TensorAliases, has_no_axes
+from autodiff_compiler.frontend.control_flow.carries import Carry, Key
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 
@@ -21,11 +21,11 @@ from autodiff_compiler.ir.types import ArrayType
 Leaf = tuple[Key, int]
 
 
-class Sameness:
+class CarryAliasing:
     """``together`` are the pairs of leaves that may be one tensor, as all trials found."""
 
     def __init__(
-        self, memory: Memory, carried: Mapping[Key, Carried], together: set[frozenset[Leaf]]
+        self, memory: TensorAliases, carried: Mapping[Key, Carry], together: set[frozenset[Leaf]]
     ):
         self.memory, self.carried, self.together = memory, carried, together
         self.params: Mapping[Key, Sequence[Value]] = {}

@@ -13,13 +13,18 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.values import PoisonTouched, Unset
-from autodiff_compiler.frontend.control_flow.branches import Raised
+from autodiff_compiler.frontend.abstract.values import Unset, UsesPoison
+from autodiff_compiler.frontend.control_flow.branches import Diverged
 from autodiff_compiler.frontend.control_flow.loops import Loops
 from autodiff_compiler.frontend.core.recording import MISSING, PLAIN
-from autodiff_compiler.frontend.core.unwinding import Handler, Thrown
-from autodiff_compiler.frontend.syntax.desugar.try_statement import Again, Caught, Tried, Way
-from autodiff_compiler.frontend.syntax.desugar.with_statement import Edge
+from autodiff_compiler.frontend.core.unwinding import ActiveHandler, Unwinding
+from autodiff_compiler.frontend.syntax.desugar.try_statement import (
+    CaughtException,
+    ExceptClause,
+    Reraise,
+    TryBody,
+)
+from autodiff_compiler.frontend.syntax.desugar.with_statement import WithBoundary
 from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, ScalarType
 from autodiff_compiler.operators.core import effects
@@ -91,55 +96,55 @@ class Raising(Loops):
         message = [] if node.msg is None else [self.packed(self.evaluate(node.msg))]
         self.builder.make(effects.check, (truth, *message), {})
 
-    def exec_Raise(self, node: Any) -> Raised | Thrown:
+    def exec_Raise(self, node: Any) -> Diverged | Unwinding:
         return self._throw(*self._error(node.exc))
 
-    def exec_Tried(self, node: Tried) -> Raised | None:
+    def exec_TryBody(self, node: TryBody) -> Diverged | None:
         """The body of a ``try``, with its handlers at work."""
         own = []
         for way in node.ways:
             flag, thrown = self.allocate("flag", False), self.allocate("exception", MISSING)
-            own.append(Handler(way, self._classes(way), flag, thrown))
+            own.append(ActiveHandler(way, self._classes(way), flag, thrown))
         self.frame.handlers |= dict(zip(node.ways, own))
         with self.under((*own, *self.handlers)):
             outcome = self.block(node.body)
-        return outcome if isinstance(outcome, Raised) else None
+        return outcome if isinstance(outcome, Diverged) else None
 
-    def exec_Edge(self, node: Edge) -> None:
+    def exec_WithBoundary(self, node: WithBoundary) -> None:
         """The body of a ``with`` begins or ends."""
         if not node.begins:
             self.handlers = self.handlers[1:]
         elif self.handlers:
             nowhere = self.allocate("flag", False)
-            self.handlers = (Handler(None, (), nowhere, nowhere), *self.handlers)
+            self.handlers = (ActiveHandler(None, (), nowhere, nowhere), *self.handlers)
 
-    def eval_Caught(self, node: Caught) -> Any:
+    def eval_CaughtException(self, node: CaughtException) -> Any:
         if node.way not in self.frame.handlers:
-            raise PoisonTouched  # what it catches is not known
-        handler: Handler = self.frame.handlers[node.way]
+            raise UsesPoison  # what it catches is not known
+        handler: ActiveHandler = self.frame.handlers[node.way]
         if not node.text:
             return self.state.heap[handler.flag]
         return self._thrown(handler)[1]
 
-    def _thrown(self, handler: Handler) -> Any:
+    def _thrown(self, handler: ActiveHandler) -> Any:
         """The number of the place, the text and the arguments of what was caught."""
         if self.state.heap[handler.thrown] is MISSING:
-            raise PoisonTouched  # what was to be thrown was refused
+            raise UsesPoison  # what was to be thrown was refused
         return self.certainly(self.state.heap[handler.thrown], guarded=True)
 
-    def exec_Again(self, node: Again) -> Raised | Thrown | None:
+    def exec_Reraise(self, node: Reraise) -> Diverged | Unwinding | None:
         """Raises again what was caught."""
-        handler: Handler = self.frame.handlers[node.way]
+        handler: ActiveHandler = self.frame.handlers[node.way]
         number, text, args = self._thrown(handler)
         given = (text,) if any(isinstance(arg, Unset) for arg in args) else args
         return self._again(number, handler.places, 0, given)
 
     def _again(
         self, number: Any, places: Sequence[tuple[type, Span]], first: int, args: Any
-    ) -> Raised | Thrown | None:
+    ) -> Diverged | Unwinding | None:
         """Raises again what was thrown at the place with that number, as if from there."""
 
-        def throw(place: int) -> Raised | Thrown:
+        def throw(place: int) -> Diverged | Unwinding:
             kind, span = places[place]
             with self.builder.at(span):
                 return self._throw(kind, args)
@@ -148,7 +153,7 @@ class Raising(Loops):
             return throw(number)
         if first == len(places) - 1:
             return throw(first)
-        found: Raised | Thrown | None = self.choose(
+        found: Diverged | Unwinding | None = self.choose(
             comparisons.equal(number, first),
             lambda: throw(first),
             lambda: self._again(number, places, first + 1, args),
@@ -167,7 +172,7 @@ class Raising(Loops):
         """Whether a handler catches exceptions of just this class."""
         return any(handler.catches(kind) for handler in self.handlers)
 
-    def _throw(self, kind: Any, args: tuple[Any, ...]) -> Raised | Thrown:
+    def _throw(self, kind: Any, args: tuple[Any, ...]) -> Diverged | Unwinding:
         """Sets the flag of the handler that catches ``kind``, or raises it."""
         known = isinstance(kind, type) and issubclass(kind, Exception)
         if not known or not self.is_caught(kind):
@@ -186,12 +191,12 @@ class Raising(Loops):
         kept = tuple(map(self._lasting, args)) if handler.way.again else ()
         self.state.heap[handler.thrown] = (handler.places.index(place), self._lasting(text), kept)
         self.state.heap[handler.flag] = True
-        return Thrown()
+        return Unwinding()
 
     def _throw_where(self, bad: Any, kind: type, args: Callable[[], Sequence[Any]]) -> None:
         """Throws where ``bad`` is true."""
 
-        def throw() -> Thrown | Raised:
+        def throw() -> Unwinding | Diverged:
             return self._throw(kind, tuple(args()))
 
         if isinstance(bad, Value):
@@ -238,7 +243,7 @@ class Raising(Loops):
         self._throw(type(meant), meant.args)
         return True
 
-    def _raise(self, kind: Any, args: tuple[Any, ...]) -> Raised:
+    def _raise(self, kind: Any, args: tuple[Any, ...]) -> Diverged:
         name = getattr(kind, "__name__", "")
         known = isinstance(kind, type) and issubclass(kind, Exception)
         if not known or vars(builtins).get(name) is not kind:
@@ -249,7 +254,7 @@ class Raising(Loops):
             )
         operands = [self.packed(arg) for arg in args]
         self.builder.make(effects.fail, operands, {"error": name})
-        return Raised()
+        return Diverged()
 
     def _told(self, kind: type, args: tuple[Any, ...]) -> Any:
         """The text of an exception."""
@@ -274,7 +279,7 @@ class Raising(Loops):
         pattern = text.replace("{", "{{").replace("}", "}}")
         return self.builder.make(effects.text, (), {"pattern": pattern, "sign": "format"})
 
-    def _classes(self, way: Way) -> tuple[type, ...]:
+    def _classes(self, way: ExceptClause) -> tuple[type, ...]:
         """What a handler catches."""
         if way.classes is None:
             return (BaseException,)

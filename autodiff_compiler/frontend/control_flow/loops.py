@@ -35,26 +35,26 @@ from autodiff_compiler.frontend.abstract.runtime_lists import (
     told,
 )
 from autodiff_compiler.frontend.abstract.values import (
-    CannotRoll,
     Checkpointed,
-    Iteration,
-    Moving,
-    NeedStatic,
-    Ref,
-    RunTimeRange,
+    HeapRef,
+    LazyIterable,
+    LoopNotRollable,
+    LoopSourceChanges,
+    NeedsKnownValue,
+    RuntimeRange,
     own_name,
     same,
 )
-from autodiff_compiler.frontend.control_flow.branches import Raised
+from autodiff_compiler.frontend.control_flow.branches import Diverged
 from autodiff_compiler.frontend.control_flow.carries import (
-    Carried,
+    Carry,
+    IterationSpace,
     Key,
     Rollable,
     RowsWritten,
-    Walk,
     watched,
 )
-from autodiff_compiler.frontend.control_flow.rolled_loop import Trial
+from autodiff_compiler.frontend.control_flow.rolled_loop import LoopHypothesis
 from autodiff_compiler.frontend.syntax import builders
 from autodiff_compiler.interface import count_of
 from autodiff_compiler.ir.builder import Unreached
@@ -73,7 +73,7 @@ class Loops(Rollable):
         iterable = self._iterated(self.evaluate(node.iter))
         if not getattr(node, "until", ()):
             iterable = whole(self, iterable)
-        if isinstance(iterable, Iteration) and iterable.kind == "generator":
+        if isinstance(iterable, LazyIterable) and iterable.kind == "generator":
             iterable = self.comprehended(iterable.function, iterable.sources[0])
         if flows(iterable):
             self._unroll(node, gone_through(self, iterable))
@@ -85,7 +85,7 @@ class Loops(Rollable):
         reason = self._try_to_roll(node, walk)
         if isinstance(reason, RowsWritten):
             reason = self._try_to_roll(node, walk.by_names(self, self._stored(node)))
-        if isinstance(reason, Moving):
+        if isinstance(reason, LoopSourceChanges):
             self._by_position(node, iterable, reason)
         elif reason is not None:
             items = walk.items
@@ -95,21 +95,23 @@ class Loops(Rollable):
                 raise self._unrollable(reason, span)
             self._unroll(node, gone_through(self, tuple(items)))
 
-    def _try_to_roll(self, node: Any, walk: Walk | None) -> Exception | None:
+    def _try_to_roll(self, node: Any, walk: IterationSpace | None) -> Exception | None:
         """Rolls a loop, or says why it cannot be; then nothing has changed. Lists that look as if
         they grew are first taken for lists of run-time length."""
         if node in self.world.unrolled:
-            return CannotRoll("this loop cannot be unrolled")
+            return LoopNotRollable("this loop cannot be unrolled")
         grown = self._grown(node)
         reason = self._try(node, walk, grown)
         if reason is None or not grown:
             return reason
         other = self._try(node, walk, {})
-        return other and (reason if isinstance(reason, CannotRoll) and reason.problems else other)
+        return other and (
+            reason if isinstance(reason, LoopNotRollable) and reason.problems else other
+        )
 
-    def _grown(self, node: Any) -> dict[Key, Carried]:
+    def _grown(self, node: Any) -> dict[Key, Carry]:
         """The lists whose length the body changes, as far as its text tells."""
-        found: dict[Key, Carried] = {}
+        found: dict[Key, Carry] = {}
         for part in nodes_in(node):
             name = ""
             if isinstance(part, gast.Attribute) and part.attr in GROWING:
@@ -117,13 +119,15 @@ class Loops(Rollable):
             elif isinstance(part, gast.BinOp) and getattr(part, "augmented", False):
                 name = getattr(part.left, "id", "")
             ref = self.state.names.get(name)
-            if isinstance(ref, Ref) and ref.kind == "list":
+            if isinstance(ref, HeapRef) and ref.kind == "list":
                 type_ = list_type(self.state.heap[ref])
                 if type_ is not None:
-                    found[ref] = Carried(Value(type_), [type_], False)
+                    found[ref] = Carry(Value(type_), [type_], False)
         return found
 
-    def _try(self, node: Any, walk: Walk | None, grown: dict[Key, Carried]) -> Exception | None:
+    def _try(
+        self, node: Any, walk: IterationSpace | None, grown: dict[Key, Carry]
+    ) -> Exception | None:
         base, told = self.state.fork(), len(self.world.problems)
         around, awaited, countable = set(self.loop_params), self.frame.awaited, self.countable
         self.frame.awaited |= set(self._stored(node))
@@ -132,18 +136,18 @@ class Loops(Rollable):
                 with watched(self, walk, self._stored(node)):
                     self._roll(node, walk, grown)
                 if grown and len(self.world.problems) > told:
-                    raise CannotRoll(problems=self.world.problems[told:])
+                    raise LoopNotRollable(problems=self.world.problems[told:])
                 lists = () if walk is None else walk.lists
                 if any(base.heap[ref] is not self.state.heap[ref] for ref in lists):
-                    raise Moving(
+                    raise LoopSourceChanges(
                         "the body of this loop changes the list that the loop iterates over",
                         cure="loop over a copy: for item in list(items)",
                     )
-        except (NeedStatic, CannotRoll, RowsWritten) as reason:
+        except (NeedsKnownValue, LoopNotRollable, RowsWritten) as reason:
             del self.world.problems[told:]
             self.state = base
             own = self.loop_params - around
-            if isinstance(reason, NeedStatic) and not self.roots(reason.value) & own:
+            if isinstance(reason, NeedsKnownValue) and not self.roots(reason.value) & own:
                 raise
             return reason
         finally:
@@ -153,7 +157,7 @@ class Loops(Rollable):
 
     def _by_position(self, node: Any, iterable: Any, reason: Exception) -> None:
         """A ``for`` over a list that its body changes: a ``while`` over the positions in it."""
-        counts = isinstance(iterable, Iteration) and iterable.kind == "enumerate"
+        counts = isinstance(iterable, LazyIterable) and iterable.kind == "enumerate"
         source = iterable.sources[0] if counts else iterable
         if not self._is_long(source):
             raise self._unrollable(reason, self.source.span(node))
@@ -168,12 +172,12 @@ class Loops(Rollable):
             self.state.names.pop(name, None)
 
     def _unrollable(self, reason: Exception, span: Any) -> Exception:
-        if isinstance(reason, NeedStatic):
+        if isinstance(reason, NeedsKnownValue):
             cause = f"{reason.purpose} must be a compile-time constant, but it changes in this loop"
             return reason.refusal(cause, "compute it without the variables that the loop assigns")
-        if isinstance(reason, CannotRoll) and reason.problems:
+        if isinstance(reason, LoopNotRollable) and reason.problems:
             return reason.problems[0].kind(problems=reason.problems)
-        assert isinstance(reason, CannotRoll)
+        assert isinstance(reason, LoopNotRollable)
         return DTypeError(str(reason), reason.cure, span)
 
     def exec_While(self, node: Any) -> None:
@@ -200,24 +204,24 @@ class Loops(Rollable):
 
     # ---- what is iterated over
 
-    def walk(self, iterable: Any) -> Walk | list[Any]:
+    def walk(self, iterable: Any) -> IterationSpace | list[Any]:
         """How to go through an iterable: rolled, or item by item."""
         if isinstance(iterable, range):
             known = (iterable.start, iterable.stop, iterable.step)
-            return Walk(known, [], lambda index, reads: index, iterable)
-        if isinstance(iterable, RunTimeRange):
+            return IterationSpace(known, [], lambda index, reads: index, iterable)
+        if isinstance(iterable, RuntimeRange):
             bounds = (iterable.start, iterable.stop, iterable.step)
-            return Walk(bounds, [], lambda index, reads: index)
+            return IterationSpace(bounds, [], lambda index, reads: index)
         if isinstance(iterable, Value) and isinstance(iterable.type, (ArrayType, ListType)):
             size = self.length(iterable)
-            return Walk(
+            return IterationSpace(
                 (0, size, 1), [iterable], lambda index, reads: told(self, reads[0], iterable)
             )
         if isinstance(iterable, Checkpointed):
             return self._checkpointed(iterable)
-        if isinstance(iterable, Iteration) and iterable.kind in ("enumerate", "zip"):
+        if isinstance(iterable, LazyIterable) and iterable.kind in ("enumerate", "zip"):
             return self._combined(iterable)
-        backward = isinstance(iterable, Iteration) and iterable.kind == "reversed"
+        backward = isinstance(iterable, LazyIterable) and iterable.kind == "reversed"
         if backward and self._is_long(iterable.sources[0]):
             if iterable.start is not self.state.heap[iterable.sources[0]]:
                 raise self.fail(
@@ -228,7 +232,7 @@ class Loops(Rollable):
             return self.walk(reversed_list(self, self.state.heap[iterable.sources[0]]))
         if self._is_long(iterable):
             through = self.walk(self.state.heap[iterable])
-            assert isinstance(through, Walk)
+            assert isinstance(through, IterationSpace)
             return replace(through, lists=(iterable,))
         return self.sequence(iterable)
 
@@ -238,12 +242,12 @@ class Loops(Rollable):
         with self.builder.block():  # what it computes is thrown away
             walk = self.walk(iterable)
         most = costs().written_comprehension_items
-        return isinstance(walk, Walk) and (walk.size is None or walk.size > most)
+        return isinstance(walk, IterationSpace) and (walk.size is None or walk.size > most)
 
     def _is_long(self, value: Any) -> bool:
-        return isinstance(value, Ref) and is_long(self.state.heap[value])
+        return isinstance(value, HeapRef) and is_long(self.state.heap[value])
 
-    def _checkpointed(self, given: Checkpointed) -> Walk:
+    def _checkpointed(self, given: Checkpointed) -> IterationSpace:
         walk = self.walk(whole(self, given.iterable))
         if isinstance(walk, list):
             raise self.fail(
@@ -264,12 +268,12 @@ class Loops(Rollable):
             raise self.fail(DTypeError, "iteration over a 0-d tensor", "use x.reshape(1)")
         return shape[0]
 
-    def _combined(self, iterable: Iteration) -> Walk | list[Any]:
+    def _combined(self, iterable: LazyIterable) -> IterationSpace | list[Any]:
         walks = [self.walk(source) for source in iterable.sources]
         start = iterable.start
         if not walks or any(isinstance(walk, list) for walk in walks):
             return self.sequence(iterable)
-        first: Walk = walks[0]  # type: ignore[assignment]
+        first: IterationSpace = walks[0]  # type: ignore[assignment]
         found = tuple(ref for walk in walks for ref in walk.lists)  # type: ignore[union-attr]
         reads = [read for walk in walks for read in walk.reads]  # type: ignore[union-attr]
         if any(not same(walk.bounds, first.bounds) for walk in walks):  # type: ignore[union-attr]
@@ -290,9 +294,9 @@ class Loops(Rollable):
         if iterable.kind == "enumerate" and not same(first.bounds[0], 0):
             return self.sequence(iterable)
         items = None if any(w.items is None for w in walks) else self.sequence(iterable)  # type: ignore[union-attr]
-        return Walk(first.bounds, reads, item, items, lists=found)
+        return IterationSpace(first.bounds, reads, item, items, lists=found)
 
-    def _of_one_length(self, walks: Sequence[Any]) -> Walk | None:
+    def _of_one_length(self, walks: Sequence[Any]) -> IterationSpace | None:
         """``zip`` of lists of run-time length, each cut to the length of the others; None for what
         is no list."""
         sources: list[Any] = [walk.reads[0] if len(walk.reads) == 1 else None for walk in walks]
@@ -304,23 +308,23 @@ class Loops(Rollable):
         def item(index: Value, values: Sequence[Value]) -> Any:
             return tuple(told(self, value, source) for value, source in zip(values, sources))
 
-        return Walk((0, containers.list_length(sources[0]), 1), sources, item)
+        return IterationSpace((0, containers.list_length(sources[0]), 1), sources, item)
 
     def sequence(self, value: Any) -> list[Any]:
         """Everything an iterable yields, where that is known while compiling."""
         value = all_of(self, self._iterated(value))
-        if flows(value) or isinstance(value, Iteration):
+        if flows(value) or isinstance(value, LazyIterable):
             return list(gone_through(self, value))
-        if isinstance(value, RunTimeRange):
+        if isinstance(value, RuntimeRange):
             first = next(b for b in (value.stop, value.start, value.step) if isinstance(b, Value))
-            raise NeedStatic(first, self.builder.span, "a bound of this range")
+            raise NeedsKnownValue(first, self.builder.span, "a bound of this range")
         if isinstance(value, Value):
             size = self.length(value)
             count = self.static(size, "the number of items")
             return [indexing.index(value, index=(k,)) for k in range(count)]
         if isinstance(value, (SequentialCell, CellList)):
             value = self.attribute(value, "cell_list")
-        if not isinstance(value, Ref):
+        if not isinstance(value, HeapRef):
             path = self.world.path(value)
             self.world.assume_length(value) if hasattr(value, "__len__") else None
             if isinstance(value, (list, tuple)) and path is not None:
@@ -369,7 +373,7 @@ class Loops(Rollable):
                 raise self._unrollable(reason, self.source.span(node))
 
     def _once_through(self, body: Sequence[Any]) -> None:
-        if isinstance(self.block(body), Raised):
+        if isinstance(self.block(body), Diverged):
             raise Unreached
 
     def _limit(self, count: int, node: Any) -> None:
@@ -377,29 +381,29 @@ class Loops(Rollable):
         if count >= most:
             raise UnsupportedSyntax(
                 f"this loop has to be unrolled, and has more than {most} iterations",
-                CannotRoll.cure,
+                LoopNotRollable.cure,
                 self.source.span(node),
             )
 
     # ---- rolled
 
-    def _roll(self, node: Any, walk: Walk | None, grown: dict[Key, Carried]) -> None:
+    def _roll(self, node: Any, walk: IterationSpace | None, grown: dict[Key, Carry]) -> None:
         base = self.state
         carried = dict(grown)
         for target in self._stored(node):
             value = base.names.get(target)
             if isinstance(value, Value):
-                carried[target] = Carried(value, [value.type], False)
+                carried[target] = Carry(value, [value.type], False)
         together: set[frozenset[Any]] = set()
         for _ in range(costs().loop_trials):
             told = len(self.world.problems)
-            trial = Trial(self, node, walk, base, carried, together)
+            trial = LoopHypothesis(self, node, walk, base, carried, together)
             if trial.run():
                 trial.finish()
                 return
             del self.world.problems[told:]
             self.state = base
-        raise CannotRoll("each iteration of this loop gives its variables other types")
+        raise LoopNotRollable("each iteration of this loop gives its variables other types")
 
     @staticmethod
     def _stored(node: Any) -> list[str]:

@@ -7,19 +7,19 @@ from typing import Any
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.heap import (
-    Holders,
-    frozen,
+    HeapOwnership,
+    detach,
     held_by,
     holds_refs,
     is_frozen,
-    thawed,
+    reattach,
 )
-from autodiff_compiler.frontend.abstract.join import as_type, joined_type, leaf_type, shaped
+from autodiff_compiler.frontend.abstract.join import cast_to, conform, joined_type, leaf_type
 from autodiff_compiler.frontend.abstract.values import (
-    CannotRoll,
-    Maybe,
-    Poisoned,
-    Ref,
+    HeapRef,
+    LoopNotRollable,
+    MaybeUnset,
+    Poison,
     State,
     Unset,
     leaves,
@@ -28,10 +28,10 @@ from autodiff_compiler.frontend.abstract.values import (
     same_skeleton,
 )
 from autodiff_compiler.frontend.control_flow.carries import (
-    Carried,
+    Carry,
+    IterationSpace,
     Key,
     Rollable,
-    Walk,
     carried_by,
     common_structure,
     get,
@@ -39,7 +39,7 @@ from autodiff_compiler.frontend.control_flow.carries import (
     joined_types,
     name_of,
 )
-from autodiff_compiler.frontend.control_flow.carry_aliasing import Sameness
+from autodiff_compiler.frontend.control_flow.carry_aliasing import CarryAliasing
 from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
@@ -50,20 +50,20 @@ from autodiff_compiler.operators.core.structure import full
 from autodiff_compiler.operators.elementwise import comparisons
 
 
-class Trial:
+class LoopHypothesis:
     """One attempt at a rolled loop, under a guess of what it carries."""
 
     def __init__(
         self,
         low: Rollable,
         node: Any,
-        walk: Walk | None,
+        walk: IterationSpace | None,
         base: State,
-        carried: dict[Key, Carried],
+        carried: dict[Key, Carry],
         together: set[frozenset[Any]],
     ):
         self.low, self.node, self.walk, self.base, self.carried = low, node, walk, base, carried
-        self.sameness = Sameness(low.world.memory, carried, together)
+        self.sameness = CarryAliasing(low.world.memory, carried, together)
         self.params = self._fresh_params()
         self.skipped = False
         self.outset = low.holders(base)
@@ -96,14 +96,14 @@ class Trial:
     def _put(self, state: State, key: Key, value: Any, maybe: bool) -> None:
         """Sets a variable or cell, with new lists and dicts for frozen ones."""
 
-        def allocate(kind: str, contents: Any) -> Ref:
-            ref = Ref(kind, next(self.low.world.refs))
+        def allocate(kind: str, contents: Any) -> HeapRef:
+            ref = HeapRef(kind, next(self.low.world.refs))
             state.heap[ref] = contents
             return ref
 
-        value = thawed(value, allocate)
+        value = reattach(value, allocate)
         place: dict[Any, Any] = state.names if isinstance(key, str) else state.heap
-        place[key] = Maybe(value, self._unset(key)) if maybe else value
+        place[key] = MaybeUnset(value, self._unset(key)) if maybe else value
 
     def _unset(self, key: Key) -> Unset:
         line = self.low.builder.span.line
@@ -210,18 +210,18 @@ class Trial:
     def _follows(self, key: Key) -> bool:
         """Whether a variable or cell is after the body as the guess has it."""
         before, after = get(self.entered, key), get(self.left, key)
-        if isinstance(before, Maybe):
+        if isinstance(before, MaybeUnset):
             if before.flag is not None and after is not before:
                 self._set_again(key, before, after)
                 return True
             before = before.value
-        bare = after.value if isinstance(after, Maybe) else after
+        bare = after.value if isinstance(after, MaybeUnset) else after
         carry = self.carried.get(key)
-        if isinstance(after, Poisoned) or (carry is None and before is bare):
+        if isinstance(after, Poison) or (carry is None and before is bare):
             return True
         if isinstance(after, Unset):
             if not isinstance(before, Unset) and before is not MISSING:
-                raise CannotRoll(after.cause, cure=after.cure)
+                raise LoopNotRollable(after.cause, cure=after.cure)
             self.settled[key] = after
             return True
         if carry is not None:
@@ -238,33 +238,33 @@ class Trial:
         self._start(key, before, bare)
         return False
 
-    def _set_again(self, key: Key, before: Maybe, after: Any) -> None:
+    def _set_again(self, key: Key, before: MaybeUnset, after: Any) -> None:
         """A variable without leaves that may be set before the loop, and is set in its body."""
-        if isinstance(after, Maybe) or not same(before.value, after):
-            raise CannotRoll(
+        if isinstance(after, MaybeUnset) or not same(before.value, after):
+            raise LoopNotRollable(
                 f"'{name_of(key)}' is assigned in some iterations of the loop only",
                 cure="assign it before the loop, or in every iteration",
             )
         self.settled[key] = after
         self.counted.add(key)
 
-    def _frozen(self, key: Key, value: Any, held: Holders, state: State) -> Any:
+    def _frozen(self, key: Key, value: Any, held: HeapOwnership, state: State) -> Any:
         if not held.sole(value):
-            raise CannotRoll(
+            raise LoopNotRollable(
                 f"'{name_of(key)}' is a list or dict that another variable refers to as well",
                 cure="copy it before the loop: list(items) or dict(items)",
             )
-        return frozen(value, state)
+        return detach(value, state)
 
     def _begins(self, key: Key, bare: Any) -> bool:
         """A variable that the body is the first to set."""
         if holds_refs(bare) and self.at_end.sole(bare):
-            bare = frozen(bare, self.left)
+            bare = detach(bare, self.left)
         if any(True for _ in leaves(bare)):
             types = [type_ for leaf in leaves(bare) if (type_ := leaf_type(leaf)) is not None]
-            self.carried[key] = Carried(bare, types, True)
+            self.carried[key] = Carry(bare, types, True)
             return False
-        constant = is_constant(bare) and not isinstance(get(self.left, key), Maybe)
+        constant = is_constant(bare) and not isinstance(get(self.left, key), MaybeUnset)
         if constant and not self.certain():
             self.counted.add(key)
         self.settled[key] = bare if constant else self._unset(key)
@@ -273,12 +273,12 @@ class Trial:
     def _start(self, key: Key, before: Any, after: Any) -> None:
         like = common_structure(key, before, after)
         if self._may_be_sum(before, after):
-            self.carried[key] = Carried(before, [type_of(after)], False, summed=True)
+            self.carried[key] = Carry(before, [type_of(after)], False, summed=True)
             return
-        maybe = isinstance(get(self.base, key), Maybe)
-        before, after = shaped(before, like), shaped(after, like)
+        maybe = isinstance(get(self.base, key), MaybeUnset)
+        before, after = conform(before, like), conform(after, like)
         types = joined_types(key, map(leaf_type, leaves(before)), after)
-        self.carried[key] = Carried(like, types, maybe)
+        self.carried[key] = Carry(like, types, maybe)
 
     def _may_be_sum(self, before: Any, after: Any) -> bool:
         kind = INT if isinstance(before, int) else FLOAT
@@ -299,13 +299,13 @@ class Trial:
         yielded = any(param in inner.yields for op in region.walk() for inner in op.regions)
         return not yielded and all(op.name in ("add", "sub") for op in uses)
 
-    def _widen(self, key: Key, carry: Carried, after: Any) -> bool:
-        after = shaped(after, carry.like)
+    def _widen(self, key: Key, carry: Carry, after: Any) -> bool:
+        after = conform(after, carry.like)
         if not same_skeleton(carry.like, after):
             like = common_structure(key, carry.like, after)
-            before = shaped(carried_by(carry, key, self.base), like)
+            before = conform(carried_by(carry, key, self.base), like)
             first = leaves(before) if any(True for _ in leaves(before)) else leaves(after)
-            carry.like, after = like, shaped(after, like)
+            carry.like, after = like, conform(after, like)
             carry.types = joined_types(key, map(leaf_type, first), after)
             return False
         if carry.summed and not self._only_added_to(self.params[key][0]):
@@ -370,11 +370,11 @@ class Trial:
         for key in self.counted:
             unset, flag = self._unset(key), comparisons.greater(op.results[-1], 0)
             begun = get(base, key)
-            if isinstance(begun, Maybe):
+            if isinstance(begun, MaybeUnset):
                 flag = comparisons.logical_or(begun.flag, flag)
-            after_loop.names[key] = Maybe(self.settled[key], unset, flag)
+            after_loop.names[key] = MaybeUnset(self.settled[key], unset, flag)
         for key, carry in self.carried.items():
-            sure = self.certain() and not isinstance(get(self.left, key), Maybe)
+            sure = self.certain() and not isinstance(get(self.left, key), MaybeUnset)
             value = rebuild(carry.like, results)
             if sure or not isinstance(get(base, key), Unset):  # else it may still be unset
                 self._put(after_loop, key, value, carry.fresh and not sure)
@@ -383,7 +383,7 @@ class Trial:
     def _cast(self, leaf: Any, type_: Type) -> AnyOperand:
         """Return ``leaf`` as ``type_``. In Python it stays the same array, also where it is cast
         here, so it keeps its memory."""
-        made, memory = as_type(leaf, type_), self.low.world.memory
+        made, memory = cast_to(leaf, type_), self.low.world.memory
         if made is not leaf:
             memory.may_be(made, memory.of(leaf))
         return made

@@ -26,7 +26,7 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend.abstract.values import Above, Own, Ref
+from autodiff_compiler.frontend.abstract.values import HeapRef, Own, SuperProxy
 from autodiff_compiler.frontend.calls.outlining import OBJECT, Outlines
 from autodiff_compiler.frontend.core import outside_items
 from autodiff_compiler.frontend.core.compilation import suggested
@@ -62,7 +62,7 @@ class Attributes(Outlines):
     def _runs(self, owner: Any, *names: str) -> bool:
         """Return True if the special methods of these names are inlined, if the class has them.
         Methods that reach no written object are run by Python while compiling, under a guard."""
-        if isinstance(owner, Ref):
+        if isinstance(owner, HeapRef):
             return True
         if not self._writes_attributes:
             return False
@@ -88,7 +88,7 @@ class Attributes(Outlines):
             return False
         if self.special(owner, "__getattribute__") is not None:
             return True
-        if isinstance(owner, Ref):
+        if isinstance(owner, HeapRef):
             held = self.state.heap[owner]
             there = name in held or special(held["__class__"], name) is not None
         else:
@@ -98,7 +98,7 @@ class Attributes(Outlines):
 
     def read_plainly(self, owner: Any, name: str) -> Any:
         """``object.__getattribute__(owner, name)``, or what ``__getattr__`` gives."""
-        if isinstance(owner, (Ref, Above)):
+        if isinstance(owner, (HeapRef, SuperProxy)):
             return self.object_attribute(owner, name)
         cell = self._cell(owner, name)
         if cell is not None and self.state.heap[cell] is not MISSING:
@@ -143,7 +143,7 @@ class Attributes(Outlines):
             raise outside_items.without_dict(self, type(owner))
         return not fixed and isinstance(getattr(owner, "__dict__", None), dict)
 
-    def _cell(self, owner: Any, name: str) -> Ref | None:
+    def _cell(self, owner: Any, name: str) -> HeapRef | None:
         """The cell of a written attribute: of the object's own, or of its class's."""
         found = self.world.cell_of(self.state.heap, owner, name)
         if found is not None or not self._writes_attributes or isinstance(owner, types.ModuleType):
@@ -164,7 +164,7 @@ class Attributes(Outlines):
         if not any(map(is_written, kinds)):
             return None
         path = self.world.path(owner)
-        if isinstance(owner, Ref):
+        if isinstance(owner, HeapRef):
             path = self.world.path(cls)
         elif path is not None:
             path = f"type({path})"
@@ -174,15 +174,15 @@ class Attributes(Outlines):
             self.world.assume(f"{path}.__mro__[{place}].__dict__[{name!r}]", found)
         return found
 
-    def object_attribute(self, thing: Ref | Above, name: str) -> Any:
+    def object_attribute(self, thing: HeapRef | SuperProxy, name: str) -> Any:
         """``thing.name``: of the object itself, or of its class; for ``super()``, of the classes
         after the one that the method stands in."""
-        ref = thing.ref if isinstance(thing, Above) else thing
+        ref = thing.ref if isinstance(thing, SuperProxy) else thing
         held = self.state.heap[ref]
         cls = held["__class__"]
         if name == "__dict__":
             return Own(ref)
-        if isinstance(thing, Above):
+        if isinstance(thing, SuperProxy):
             after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
             cls = next((base for base in after if name in vars(base)), object)
             if name == "__init__" and cls is object:
@@ -223,16 +223,16 @@ class Attributes(Outlines):
             with self._setting(owner, own, name):
                 self.call(own, (name, value), {})
             return
-        cls = self.state.heap[owner]["__class__"] if isinstance(owner, Ref) else type(owner)
-        if isinstance(owner, Ref) and _is_frozen(cls):
+        cls = self.state.heap[owner]["__class__"] if isinstance(owner, HeapRef) else type(owner)
+        if isinstance(owner, HeapRef) and _is_frozen(cls):
             raise self._read_only(cls, name)
         self.set_plainly(owner, name, value)
 
     def set_plainly(self, owner: Any, name: str, value: Any) -> None:
         """``object.__setattr__(owner, name, value)``."""
-        if isinstance(owner, Above):
+        if isinstance(owner, SuperProxy):
             owner = owner.ref
-        made = isinstance(owner, Ref)
+        made = isinstance(owner, HeapRef)
         cls = self.state.heap[owner]["__class__"] if made else type(owner)
         descriptor = self._descriptor(owner, cls, name)
         writer = None if descriptor is None else self.special(descriptor, "__set__")
@@ -250,7 +250,7 @@ class Attributes(Outlines):
     @contextmanager
     def _setting(self, owner: Any, method: Any, name: str) -> Iterator[None]:
         """Report refusals inside ``method`` at the line that sets the attribute ``name``."""
-        kind = self.state.heap[owner]["__class__"] if isinstance(owner, Ref) else type(owner)
+        kind = self.state.heap[owner]["__class__"] if isinstance(owner, HeapRef) else type(owner)
         place, problems = self.place, self.world.problems
         mark = len(problems)
 
@@ -303,14 +303,14 @@ class Attributes(Outlines):
             return (None,)
         return (self.read_plainly(owner, attribute),)
 
-    def _store_in_object(self, ref: Ref, cls: type, name: str, value: Any) -> None:
+    def _store_in_object(self, ref: HeapRef, cls: type, name: str, value: Any) -> None:
         found = self.world.assume_of_class(cls, name)
         if isinstance(found, property) and found.fset is not None:
             self.call(types.MethodType(found.fset, ref), (value,), {})
             return
         self.store_own(ref, cls, name, value)
 
-    def store_own(self, ref: Ref, cls: type, name: str, value: Any) -> None:
+    def store_own(self, ref: HeapRef, cls: type, name: str, value: Any) -> None:
         """Sets an attribute of an object that the text made, as its own."""
         found = special(cls, name)
         slotted = not cls.__dictoffset__ and not isinstance(found, types.MemberDescriptorType)
@@ -325,13 +325,13 @@ class Attributes(Outlines):
             )
         self._set(ref, name, value)
 
-    def _set(self, ref: Ref, name: str, value: Any) -> None:
+    def _set(self, ref: HeapRef, name: str, value: Any) -> None:
         self.state.heap[ref] = {**self.state.heap[ref], name: value}
 
     def special(self, thing: Any, name: str) -> Callable[..., Any] | None:
         """A method such as ``__add__`` that the class of an object has: of one that was made here,
         or of an object of the user's from outside."""
-        if isinstance(thing, Ref):
+        if isinstance(thing, HeapRef):
             if thing.kind != OBJECT:
                 return None
             found = self.world.assume_of_class(self.state.heap[thing]["__class__"], name)

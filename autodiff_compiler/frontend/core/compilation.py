@@ -22,9 +22,9 @@ from autodiff_compiler.errors import (
     UnsupportedSyntax,
     calling,
 )
-from autodiff_compiler.frontend.abstract.aliasing import Memory
+from autodiff_compiler.frontend.abstract.aliasing import TensorAliases
 from autodiff_compiler.frontend.abstract.array_recipes import Recipes
-from autodiff_compiler.frontend.abstract.values import NeedStatic, Ref
+from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue
 from autodiff_compiler.frontend.core.recording import (
     MISSING,
     Recorder,
@@ -90,7 +90,7 @@ class Depths:
 
 
 @dataclass
-class World(Recorder):
+class Compilation(Recorder):
     """What one compilation knows; shared by the function compiled and all that it calls."""
 
     problems: list[Problem] = field(default_factory=list)
@@ -118,7 +118,7 @@ class World(Recorder):
     silenced: set[str] = field(default_factory=set)
     #: What the text writes outside itself, by key, and the cell of the heap that stands for it.
     written: dict[Any, Write] = field(default_factory=dict)
-    cells: dict[Any, Ref] = field(default_factory=dict)
+    cells: dict[Any, HeapRef] = field(default_factory=dict)
     #: What turned out to be written and is not among ``written``: the lowering begins again, so
     #: that every branch and loop has its cell from the beginning.
     discovered: dict[Any, Write] = field(default_factory=dict)
@@ -130,12 +130,12 @@ class World(Recorder):
     #: The loops in which lists grow and that could be written out, and those that must be.
     growing: set[Any] = field(default_factory=set)
     unrolled: frozenset[Any] = frozenset()
-    memory: Memory = field(default_factory=Memory)
+    memory: TensorAliases = field(default_factory=TensorAliases)
     #: The arrays that the text makes while it is compiled, as with ``np.zeros(3)``, by identity.
     made: dict[int, Any] = field(default_factory=dict)
     recipes: Recipes = field(default_factory=Recipes)
     #: The objects that stand for arguments.
-    given: set[Ref] = field(default_factory=set)
+    given: set[HeapRef] = field(default_factory=set)
     inputs: dict[Any, AttributeInput] = field(default_factory=dict)
     #: Whether methods of an outside object can come to what is written, by both.
     leading: dict[Any, bool] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class World(Recorder):
         try:
             with calling(caller, self.problems) if caller else nullcontext():
                 yield
-        except NeedStatic as need:
+        except NeedsKnownValue as need:
             need.callers += (caller,) if caller else ()
             raise
 
@@ -258,7 +258,7 @@ class World(Recorder):
             span,
         )
 
-    def cell_of(self, heap: Mapping[Ref, Any], thing: Any, name: Any = None) -> Ref | None:
+    def cell_of(self, heap: Mapping[HeapRef, Any], thing: Any, name: Any = None) -> HeapRef | None:
         """The cell that stands for a written Parameter or attribute, if it is in ``heap``: one that
         was found in a trial is not, once the trial has been given up."""
         cell = self.cells.get((id(thing), name))

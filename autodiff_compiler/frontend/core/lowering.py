@@ -12,10 +12,10 @@ from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.common.tensor_data import objection_to
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.numpy_views import note
-from autodiff_compiler.frontend.abstract.values import Frame, Ref, State, as_tuple, leaves
-from autodiff_compiler.frontend.core.compilation import World
+from autodiff_compiler.frontend.abstract.values import Frame, HeapRef, State, as_tuple, leaves
+from autodiff_compiler.frontend.core.compilation import Compilation
 from autodiff_compiler.frontend.core.naming import NAMELESS, label_of, owner_of
 from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.frontend.statements.simple import Statements
@@ -38,7 +38,7 @@ class Lowering(Statements):
     """One function in the making."""
 
     def __init__(
-        self, world: World, parent: Lowering | None = None, label: str = "", owner: Any = None
+        self, world: Compilation, parent: Lowering | None = None, label: str = "", owner: Any = None
     ):
         self.world, self.parent, self.label, self.owner = world, parent, label, owner
         self.builder = Builder(self.lift, self.call_inside, self.known)
@@ -79,7 +79,7 @@ class Lowering(Statements):
 
     def parameter_of(self, name: str, value: Any) -> Any:
         """``value`` of the caller as this function sees it: a parameter, where it is not known."""
-        before = frozen(value, self.state)
+        before = detach(value, self.state)
         if not any(isinstance(leaf, Value) for leaf in leaves(before)):
             return value
         with self.parent.builder if self.parent else self.builder:
@@ -88,7 +88,7 @@ class Lowering(Statements):
         self.parameters.append(param)
         self.arguments[param] = value
         seen = self.projected(param, value, name)
-        pairs = zip(leaves(frozen(seen, self.state)), leaves(before))
+        pairs = zip(leaves(detach(seen, self.state)), leaves(before))
         for leaf, its in pairs:
             if isinstance(leaf, Value):
                 self.taken[leaf] = its
@@ -98,14 +98,14 @@ class Lowering(Statements):
     def projected(self, param: Value, like: Any, name: str) -> Any:
         """The parts of a container parameter, in the structure of ``like``; what lists and dicts
         hold is so from here on."""
-        if isinstance(like, Ref):
+        if isinstance(like, HeapRef):
             self.state.heap[like] = self.projected(param, self.state.heap[like], name)
             return like
         if isinstance(like, (dict, tuple)):
             parts = like.items() if isinstance(like, dict) else enumerate(like)
             made = {}
             for key, part in parts:
-                if isinstance(part, Value) or any(True for _ in leaves(frozen(part, self.state))):
+                if isinstance(part, Value) or any(True for _ in leaves(detach(part, self.state))):
                     item = containers.item(param, key=key)
                     item.name, item.given = f"{name}_{key}", True
                     made[key] = self.projected(item, part, f"{name}_{key}")
@@ -190,9 +190,9 @@ class Lowering(Statements):
                 return found[0] if found else arg
             # A value of the text around may be an array's, and so what stands for it here.
             return self.parent.original(self.handed.get(arg, arg))
-        if isinstance(arg, Ref) and arg.kind == "dict":
+        if isinstance(arg, HeapRef) and arg.kind == "dict":
             return {key: self.original(item) for key, item in self.state.heap[arg].items()}
-        if isinstance(arg, Ref):
+        if isinstance(arg, HeapRef):
             return [self.original(item) for item in self.state.heap[arg]]
         if type(arg) in (tuple, list):
             return type(arg)(self.original(item) for item in arg)

@@ -15,17 +15,17 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.fast_ast import children
 from autodiff_compiler.frontend.abstract.values import (
-    BoundToValue,
+    CallableChoice,
     Closure,
-    Either,
-    HeapMethod,
-    InPlace,
+    ContainerMethod,
+    CustomRule,
+    DictView,
+    HeapRef,
+    InPlaceTensorMethod,
+    MaybeNone,
     Own,
     Partial,
-    Perhaps,
-    Ref,
-    RuleText,
-    View,
+    TensorMethod,
 )
 from autodiff_compiler.ops.custom import is_apply
 from autodiff_compiler.ops.transform import Transformed, unwrapped
@@ -43,7 +43,7 @@ def names_of(callee: Any) -> tuple[str, str]:
         if not callee.suffix:
             return name, title
         return f"{name}_{callee.suffix}", f"{callee.phrase} {title}"
-    if isinstance(callee, RuleText):
+    if isinstance(callee, CustomRule):
         return names_of(callee.text)
     owner = getattr(callee, "__self__", None)
     own = str(getattr(callee, "name", "") or getattr(callee, "__name__", "function"))
@@ -68,7 +68,7 @@ def snake(name: str) -> str:
 
 def owner_of(callee: Any) -> Any:
     """The Cell or object that a callee belongs to."""
-    if isinstance(callee, RuleText):
+    if isinstance(callee, CustomRule):
         return owner_of(callee.text)
     return callee if isinstance(callee, Cell) else getattr(callee, "__self__", None)
 
@@ -100,7 +100,7 @@ def positional_names(callee: Any, count: int) -> list[str]:
     elif is_apply(text):
         first = 0 if hasattr(text.__self__, "setup_context") else 1
         known = _positional(text.__self__.forward)[first:]
-    elif isinstance(text, RuleText):
+    elif isinstance(text, CustomRule):
         known = list(text.names)
     elif isinstance(text, Closure):
         spec = text.tree.args
@@ -117,21 +117,34 @@ def _positional(text: Any) -> list[str]:
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
-def hides_values(value: Any, heap: Mapping[Ref, Any], seen: frozenset[Ref] = frozenset()) -> bool:
+def hides_values(
+    value: Any, heap: Mapping[HeapRef, Any], seen: frozenset[HeapRef] = frozenset()
+) -> bool:
     """Whether an argument sees values of this text that are not its own leaves: it is an object,
     say, or a list or dict with one in it."""
     if isinstance(value, (tuple, dict)):
         items = value.values() if isinstance(value, dict) else value
         return any(hides_values(item, heap, seen) for item in items)
-    if isinstance(value, (types.MethodType, Ref)):
+    if isinstance(value, (types.MethodType, HeapRef)):
         ref = getattr(value, "__self__", value)
-        if not isinstance(ref, Ref):
+        if not isinstance(ref, HeapRef):
             return False
         if ref.kind in ("object", "iterator"):
             return True
         return ref not in seen and hides_values(heap.get(ref), heap, seen | {ref})
     return isinstance(
-        value, (View, Closure, Either, Perhaps, HeapMethod, BoundToValue, InPlace, Own, Partial)
+        value,
+        (
+            DictView,
+            Closure,
+            CallableChoice,
+            MaybeNone,
+            ContainerMethod,
+            TensorMethod,
+            InPlaceTensorMethod,
+            Own,
+            Partial,
+        ),
     )
 
 

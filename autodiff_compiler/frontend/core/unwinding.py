@@ -16,9 +16,9 @@ from typing import Any
 
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
-from autodiff_compiler.frontend.abstract.values import Ref, State
+from autodiff_compiler.frontend.abstract.values import HeapRef, State
 from autodiff_compiler.frontend.core.recording import MISSING
-from autodiff_compiler.frontend.syntax.desugar.try_statement import Way
+from autodiff_compiler.frontend.syntax.desugar.try_statement import ExceptClause
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators.elementwise import comparisons
@@ -26,12 +26,12 @@ from autodiff_compiler.span import Span
 
 
 @dataclass(frozen=True)
-class Thrown:
+class Unwinding:
     """What a block or expression gives that was left by what a handler catches."""
 
 
 @dataclass(frozen=True, eq=False)
-class Handler:
+class ActiveHandler:
     """A handler at work: its way in the text, the classes that it catches, the cells of its flag
     and of what was thrown. That is a number, of its class and place in ``places``, its text, and
     what it is made of.
@@ -39,17 +39,17 @@ class Handler:
     One without a way is the edge of a ``with``, which nothing may be thrown across.
     """
 
-    way: Way | None
+    way: ExceptClause | None
     classes: tuple[type, ...]
-    flag: Ref
-    thrown: Ref
+    flag: HeapRef
+    thrown: HeapRef
     places: list[tuple[type, Span]] = field(default_factory=list)
 
     def catches(self, error: type) -> bool:
         return issubclass(error, self.classes)
 
 
-class Interrupted(Exception):
+class MayHaveThrown(Exception):
     """Something may have been thrown: the rest of this expression runs only if it was not."""
 
 
@@ -60,7 +60,7 @@ class Stepping:
     builder: Builder
     state: State
     #: The handlers at work, the innermost first.
-    handlers: tuple[Handler, ...] = ()
+    handlers: tuple[ActiveHandler, ...] = ()
     #: What was evaluated of the present statement: the node (or what else it was), the value, and
     #: how many writes to memory there had been; and how many of these were met again.
     _done: list[tuple[Any, Any, int]] = []
@@ -86,18 +86,18 @@ class Stepping:
         return found
 
     def unless_left(self, rest: Callable[[], Any]) -> Any:
-        """``rest()``, or ``Thrown`` where something was thrown."""
+        """``rest()``, or ``Unwinding`` where something was thrown."""
         left = self.left()
         if left is False:
             return rest()
         if left is True:
-            return Thrown()
+            return Unwinding()
 
         def goes_on() -> Any:
             self.calm()
             return rest()
 
-        return self.choose(left, Thrown, goes_on)
+        return self.choose(left, Unwinding, goes_on)
 
     def calm(self) -> None:
         """From here on nothing was thrown, as is known."""
@@ -105,7 +105,7 @@ class Stepping:
             self.state.heap |= {handler.flag: False, handler.thrown: MISSING}
 
     @contextmanager
-    def under(self, handlers: tuple[Handler, ...]) -> Iterator[None]:
+    def under(self, handlers: tuple[ActiveHandler, ...]) -> Iterator[None]:
         """Inside, these handlers are at work."""
         before, self.handlers = self.handlers, handlers
         try:
@@ -125,13 +125,13 @@ class Stepping:
             return value
         try:
             value = evaluate()
-        except Interrupted:
+        except MayHaveThrown:
             raise
         except CompileError as error:
             if not self.thrown_by(self.builder.placed(error)):
                 self._forget(begun)
                 raise
-            raise Interrupted from None
+            raise MayHaveThrown from None
         except Exception:
             self._forget(begun)
             raise
@@ -139,7 +139,7 @@ class Stepping:
         self._done.insert(begun, (key, value, len(self.world.memory.writes)))
         self._met = begun + 1
         if self.left() is not False:
-            raise Interrupted
+            raise MayHaveThrown
         return value
 
     def _forget(self, begun: int) -> None:
@@ -160,7 +160,7 @@ class Stepping:
             self._done, self._met = done, 0
             try:
                 value = evaluate()
-            except Interrupted:
+            except MayHaveThrown:
                 return self.unless_left(lambda: steps(False))
             return value if first else then(value)
 
@@ -173,7 +173,7 @@ class Stepping:
         """``evaluate()``, which must not be left from its middle."""
         try:
             return evaluate()
-        except Interrupted:
+        except MayHaveThrown:
             raise UnsupportedSyntax(
                 f"{what} may raise an exception that a handler around it catches",
                 cure,

@@ -12,7 +12,7 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.hooks import TO_FLOAT
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.abstract.values import Ref, leaves, rebuild
+from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, rebuild
 from autodiff_compiler.frontend.derivatives.hooks import Hooks
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
@@ -50,7 +50,11 @@ class Precision(Hooks):
 
     def _narrowed(self, arg: Any) -> Any:
         """An argument with its floating tensors cast; a list with such tensors is a new one."""
-        if isinstance(arg, Ref) and arg.kind == "list" and isinstance(self.state.heap[arg], tuple):
+        if (
+            isinstance(arg, HeapRef)
+            and arg.kind == "list"
+            and isinstance(self.state.heap[arg], tuple)
+        ):
             items = [self._narrowed(item) for item in self.state.heap[arg]]
             return arg if tuple(items) == self.state.heap[arg] else self.new_list(items)
         return rebuild(arg, (self._cast(leaf) for leaf in leaves(arg)))

@@ -16,7 +16,7 @@ from autodiff_compiler.errors import (
     SourceNotFound,
 )
 from autodiff_compiler.fast_ast import nodes_in
-from autodiff_compiler.frontend.abstract.values import Closure, Poisoned, PoisonTouched
+from autodiff_compiler.frontend.abstract.values import Closure, Poison, UsesPoison
 from autodiff_compiler.frontend.calls.user_objects import Objects
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.ir.nodes import AnyOperand, Value
@@ -44,8 +44,8 @@ class Fitting(Objects):
     ) -> tuple[AnyOperand, ...]:
         """The cotangents of those ``params`` that have one, in their dtypes and shapes."""
         found = found if isinstance(found, tuple) else self.contents(found)
-        if isinstance(found, Poisoned):
-            raise PoisonTouched
+        if isinstance(found, Poison):
+            raise UsesPoison
         listed = list(found) if isinstance(found, (tuple, list)) else [found]
         while len(listed) > len(params) and listed[-1] is None:
             listed.pop()

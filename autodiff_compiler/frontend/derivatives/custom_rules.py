@@ -20,7 +20,13 @@ from autodiff_compiler.errors import (
     UnknownAttribute,
     UnsupportedSyntax,
 )
-from autodiff_compiler.frontend.abstract.values import Closure, HeapMethod, Ref, RuleText, leaves
+from autodiff_compiler.frontend.abstract.values import (
+    Closure,
+    ContainerMethod,
+    CustomRule,
+    HeapRef,
+    leaves,
+)
 from autodiff_compiler.frontend.core.naming import slot_names
 from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.frontend.derivatives.cotangent_types import (
@@ -124,10 +130,10 @@ class Rules(Fitting):
 
     def attribute(self, owner: Any, name: str) -> Any:
         """As ``Access.attribute``, for the context of a ``Function`` too."""
-        if not isinstance(owner, Ref) or owner.kind != CONTEXT:
+        if not isinstance(owner, HeapRef) or owner.kind != CONTEXT:
             return super().attribute(owner, name)
         if hasattr(Context, name) and callable(getattr(Context, name)):
-            return HeapMethod(owner, name)
+            return ContainerMethod(owner, name)
         held = self.state.heap[owner]
         if name not in held and name != "saved_tensors":
             raise self.fail(
@@ -137,7 +143,7 @@ class Rules(Fitting):
             )
         return held.get(name, ())
 
-    def context_method(self, method: HeapMethod, args: Sequence[Any]) -> None:
+    def context_method(self, method: ContainerMethod, args: Sequence[Any]) -> None:
         """``ctx.save_for_backward(x)`` and the others."""
         held = dict(self.state.heap[method.ref])
         if method.name == "save_for_backward":
@@ -179,7 +185,7 @@ class Rules(Fitting):
         names = (*(name for name, _ in inputs), out.name or "out", ct.name)
         with self.builder.block():  # all that it makes here is about the stand-in ``ct``
             rule, reads, wrt = self.rule_for(
-                RuleText(text, names, lower), given, [out], [ct], doing
+                CustomRule(text, names, lower), given, [out], [ct], doing
             )  # fmt: skip
         result = Value(out.type, out.name)
         self.builder.add(rule_op(rule, reads, wrt, [out], [result], self.builder.span))
@@ -188,7 +194,7 @@ class Rules(Fitting):
 
     def rule_for(
         self,
-        text: RuleText,
+        text: CustomRule,
         given: Sequence[Any],
         outs: Sequence[Value],
         cts: Sequence[Value],

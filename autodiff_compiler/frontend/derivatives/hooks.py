@@ -18,12 +18,12 @@ from autodiff_compiler.common.hooks import TO_FLOAT, Hook
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import (
-    CannotRoll,
-    NeedStatic,
-    PoisonTouched,
-    Ref,
-    RuleText,
+    CustomRule,
+    HeapRef,
+    LoopNotRollable,
+    NeedsKnownValue,
     State,
+    UsesPoison,
     leaves,
     rebuild,
 )
@@ -132,7 +132,7 @@ class Hooks(Rules):
         names = [value.name or "x" for value in inputs]
         outs, cts = [*seen.values(), link], [fresh(value) for value in (*inputs, link)]
         with self.builder.block():
-            text = RuleText(hook_text, (*names, *names, "link", *names, "d_out"), lower)
+            text = CustomRule(hook_text, (*names, *names, "link", *names, "d_out"), lower)
             rule, reads, wrt = self.rule_for(text, inputs, outs, cts, "the hook")
         values = [*inputs, self.builder.make(undefined, (), {})]
         self.builder.add(rule_op(rule, reads, wrt, values, outs, self.builder.span))
@@ -245,7 +245,7 @@ class Hooks(Rules):
             if len(self.world.problems) == told and self._unchanged(base):
                 self.builder.ops.extend(ops)
                 return found
-        except (CompileError, PoisonTouched, NeedStatic, CannotRoll):
+        except (CompileError, UsesPoison, NeedsKnownValue, LoopNotRollable):
             pass
         finally:
             self.world.strict = strict
@@ -342,12 +342,12 @@ class _PythonCall:
                 yield from self._parts(found[key], like[key], old)
 
 
-def _shown(value: Any, values: list[Value], heap: Mapping[Ref, Any]) -> Any:
+def _shown(value: Any, values: list[Value], heap: Mapping[HeapRef, Any]) -> Any:
     """``value`` with slots for run-time values, which are appended to ``values``."""
     if isinstance(value, Value):
         values.append(value)
         return _Slot(len(values) - 1)
-    if isinstance(value, Ref):
+    if isinstance(value, HeapRef):
         inner = _shown(heap[value], values, heap)
         return list(inner) if value.kind == "list" else inner
     if type(value) is tuple:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autodiff_compiler.frontend.abstract.values import Checkpointed, RuleText
+from autodiff_compiler.frontend.abstract.values import Checkpointed, CustomRule
 from autodiff_compiler.frontend.derivatives.transforms import Derivatives
 from autodiff_compiler.ops.primitive import Primitive
 from autodiff_compiler.ops.recompute import checkpointed, recompute
@@ -57,5 +57,5 @@ class Keeping(Derivatives):
             def lower(low: Any, given: Sequence[Any]) -> Any:
                 return low.macro(callee, given, {})
 
-            return self.call_text(RuleText(callee, names, lower), args, kwargs, True)
+            return self.call_text(CustomRule(callee, names, lower), args, kwargs, True)
         return self.call_text(callee, args, kwargs, True)

@@ -14,8 +14,8 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.frontend.abstract.aliasing import written
 from autodiff_compiler.frontend.abstract.runtime_lists import sensitivity
-from autodiff_compiler.frontend.abstract.values import Ref
-from autodiff_compiler.frontend.calls.outlining import Outlined
+from autodiff_compiler.frontend.abstract.values import HeapRef
+from autodiff_compiler.frontend.calls.outlining import OutlinedCall
 from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.frontend.derivatives.cell_precision import Precision
 from autodiff_compiler.frontend.derivatives.vmap_arguments import Batch, is_mapped
@@ -51,7 +51,7 @@ class Called:
     from others, if it matters which of them is meant."""
 
     request: Request
-    made: Outlined
+    made: OutlinedCall
     mark: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -148,7 +148,7 @@ class Derivatives(Precision):
         if not (gradient.numpy and self.world.numpy):
             return None
         wanted = gradient.positions([True] * len(slots))
-        if not any(isinstance(slots[n], (Ref, tuple, list, dict)) for n in wanted):
+        if not any(isinstance(slots[n], (HeapRef, tuple, list, dict)) for n in wanted):
             return None
         row = [self.plain(slot) if n in wanted else slot for n, slot in enumerate(slots)]
         found = flattened(
@@ -349,7 +349,7 @@ class Derivatives(Precision):
         kwargs: Mapping[str, Any],
         aux: bool,
         weights: Sequence[Any] | None,
-    ) -> Outlined:
+    ) -> OutlinedCall:
         """The function to be differentiated, as a function of its own."""
         with self.world.differentiating():
             made = self.outline(fn, args, kwargs, aux, weights, effects=True)
@@ -367,7 +367,7 @@ class Derivatives(Precision):
         operands: Sequence[AnyOperand],
         attrs: Mapping[str, Any],
         results: Sequence[Value],
-        made: Outlined,
+        made: OutlinedCall,
     ) -> None:
         """Adds the operation, and notes what the function writes to."""
         self.builder.add(
@@ -377,14 +377,14 @@ class Derivatives(Precision):
         self.wrote |= {self.taken[it] for it in memory if it in self.taken}
         written(self, memory)
 
-    def _returned(self, made: Outlined) -> list[Value]:
+    def _returned(self, made: OutlinedCall) -> list[Value]:
         """Values for what the function returns; what it writes comes last."""
         written = [str(write.name or write.target.name) for write in made.writes]
         returns = made.function.returns
         names = [""] * (len(returns) - len(written)) + written
         return [Value(type_of(value), name) for value, name in zip(returns, names)]
 
-    def _outcome(self, values: Sequence[Value], made: Outlined) -> Any:
+    def _outcome(self, values: Sequence[Value], made: OutlinedCall) -> Any:
         """What the function returned; what it wrote is written here."""
         self.write_back(made, values[len(values) - len(made.writes) :])
         return self.told(self.unpacked(values[0], made.outcome, made.heap), made)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError
-from autodiff_compiler.frontend.abstract.values import Ref, as_tuple, leaves
+from autodiff_compiler.frontend.abstract.values import HeapRef, as_tuple, leaves
 from autodiff_compiler.frontend.calls.inlining import Texts
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Dim
@@ -43,7 +43,7 @@ class Batch:
 
     def each(self, value: Any, axes: Axes, change: Callable[[Any, Any], Any]) -> Any:
         """``value`` with ``change(leaf, axis)`` for each tensor in it."""
-        if isinstance(value, Ref):
+        if isinstance(value, HeapRef):
             value = self.text.contents(value)
         if isinstance(value, dict):
             return {key: self.each(item, axes, change) for key, item in value.items()}

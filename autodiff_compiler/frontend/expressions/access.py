@@ -19,17 +19,17 @@ from autodiff_compiler.frontend.abstract import numpy_sharing
 from autodiff_compiler.frontend.abstract.iterators import begun, gone_through, named
 from autodiff_compiler.frontend.abstract.numpy_names import ARRAY_METHODS, ARRAY_PROPERTIES
 from autodiff_compiler.frontend.abstract.values import (
-    Above,
-    BoundToValue,
     Closure,
+    ContainerMethod,
+    DictView,
     Frame,
-    HeapMethod,
-    InPlace,
-    Iteration,
-    NeedStatic,
+    HeapRef,
+    InPlaceTensorMethod,
+    LazyIterable,
+    NeedsKnownValue,
     Own,
-    Ref,
-    View,
+    SuperProxy,
+    TensorMethod,
     own_name,
 )
 from autodiff_compiler.frontend.core.compilation import suggested
@@ -111,23 +111,23 @@ class Access(Subscripts):
 
     def eval_ListComp(self, node: Any) -> Any:
         found = self._comprehended(node, [node.elt])
-        return found if isinstance(found, Ref) else self.new_list(found)
+        return found if isinstance(found, HeapRef) else self.new_list(found)
 
     def eval_GeneratorExp(self, node: Any) -> Any:
         """An iterator that makes its items; where it is used up at once (``spot``) the items."""
         if not getattr(node, "spot", False):
             source = self.evaluate(node.generators[0].iter)
             text = Closure(node, self.frame, (), "<genexpr>")
-            kept = Iteration("generator", (source, ()), function=text)
+            kept = LazyIterable("generator", (source, ()), function=text)
             later = self.is_loop(source)
             return self.allocate("iterator", kept) if later else begun(self, kept)
         found = self._comprehended(node, [node.elt])
-        return found if isinstance(found, Ref) else tuple(found)
+        return found if isinstance(found, HeapRef) else tuple(found)
 
     def comprehended(self, text: Closure, source: Any) -> Any:
         """All that a generator expression gives which goes through ``source``."""
         found = self._comprehended(text.tree, [text.tree.elt], source, text.frame)
-        return found if isinstance(found, Ref) else tuple(found)
+        return found if isinstance(found, HeapRef) else tuple(found)
 
     def generated(self, text: Closure, item: Any) -> list[Any]:
         """What a generator expression gives for an item of its first source."""
@@ -148,7 +148,7 @@ class Access(Subscripts):
 
     def _comprehended(
         self, node: Any, wanted: Sequence[Any], source: Any = None, around: Frame | None = None
-    ) -> list[Any] | Ref:
+    ) -> list[Any] | HeapRef:
         """The items of a comprehension, whose variables are its own: written out, or if they are
         many, or nobody knows how many, the list that a loop makes."""
         source = self.evaluate(node.generators[0].iter) if source is None else source
@@ -159,7 +159,7 @@ class Access(Subscripts):
                 if len(wanted) == 1 and self.is_loop(source):
                     return self._collected(node, source)
                 self._generate(list(node.generators), wanted, items, source)
-            except NeedStatic:
+            except NeedsKnownValue:
                 if len(wanted) > 1 or not any(part.ifs for part in node.generators):
                     raise
                 self.state.become(before)
@@ -185,13 +185,13 @@ class Access(Subscripts):
             held = {name: self.state.names[name] for name in bound if name in self.state.names}
         self.state.names |= held
 
-    def _collected(self, node: Any, source: Any) -> Ref:
+    def _collected(self, node: Any, source: Any) -> HeapRef:
         """The list that a loop makes of a comprehension."""
         if not hasattr(node, "collecting"):
             node.collecting = builders.collecting(node, SOURCE, ITEMS)
         self.state.names |= {SOURCE: source, ITEMS: self.new_list(())}
         self.execute(node.collecting)
-        made: Ref = self.certainly(self.state.names[ITEMS])
+        made: HeapRef = self.certainly(self.state.names[ITEMS])
         return made
 
     def is_loop(self, iterable: Any) -> bool:
@@ -249,22 +249,22 @@ class Access(Subscripts):
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
-        if isinstance(owner, Above) or isinstance(owner, Ref) and owner.kind == "object":
+        if isinstance(owner, SuperProxy) or isinstance(owner, HeapRef) and owner.kind == "object":
             return self.read(owner, name)
-        if isinstance(owner, Ref):
+        if isinstance(owner, HeapRef):
             kind = {"list": list, "dict": dict}.get(owner.kind, object)
             if not hasattr(kind, name):
                 raise self.fail(
                     UnknownAttribute, f"a {owner.kind} has no attribute '{name}'",
                     suggested(name, dir(kind)) or f"use a method that every {owner.kind} has",
                 )  # fmt: skip
-            return HeapMethod(owner, name)
+            return ContainerMethod(owner, name)
         if isinstance(owner, Value):
             return self._value_attribute(owner, name)
         self.refuse_foreign(owner, installed=True)
         if isinstance(owner, Own):
             raise without_dict(self, self.state.heap[owner.ref]["__class__"])
-        if isinstance(owner, View):
+        if isinstance(owner, DictView):
             kind = type(getattr({}, owner.kind)())
             raise self.fail(
                 UnknownAttribute,
@@ -287,13 +287,13 @@ class Access(Subscripts):
         if name in PROPERTIES:
             return PROPERTIES[name](owner)
         if name == "register_hook":
-            return BoundToValue(owner, Tensor.register_hook)
+            return TensorMethod(owner, Tensor.register_hook)
         if name in BARRIERS:
-            return BoundToValue(owner, BARRIERS[name])
+            return TensorMethod(owner, BARRIERS[name])
         if name in IN_PLACE:
-            return InPlace(owner, IN_PLACE[name])
+            return InPlaceTensorMethod(owner, IN_PLACE[name])
         if name in METHODS:
-            return BoundToValue(owner, METHODS[name])
+            return TensorMethod(owner, METHODS[name])
         if not hasattr(Tensor, name):
             known = [*METHODS, *PROPERTIES, "shape"]
             raise self.builder.placed(no_such("Tensor", name, known))
@@ -312,9 +312,9 @@ class Access(Subscripts):
                 self, numpy_sharing.ATTRIBUTES[name], name, [owner], {}, made, True
             )
         if name in ARRAY_METHODS:
-            return BoundToValue(owner, ARRAY_METHODS[name], name)
+            return TensorMethod(owner, ARRAY_METHODS[name], name)
         if name in WRITING_METHODS:
-            return BoundToValue(owner, WRITING_METHODS[name], name)
+            return TensorMethod(owner, WRITING_METHODS[name], name)
         exists = hasattr(np.ndarray, name)
         raise self.fail(
             UnknownAttribute,
@@ -348,7 +348,7 @@ class Access(Subscripts):
 
     def shown(self, value: Any) -> Any:
         """A compile-time value without run-time parts as the Python object that it stands for."""
-        if isinstance(value, Ref):
+        if isinstance(value, HeapRef):
             method = self.special(value, "__str__") or self.special(value, "__repr__")
             if method is not None:
                 return self.static(self.call(method, (), {}), "text")

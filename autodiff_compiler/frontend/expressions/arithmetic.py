@@ -13,7 +13,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import runtime_lists
 from autodiff_compiler.frontend.abstract.runtime_lists import is_long
-from autodiff_compiler.frontend.abstract.values import NUMBERS, Ref, View, leaves
+from autodiff_compiler.frontend.abstract.values import NUMBERS, DictView, HeapRef, leaves
 from autodiff_compiler.frontend.core.recording import is_of_theirs, is_theirs
 from autodiff_compiler.frontend.expressions.evaluation import Expressions
 from autodiff_compiler.frontend.library.numpy_signatures import Numpys
@@ -95,7 +95,7 @@ class Arithmetic(Expressions):
         if isinstance(left, (set, frozenset)):
             self._refuse_shared(left)
         joined = self.binary(sign, left, right)
-        if not isinstance(left, Ref) or left.kind == "object":
+        if not isinstance(left, HeapRef) or left.kind == "object":
             return joined
         self.state.heap[left] = self.state.heap[joined]
         return left
@@ -127,11 +127,11 @@ class Arithmetic(Expressions):
         if found is not NotImplemented:
             return found
         left, right = map(_plain_number, (left, right))
-        if isinstance(left, View) or isinstance(right, View):
+        if isinstance(left, DictView) or isinstance(right, DictView):
             left, right = self.set_of(left), self.set_of(right)
         if self.world.numpy:
             left, right = beside_arrays(self, sign, left, right)
-        if isinstance(left, Ref) or isinstance(right, Ref):
+        if isinstance(left, HeapRef) or isinstance(right, HeapRef):
             return self._heap_binary(sign, left, right)
         self.refuse_foreign(left, right)
         for side in (left, right):
@@ -177,7 +177,7 @@ class Arithmetic(Expressions):
             return False
         if issubclass(kind, (int, float, complex, list, tuple)) or hasattr(kind, "__array__"):
             return True
-        theirs = isinstance(right, Ref) and right.kind == "object" or is_of_theirs(right)
+        theirs = isinstance(right, HeapRef) and right.kind == "object" or is_of_theirs(right)
         if theirs and left.type.ndim != 0:
             raise self.fail(
                 UnsupportedSyntax,
@@ -190,14 +190,14 @@ class Arithmetic(Expressions):
 
     def class_of(self, thing: Any) -> type:
         """The class of an object of the user's, made here or outside."""
-        made_here = isinstance(thing, Ref) and thing.kind == "object"
+        made_here = isinstance(thing, HeapRef) and thing.kind == "object"
         found: type = self.state.heap[thing]["__class__"] if made_here else type(thing)
         return found
 
     def set_of(self, side: Any) -> Any:
         """The set that a dict's keys or items are beside a sign, and what stands on its other
         side."""
-        if isinstance(side, View) and side.kind == "values":
+        if isinstance(side, DictView) and side.kind == "values":
             raise self.fail(
                 DTypeError, "the values of a dict are not a set", "use d.keys(), or set(d.values())"
             )
@@ -240,7 +240,7 @@ class Arithmetic(Expressions):
 
     def _joinable(self, side: Any) -> Any:
         """What is in a list or dict that may be one from outside."""
-        if isinstance(side, Ref):
+        if isinstance(side, HeapRef):
             return self.state.heap[side]
         self.world.assume_held(side)
         return tuple(self.sequence(side)) if isinstance(side, list) else side

@@ -15,12 +15,12 @@ from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
-    Iteration,
+    DictView,
+    HeapRef,
+    LazyIterable,
+    MaybeNone,
     Own,
-    Perhaps,
-    Ref,
-    RunTimeRange,
-    View,
+    RuntimeRange,
     same,
 )
 from autodiff_compiler.frontend.core import outside_items
@@ -82,7 +82,7 @@ class Comparisons(Arithmetic):
     def compare(self, sign: str, left: Any, right: Any) -> Any:  # noqa: C901
         """One comparison; identity, membership and equality of known things are known."""
         dynamic = isinstance(left, Value) or isinstance(right, Value)
-        if sign in ("Is", "IsNot") and isinstance(left, Perhaps):
+        if sign in ("Is", "IsNot") and isinstance(left, MaybeNone):
             if right is not None:
                 left = left.value
             else:
@@ -107,8 +107,8 @@ class Comparisons(Arithmetic):
                 else self.truth(self.call(method, (left,), {}))
             )  # fmt: skip
             return found if sign == "In" else _not(found)
-        if any(isinstance(s, View) and s.kind != "values" for s in (left, right)) and all(
-            isinstance(side, (View, set, frozenset)) for side in (left, right)
+        if any(isinstance(s, DictView) and s.kind != "values" for s in (left, right)) and all(
+            isinstance(side, (DictView, set, frozenset)) for side in (left, right)
         ):
             left, right = self.set_of(left), self.set_of(right)
         self.world.assume_held(right)
@@ -217,9 +217,9 @@ class Comparisons(Arithmetic):
                 f"the right side of 'in' must be a container, and this is a {type(items).__name__}",
                 "use a list, tuple, dict, set or string on the right of 'in'",
             ).meaning(TypeError(f"argument of type '{type(items).__name__}' is not iterable"))
-        listed = isinstance(items, Ref) and items.kind in ("list", "dict")
-        return self.contents(items) if listed or not isinstance(
-            items, (Ref, Value, Iteration, RunTimeRange)) else self.sequence(items)  # fmt: skip
+        listed = isinstance(items, HeapRef) and items.kind in ("list", "dict")
+        taken = isinstance(items, (HeapRef, Value, LazyIterable, RuntimeRange)) and not listed
+        return self.sequence(items) if taken else self.contents(items)
 
     def _among(self, left: Any, items: Any) -> Any:
         """Whether ``left`` is one of the items, or equal to one."""
@@ -273,7 +273,7 @@ class Comparisons(Arithmetic):
         kind = _kind(left)
         if same(left, right) or not (kind and _kind(right)) or "object" in (kind, _kind(right)):
             return same(left, right) or self.truth(self.compare("Eq", left, right))
-        ours, theirs = (self.state.heap[s] if isinstance(s, Ref) else s for s in (left, right))
+        ours, theirs = (self.state.heap[s] if isinstance(s, HeapRef) else s for s in (left, right))
         if kind != _kind(right) or len(ours) != len(theirs):
             return False
         if isinstance(ours, dict):
@@ -312,6 +312,6 @@ def is_text(value: Any) -> bool:
 
 def _kind(value: Any) -> str:
     """What kind of container ``value`` is, if it is one."""
-    if isinstance(value, Ref):
+    if isinstance(value, HeapRef):
         return value.kind
     return next((k.__name__ for k in (list, tuple, dict) if isinstance(value, k)), "")

@@ -17,24 +17,24 @@ from autodiff_compiler.errors import (
 )
 from autodiff_compiler.frontend.abstract import optional
 from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
-from autodiff_compiler.frontend.abstract.heap import frozen
+from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.packing import pack
 from autodiff_compiler.frontend.abstract.runtime_lists import is_long
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
+    DictView,
     Frame,
-    Maybe,
-    NeedStatic,
+    HeapRef,
+    MaybeNone,
+    MaybeUnset,
+    NeedsKnownValue,
     Own,
-    Perhaps,
-    Poisoned,
-    PoisonTouched,
-    Ref,
+    Poison,
     Unset,
-    View,
+    UsesPoison,
     leaves,
 )
-from autodiff_compiler.frontend.core.compilation import World
+from autodiff_compiler.frontend.core.compilation import Compilation
 from autodiff_compiler.frontend.core.error_translation import translated
 from autodiff_compiler.frontend.core.naming import NAMELESS, variables
 from autodiff_compiler.frontend.core.outside_items import without_dict
@@ -53,7 +53,7 @@ from autodiff_compiler.span import NOWHERE, Caller, Span
 class Expressions(Stepping):
     """Evaluates expressions. ``calls.py`` adds calls, ``branches.py`` and ``loops.py`` control."""
 
-    world: World
+    world: Compilation
     frame: Frame
 
     @property
@@ -68,13 +68,13 @@ class Expressions(Stepping):
         with self.builder.at(span):
             try:
                 value = self.once(node, lambda: method(node)) if self.handlers else method(node)
-                if isinstance(value, Perhaps) and not getattr(node, "raw", False):
+                if isinstance(value, MaybeNone) and not getattr(node, "raw", False):
                     return self.present(value, getattr(node, "id", ""))
                 return value
             except CompileError as error:
                 raise self.builder.placed(error) from None
 
-    def present(self, value: Perhaps, name: str = "") -> Any:
+    def present(self, value: MaybeNone, name: str = "") -> Any:
         """What is not None, as forward checks; ``name`` is not None from here on."""
         found = optional.certain(self, value, f"'{name}'" if name else "this")
         if self.state.names.get(name) is value:
@@ -91,10 +91,10 @@ class Expressions(Stepping):
             except CompileError as error:
                 self.poison(error)
                 hurt = True
-            except PoisonTouched:
+            except UsesPoison:
                 hurt = True
         if hurt:
-            raise PoisonTouched
+            raise UsesPoison
         for value, mark in zip(values, marks):
             refuse_spoilt(self, value, mark)
         return values
@@ -170,20 +170,20 @@ class Expressions(Stepping):
 
     def certainly(self, value: Any, guarded: bool = False) -> Any:
         """What a variable holds. If it is set on some ways to here only, forward checks."""
-        if isinstance(value, Maybe):
+        if isinstance(value, MaybeUnset):
             if not guarded:
                 self._check_set(value)
             value = value.value
         if isinstance(value, Unset):
             raise self.fail(UnknownName, value.cause, value.cure)
-        if isinstance(value, Poisoned):
-            raise PoisonTouched
+        if isinstance(value, Poison):
+            raise UsesPoison
         return value
 
-    def _check_set(self, held: Maybe) -> None:
+    def _check_set(self, held: MaybeUnset) -> None:
         """Raises at run time where the way that was taken did not set a variable."""
         if held.flag is None:
-            test = is_unset(next(leaves(frozen(held.value, self.state))))
+            test = is_unset(next(leaves(detach(held.value, self.state))))
         else:
             test = comparisons.logical_not(held.flag)
         with self.builder.block() as ops:
@@ -225,9 +225,9 @@ class Expressions(Stepping):
             method = self.special(value, name)
             if method is not None:
                 return self.truth(self.call(method, (), {}))
-        if isinstance(value, Ref):
+        if isinstance(value, HeapRef):
             value = self.state.heap[value] if value.kind != "iterator" else True
-        if isinstance(value, View):
+        if isinstance(value, DictView):
             value = self.contents(value)
         if not isinstance(value, Value):
             self.world.assume_truth(value)
@@ -292,13 +292,13 @@ class Expressions(Stepping):
 
     # ---- containers
 
-    def new_list(self, items: Sequence[Any]) -> Ref:
+    def new_list(self, items: Sequence[Any]) -> HeapRef:
         """A fresh list of the heap."""
         return self.allocate("list", tuple(items))
 
-    def allocate(self, kind: str, contents: Any) -> Ref:
+    def allocate(self, kind: str, contents: Any) -> HeapRef:
         """A fresh cell of the heap."""
-        ref = Ref(kind, next(self.world.refs))
+        ref = HeapRef(kind, next(self.world.refs))
         self.state.heap[ref] = contents
         return ref
 
@@ -307,7 +307,7 @@ class Expressions(Stepping):
         if isinstance(value, Own):
             raise without_dict(self, self.state.heap[value.ref]["__class__"])
         self.world.assume_held(value)
-        if isinstance(value, Ref):
+        if isinstance(value, HeapRef):
             if value.kind == "object":
                 name = self.state.heap[value]["__class__"].__name__
                 raise self.fail(
@@ -323,19 +323,19 @@ class Expressions(Stepping):
                     "loop appends to this one",
                     "index the list, or loop over it",
                 )
-        if isinstance(value, View):
+        if isinstance(value, DictView):
             return tuple(getattr(self.dict_of(value), value.kind)())
         return value
 
-    def dict_of(self, value: Ref | View) -> Any:
+    def dict_of(self, value: HeapRef | DictView) -> Any:
         """What is in a dict now, or in that which a view shows."""
-        return self.state.heap[value.ref if isinstance(value, View) else value]
+        return self.state.heap[value.ref if isinstance(value, DictView) else value]
 
     def static(self, value: Any, purpose: str) -> Any:
         """``value`` if it is known while compiling; otherwise the compilation is begun again with
         the number it depends on made known, or refused."""
         if isinstance(value, Value):
-            raise NeedStatic(value, self.builder.span, purpose)
+            raise NeedsKnownValue(value, self.builder.span, purpose)
         for part in value if type(value) is tuple else ():
             self.static(part, purpose)
         self.world.assume_held(value)
@@ -354,7 +354,7 @@ class Expressions(Stepping):
     @staticmethod
     def described(value: Any) -> str:
         """A compile-time value in an error's words."""
-        if isinstance(value, Ref):
+        if isinstance(value, HeapRef):
             return value.kind
         plain = isinstance(value, (Value, *NUMBERS, str)) or value is None
         return str(type_of(value)) if plain else type(value).__name__

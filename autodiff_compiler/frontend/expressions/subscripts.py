@@ -13,7 +13,13 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CompileError, DTypeError, ShapeError, UnknownName
 from autodiff_compiler.frontend.abstract import numpy_sharing, runtime_lists
 from autodiff_compiler.frontend.abstract.iterators import is_iterator
-from autodiff_compiler.frontend.abstract.values import Iteration, Own, Ref, RunTimeRange, View
+from autodiff_compiler.frontend.abstract.values import (
+    DictView,
+    HeapRef,
+    LazyIterable,
+    Own,
+    RuntimeRange,
+)
 from autodiff_compiler.frontend.core import outside_items
 from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.frontend.expressions.comparisons import Comparisons
@@ -54,11 +60,15 @@ class Subscripts(Comparisons):
             written = outside_items.read(self, owner, self.static(key, "an index into a dict"))
             if written is not MISSING:
                 return self.lifted(written)
-        container = self.state.heap[owner] if isinstance(owner, Ref) else owner
-        if isinstance(container, RunTimeRange):
+        container = self.state.heap[owner] if isinstance(owner, HeapRef) else owner
+        if isinstance(container, RuntimeRange):
             container = self.sequence(container)
-        if isinstance(owner, (View, Iteration)) or is_iterator(owner):
-            what = "an iterator" if not isinstance(owner, View) else f"the {owner.kind}() of a dict"
+        if isinstance(owner, (DictView, LazyIterable)) or is_iterator(owner):
+            what = (
+                "an iterator"
+                if not isinstance(owner, DictView)
+                else f"the {owner.kind}() of a dict"
+            )
             raise self.fail(
                 DTypeError, f"{what} cannot be indexed", "make it a list first: list(items)"
             ).meaning(TypeError(f"{what} is not subscriptable"))
@@ -74,7 +84,7 @@ class Subscripts(Comparisons):
             key = slice(*(self.static(part, "a bound") for part in (key.start, key.stop, key.step)))
         key = self.static(key, "an index into a list, tuple or dict")
         try:
-            if isinstance(owner, Ref):
+            if isinstance(owner, HeapRef):
                 try:
                     found = container[key]
                 except IndexError:
@@ -189,7 +199,7 @@ class Subscripts(Comparisons):
                 return ("slice", code(part.start), code(part.stop), code(part.step))
             if part is Ellipsis:
                 return "..."
-            if isinstance(part, (Ref, tuple, list)):
+            if isinstance(part, (HeapRef, tuple, list)):
                 return code(self._positions(part))
             if isinstance(part, (np.integer, np.bool_)):
                 part = part.item()

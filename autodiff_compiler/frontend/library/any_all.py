@@ -11,7 +11,7 @@ from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.iterators import gone_through
-from autodiff_compiler.frontend.abstract.values import Maybe, Perhaps, Ref
+from autodiff_compiler.frontend.abstract.values import HeapRef, MaybeNone, MaybeUnset
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.operators.elementwise import comparisons
 
@@ -50,7 +50,7 @@ class _Seen:
         self.low, self.ops = low, len(low.builder.ops)
         self.names, self.cells = self._now()
 
-    def _now(self) -> tuple[dict[str, Any], dict[Ref, Any]]:
+    def _now(self) -> tuple[dict[str, Any], dict[HeapRef, Any]]:
         state = self.low.state
         held = self.low.holders(state).count  # not what only the items hang on
         return dict(state.names), {ref: state.heap.get(ref) for ref in held}
@@ -60,7 +60,7 @@ class _Seen:
         names, cells = self._now()
         return (
             names.keys() != self.names.keys()
-            or any(names[name] is not value and not isinstance(value, (Maybe, Perhaps))
+            or any(names[name] is not value and not isinstance(value, (MaybeUnset, MaybeNone))
                 for name, value in self.names.items())
             or any(cells.get(ref) is not contents for ref, contents in self.cells.items())
             or any(map(Effects(again=True).has, self.low.builder.ops[self.ops :]))

@@ -19,12 +19,12 @@ from autodiff_compiler.frontend.abstract.iterators import ITERATORS, all_of, is_
 from autodiff_compiler.frontend.abstract.numpy_names import as_number
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
-    Either,
-    Iteration,
+    CallableChoice,
+    DictView,
+    HeapRef,
+    LazyIterable,
     Partial,
-    Ref,
-    RunTimeRange,
-    View,
+    RuntimeRange,
     leaves,
 )
 from autodiff_compiler.frontend.expressions.access import Access
@@ -62,20 +62,20 @@ def _range(low: Access, *ends: Any) -> Any:
     if any(isinstance(b, Value) and isinstance(b.type, ArrayType) for b in bounds):
         bounds = tuple(_int(low, bound) for bound in bounds)
     start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-    return RunTimeRange(start, stop, step)
+    return RuntimeRange(start, stop, step)
 
 
 def _len(low: Access, value: Any) -> Any:
     method = low.special(value, "__len__")
     if method is not None:
         return low.call(method, (), {})
-    if is_iterator(value) or isinstance(value, Iteration):
+    if is_iterator(value) or isinstance(value, LazyIterable):
         raise TypeError("an iterator has no len()")
-    if isinstance(value, View):
+    if isinstance(value, DictView):
         return len(low.contents(value))
-    if isinstance(value, Ref):
+    if isinstance(value, HeapRef):
         value = low.state.heap[value]
-    elif isinstance(value, RunTimeRange):
+    elif isinstance(value, RuntimeRange):
         value = low.sequence(value)
     elif not isinstance(value, Value):
         low.world.assume_length(value)
@@ -145,7 +145,7 @@ def _keys(low: Access, items: Sequence[Any], key: Any) -> list[Any]:
     return [low.static(one, "the sort key") for one in made]
 
 
-def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -> Ref:
+def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -> HeapRef:
     items = low.sequence(items)
     keys = _keys(low, items, key)
     order = sorted(range(len(items)), key=keys.__getitem__, reverse=low.static(reverse, "an order"))
@@ -154,7 +154,7 @@ def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -
 
 def _sum(low: Access, items: Any, start: Any = 0) -> Any:
     items = all_of(low, items)
-    long = low.state.heap[items] if isinstance(items, Ref) else items
+    long = low.state.heap[items] if isinstance(items, HeapRef) else items
     if runtime_lists.is_long(long):
         found = runtime_lists.total(low, long, start)
         if found is not None:
@@ -202,7 +202,7 @@ def is_found(owner: Any, name: str) -> bool:
 
 
 def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
-    made = isinstance(owner, Ref) and owner.kind != "object"
+    made = isinstance(owner, HeapRef) and owner.kind != "object"
     if default and not made and not isinstance(owner, Value) and low.finds_missing(owner, name):
         return low.call(found_or, (owner, name, *default), {})
     if default and not _hasattr(low, owner, name):
@@ -211,7 +211,7 @@ def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
 
 
 def _hasattr(low: Access, owner: Any, name: str) -> bool:
-    if isinstance(owner, Value) or isinstance(owner, Ref) and owner.kind != "object":
+    if isinstance(owner, Value) or isinstance(owner, HeapRef) and owner.kind != "object":
         return hasattr(class_of(low, owner), name)
     if low.finds_missing(owner, name):
         return low.call(is_found, (owner, name), {})
@@ -233,7 +233,7 @@ def _vars(low: Access, *things: Any) -> Any:
     return low.attribute(things[0], "__dict__")
 
 
-def _dict(low: Access, *args: Any, **items: Any) -> Ref:
+def _dict(low: Access, *args: Any, **items: Any) -> HeapRef:
     made: dict[Any, Any] = {}
     if args:
         made.update(_pairs(low, args[0]))
@@ -242,13 +242,13 @@ def _dict(low: Access, *args: Any, **items: Any) -> Ref:
 
 def _pairs(low: Access, source: Any) -> Any:
     """What a dict is made of: a dict, or the pairs in a sequence."""
-    held = source if isinstance(source, (Iteration, Value)) else low.contents(source)
+    held = source if isinstance(source, (LazyIterable, Value)) else low.contents(source)
     return held if isinstance(held, dict) else map(low.sequence, low.sequence(source))
 
 
-def _list(low: Access, items: Any = ()) -> Ref:
+def _list(low: Access, items: Any = ()) -> HeapRef:
     items = all_of(low, items)
-    long = low.state.heap[items] if isinstance(items, Ref) else items
+    long = low.state.heap[items] if isinstance(items, HeapRef) else items
     return low.allocate("list", long if runtime_lists.is_long(long) else tuple(low.sequence(items)))
 
 
@@ -290,7 +290,7 @@ def _reversed(low: Access, items: Any) -> Any:
     own = low.special(items, "__reversed__")
     if own is not None:
         return low.call(own, (), {})
-    made = isinstance(items, Ref) and items.kind == "object"
+    made = isinstance(items, HeapRef) and items.kind == "object"
     if made or low.special(items, "__iter__") is not None:
         raise low.fail(
             UnsupportedSyntax,
@@ -335,13 +335,13 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
         low.special(thing, "__call__") is not None
         or callable(thing)
         or (
-            isinstance(thing, (Either, *STANDING))
-            and not isinstance(thing, (Iteration, RunTimeRange))
+            isinstance(thing, (CallableChoice, *STANDING))
+            and not isinstance(thing, (LazyIterable, RuntimeRange))
         )
     ),
     sorted: _sorted,
     setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
-    id: lambda low, thing: thing.number if isinstance(thing, Ref) else id(thing),
+    id: lambda low, thing: thing.number if isinstance(thing, HeapRef) else id(thing),
     hash: lambda low, thing: hash(low.static(low.original(thing), "the argument of hash()")),
     functools.wraps: lambda low, function, **parts: _unchanged,
     _unchanged: lambda low, function: function,

@@ -15,7 +15,7 @@ from typing import Any
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.cell_tree import Tree
 from autodiff_compiler.frontend.abstract import iterators
-from autodiff_compiler.frontend.abstract.values import View
+from autodiff_compiler.frontend.abstract.values import DictView
 
 #: What each question is answered by, and the attribute of Parameters that the answer hangs on.
 QUESTIONS: dict[Callable[..., Any], tuple[str, str | None]] = {
@@ -52,7 +52,7 @@ def answer(low: Any, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     if kind == "iterator":
         return iterators.made(low, told)
     held = low.allocate("dict", dict(told if kind == "dict" else enumerate(told)))
-    return View("values", held) if kind == "values" else held
+    return DictView("values", held) if kind == "values" else held
 
 
 def watch(world: Any, cell: Cell, hangs_on: str | None) -> None:

@@ -12,15 +12,15 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract.values import (
-    BoundToValue,
     Closure,
-    HeapMethod,
-    InPlace,
-    Iteration,
+    ContainerMethod,
+    DictView,
+    HeapRef,
+    InPlaceTensorMethod,
+    LazyIterable,
     Partial,
-    Ref,
-    RunTimeRange,
-    View,
+    RuntimeRange,
+    TensorMethod,
 )
 from autodiff_compiler.frontend.expressions.access import Access
 from autodiff_compiler.ir.nodes import Value
@@ -36,9 +36,9 @@ from autodiff_compiler.ir.types import (
 
 #: What stands for a Python object while compiling, and the class of that.
 STANDING = {
-    Closure: types.FunctionType, Partial: functools.partial, RunTimeRange: range,
-    Iteration: object, BoundToValue: types.MethodType, InPlace: types.MethodType,
-    HeapMethod: types.BuiltinMethodType,
+    Closure: types.FunctionType, Partial: functools.partial, RuntimeRange: range,
+    LazyIterable: object, TensorMethod: types.MethodType, InPlaceTensorMethod: types.MethodType,
+    ContainerMethod: types.BuiltinMethodType,
 }  # fmt: skip
 #: Scalars of NumPy that an array without axes of an unknown dtype may stand for.
 _ANY_SCALAR = (np.float64, np.float32, np.int64, np.bool_, np.complex128)
@@ -94,7 +94,7 @@ def is_instance(low: Access, value: Any, kinds: Any) -> bool:
                        "pass the class itself: isinstance(x, Tensor)")  # fmt: skip
     if isinstance(value, Value):
         return bool(_one(low, {issubclass(one, classes) for one in _classes_of(low, value)}))
-    if isinstance(value, (Ref, View, *STANDING)):
+    if isinstance(value, (HeapRef, DictView, *STANDING)):
         return issubclass(class_of(low, value), classes)
     if isinstance(value, frozenset) and low.world.path(value) is None:
         found = {issubclass(kind, classes) for kind in (set, frozenset)}
@@ -112,13 +112,13 @@ def class_of(low: Access, value: Any) -> Any:
     """``type(value)``."""
     if isinstance(value, Value):
         return _one(low, set(_classes_of(low, value)))
-    if isinstance(value, Ref):
+    if isinstance(value, HeapRef):
         kinds = {"list": list, "dict": dict, "iterator": type(iter(()))}
         return kinds.get(value.kind) or low.state.heap[value]["__class__"]
-    if isinstance(value, Iteration):
+    if isinstance(value, LazyIterable):
         kinds = {"enumerate": enumerate, "zip": zip, "reversed": reversed}
         return kinds.get(value.kind, type(iter(())))
-    if isinstance(value, View):
+    if isinstance(value, DictView):
         return type(getattr({}, value.kind)())
     low.world.assume_type(value)
     return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))

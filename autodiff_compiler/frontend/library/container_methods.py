@@ -7,14 +7,14 @@ from typing import Any
 
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import iterators, runtime_lists
-from autodiff_compiler.frontend.abstract.values import HeapMethod, Ref, View
+from autodiff_compiler.frontend.abstract.values import ContainerMethod, DictView, HeapRef
 from autodiff_compiler.frontend.expressions.access import Access
 from autodiff_compiler.frontend.library.builtins import BUILTINS
 from autodiff_compiler.ir.nodes import Value
 
 
 def heap_method(
-    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+    low: Access, method: ContainerMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """``l.append(x)``, ``d.items()`` and so on, on the heap's present contents."""
     try:
@@ -30,7 +30,7 @@ def heap_method(
 
 
 def _heap_method(  # noqa: C901
-    low: Access, method: HeapMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+    low: Access, method: ContainerMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     if method.ref.kind == "list" and method.name == "sort":
         low.state.heap[method.ref] = low.state.heap[
@@ -58,7 +58,7 @@ def _heap_method(  # noqa: C901
                 items.append(args[0])
             elif method.name == "extend":
                 added = args[0]
-                if isinstance(added, Ref) and not iterators.is_iterator(added):
+                if isinstance(added, HeapRef) and not iterators.is_iterator(added):
                     added = heap[added]
                 if runtime_lists.is_long(added):
                     heap[ref] = runtime_lists.demanded(
@@ -74,7 +74,7 @@ def _heap_method(  # noqa: C901
             return low.new_list(items)
     if ref.kind == "dict":
         if method.name in ("items", "keys", "values"):
-            return View(method.name, ref)
+            return DictView(method.name, ref)
         if method.name == "get":
             return contents.get(known[0], *args[1:])
         if method.name == "copy":

@@ -11,7 +11,7 @@ from typing import Any
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.numpy_names import ARRAY_METHODS
 from autodiff_compiler.frontend.abstract.runtime_lists import is_long
-from autodiff_compiler.frontend.abstract.values import Ref
+from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.core.recording import PLAIN
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ScalarType
@@ -21,7 +21,7 @@ def _copy(low: Any, thing: Any) -> Any:
     thing = low.lifted(thing)
     if type(thing) in (list, dict, OrderedDict):
         return low.call(dict if isinstance(thing, dict) else list, (thing,), {})
-    if isinstance(thing, Ref) and thing.kind in ("list", "dict", "object"):
+    if isinstance(thing, HeapRef) and thing.kind in ("list", "dict", "object"):
         own = low.special(thing, "__copy__")
         return low.call(own, (), {}) if own else low.allocate(thing.kind, low.state.heap[thing])
     if isinstance(thing, Value) and low.world.numpy and not isinstance(thing.type, ScalarType):
@@ -31,7 +31,7 @@ def _copy(low: Any, thing: Any) -> Any:
     raise _refused(low, thing)
 
 
-def _deepcopy(low: Any, thing: Any, copies: dict[Ref, Ref] | None = None) -> Any:
+def _deepcopy(low: Any, thing: Any, copies: dict[HeapRef, HeapRef] | None = None) -> Any:
     """As ``_copy``, with all that is inside; ``copies`` are those of lists and dicts met before."""
     copies = {} if copies is None else copies
     thing = low.lifted(thing)
@@ -39,7 +39,7 @@ def _deepcopy(low: Any, thing: Any, copies: dict[Ref, Ref] | None = None) -> Any
         thing = _copy(low, thing)
     if type(thing) is tuple:
         return tuple(_deepcopy(low, item, copies) for item in thing)
-    if not isinstance(thing, Ref):
+    if not isinstance(thing, HeapRef):
         return _copy(low, thing)
     if thing.kind not in ("list", "dict"):
         raise _refused(low, thing)

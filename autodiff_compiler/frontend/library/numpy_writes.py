@@ -17,7 +17,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.numpy_sharing import is_array
-from autodiff_compiler.frontend.abstract.values import Ref
+from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import structure
@@ -154,7 +154,7 @@ def beside_arrays(low: Any, sign: str, left: Any, right: Any) -> tuple[Any, Any]
     array. A sequence times a scalar is repeated, or an error."""
     pair = [left, right]
     for place, (array, other) in enumerate(((right, left), (left, right))):
-        listed = isinstance(other, Ref) and other.kind == "list" or type(other) in (tuple, list)
+        listed = isinstance(other, HeapRef) and other.kind == "list" or type(other) in (tuple, list)
         if not is_array(array) or not listed:
             continue
         if sign != "Mult" or array.type.ndim or low.world.memory.is_array(array):

@@ -18,7 +18,7 @@ from autodiff_compiler.errors import UnsupportedSyntax
 _CURE = "put the 'with' around the call of the compiled function"
 
 
-class Quiet:
+class SilencedWarnings:
     """A context that silences these kinds of NumPy's warnings: those that ``np.errstate`` takes."""
 
     def __init__(self, world: Any, kinds: frozenset[str] = frozenset()):
@@ -31,7 +31,7 @@ class Quiet:
         """Nothing is to be undone."""
 
 
-def _errstate(low: Any, **settings: Any) -> Quiet:
+def _errstate(low: Any, **settings: Any) -> SilencedWarnings:
     for kind, setting in settings.items():
         if setting not in ("ignore", "warn", None):
             raise low.fail(
@@ -40,21 +40,21 @@ def _errstate(low: Any, **settings: Any) -> Quiet:
                 _CURE,
             )
     np.errstate(**settings)  # knows which kinds there are
-    return Quiet(
+    return SilencedWarnings(
         low.world, frozenset(kind for kind, setting in settings.items() if setting == "ignore")
     )
 
 
-def _printoptions(low: Any, **settings: Any) -> Quiet:
+def _printoptions(low: Any, **settings: Any) -> SilencedWarnings:
     cause = "np.printoptions is not supported inside compiled code"
     raise low.fail(UnsupportedSyntax, cause, _CURE)
 
 
-def _catch_warnings(low: Any, *, record: bool = False, **settings: Any) -> Quiet:
+def _catch_warnings(low: Any, *, record: bool = False, **settings: Any) -> SilencedWarnings:
     if record or settings.keys() - {"module", "category"} or settings.get("action"):
         cause = "compiled code can silence warnings, but not record them"
         raise low.fail(UnsupportedSyntax, cause, _CURE)
-    return Quiet(low.world)
+    return SilencedWarnings(low.world)
 
 
 def _filter(low: Any, action: str, category: type[Warning]) -> None:

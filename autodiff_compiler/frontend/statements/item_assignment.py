@@ -11,7 +11,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import numpy_views, runtime_lists
 from autodiff_compiler.frontend.abstract.aliasing import copied, written
-from autodiff_compiler.frontend.abstract.values import Ref, leaves
+from autodiff_compiler.frontend.abstract.values import HeapRef, leaves
 from autodiff_compiler.frontend.control_flow.exceptions import Raising
 from autodiff_compiler.frontend.core import outside_items
 from autodiff_compiler.ir.nodes import Value, type_of
@@ -44,9 +44,9 @@ class Storing(Raising):
             return
         if outside_items.store(self, owner, key, value):
             return
-        if isinstance(owner, Ref) and self._store_in_long(owner, key, value):
+        if isinstance(owner, HeapRef) and self._store_in_long(owner, key, value):
             return
-        if isinstance(owner, Ref):
+        if isinstance(owner, HeapRef):
             if isinstance(key, slice):
                 ends = (key.start, key.stop, key.step)
                 key = slice(*(self.static(end, "a bound") for end in ends))
@@ -77,7 +77,7 @@ class Storing(Raising):
                 "assign items of a Tensor, or of a list or dict that the function itself made",
             )
 
-    def _store_in_long(self, owner: Ref, key: Any, value: Any) -> bool:
+    def _store_in_long(self, owner: HeapRef, key: Any, value: Any) -> bool:
         """Sets an item of a list of run-time length, or at a run-time position; whether it did."""
         contents = self.state.heap[owner]
         if self._wants_long(contents, key):
@@ -94,7 +94,7 @@ class Storing(Raising):
         if parameter is None:
             self._refuse_write(owner)
         rest, index = self.encode_index(key)
-        if isinstance(value, (Ref, tuple, list)):
+        if isinstance(value, (HeapRef, tuple, list)):
             value = self.macro(_array_of, [value], {"dtype": owner.type.dtype})  # type: ignore[attr-defined]
         new = numpy_views.written_at(owner, self.lifted(value), rest, index)
         if rest:

@@ -20,7 +20,7 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.aliasing import is_held, put
-from autodiff_compiler.frontend.abstract.values import NUMBERS, Ref
+from autodiff_compiler.frontend.abstract.values import NUMBERS, HeapRef
 from autodiff_compiler.frontend.calls.outlining import OBJECT
 from autodiff_compiler.frontend.calls.recursion import Recursing
 from autodiff_compiler.frontend.core.recording import MISSING, below_theirs
@@ -49,11 +49,11 @@ class Writes(Recursing):
 
     def store_attribute(self, owner: Any, name: str, value: Any) -> None:
         """``owner.name = value``."""
-        if isinstance(owner, Ref) and owner.kind == CONTEXT:
+        if isinstance(owner, HeapRef) and owner.kind == CONTEXT:
             self.state.heap[owner] = {**self.state.heap[owner], name: value}
             return
-        made = isinstance(owner, Ref) and owner.kind == OBJECT
-        if not made and (isinstance(owner, (Value, Ref)) or self.world.path(owner) is None):
+        made = isinstance(owner, HeapRef) and owner.kind == OBJECT
+        if not made and (isinstance(owner, (Value, HeapRef)) or self.world.path(owner) is None):
             raise self.fail(
                 UnsupportedSyntax,
                 f"the attribute '{name}' of a {self.described(owner)} cannot be assigned",
@@ -88,7 +88,7 @@ class Writes(Recursing):
                 f"assign a Tensor of its shape: ops.full_like(self.{name}, 3.0)",
             )
 
-    def cell_to_write(self, thing: Any, name: str | Item | None = None) -> Ref:
+    def cell_to_write(self, thing: Any, name: str | Item | None = None) -> HeapRef:
         """The cell that stands for a Parameter or an attribute. One that was not known of lives
         from here on, for the time being, so that one lowering finds all of them."""
         found = self.world.cell_of(self.state.heap, thing, name)
@@ -119,10 +119,10 @@ class Writes(Recursing):
         for key, write in self.world.written.items():
             self.begin_cell(key, write)
 
-    def begin_cell(self, key: Any, write: Write) -> Ref:
+    def begin_cell(self, key: Any, write: Write) -> HeapRef:
         """Makes a cell that holds the value before the call."""
         name = str(write.name or write.target.name.replace(".", "_"))
-        cell = self.world.cells[key] = Ref(name, next(self.world.refs))
+        cell = self.world.cells[key] = HeapRef(name, next(self.world.refs))
         held = MISSING if write.name is None else write.held(MISSING)
         if write.name is None:
             self.state.heap[cell] = self.lift(write.target, name)
@@ -136,7 +136,7 @@ class Writes(Recursing):
             self.state.heap[cell] = self.world.before(write, self.builder.span)
         return cell
 
-    def _name(self, cell: Ref, value: Any) -> None:
+    def _name(self, cell: HeapRef, value: Any) -> None:
         """A value that nobody named takes the name of the cell that it is put in."""
         if isinstance(value, Value) and not value.given and self.builder.producer(value):
             before = self.state.heap[cell]

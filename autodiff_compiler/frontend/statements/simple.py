@@ -13,10 +13,10 @@ import numpy as np
 from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
 from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.abstract import iterators, runtime_lists
-from autodiff_compiler.frontend.abstract.values import Poisoned, PoisonTouched, Ref, Unset, own_name
-from autodiff_compiler.frontend.control_flow.branches import Raised, Returned
+from autodiff_compiler.frontend.abstract.values import HeapRef, Poison, Unset, UsesPoison, own_name
+from autodiff_compiler.frontend.control_flow.branches import Diverged, Returned
 from autodiff_compiler.frontend.core.error_translation import KINDS_RAISED, checked
-from autodiff_compiler.frontend.core.unwinding import Thrown
+from autodiff_compiler.frontend.core.unwinding import Unwinding
 from autodiff_compiler.frontend.statements.item_assignment import Storing
 from autodiff_compiler.frontend.syntax import builders
 from autodiff_compiler.frontend.syntax.exits import exits_of
@@ -39,7 +39,7 @@ class Statements(Storing):
             return self.stepwise(lambda: self.evaluate(tree.body))
         self.started = self.started or self.source.span(tree)
         outcome = self.block(tree.body)
-        if isinstance(outcome, Raised):
+        if isinstance(outcome, Diverged):
             raise Unreached
         return self.certainly(outcome.value) if isinstance(outcome, Returned) else None
 
@@ -48,7 +48,7 @@ class Statements(Storing):
             if self.handlers:
                 return self._before(statement, statements[number + 1 :])
             outcome = self.execute(statement)
-            if isinstance(outcome, (Returned, Raised, Thrown)):
+            if isinstance(outcome, (Returned, Diverged, Unwinding)):
                 return outcome
         return None
 
@@ -79,7 +79,7 @@ class Statements(Storing):
                     return self.stepwise(lambda: execute(node), then)
                 except CompileError as error:
                     if self.thrown_by(self.builder.placed(error)):
-                        return Thrown()
+                        return Unwinding()
                     self.poison(self.builder.placed(error))
                 except KINDS_RAISED as error:
                     refusal = checked(error, self.builder.span)
@@ -87,18 +87,18 @@ class Statements(Storing):
                         raise
                     self.poison(refusal)
         except Unreached:
-            return Raised()
-        except PoisonTouched:
+            return Diverged()
+        except UsesPoison:
             assert self.world.problems or told
         for part in nodes_in(node):
             held = self.state.names.get(getattr(part, "id", ""))
             if isinstance(part, gast.Name) and (
-                isinstance(part.ctx, gast.Store) or isinstance(held, Ref)
+                isinstance(part.ctx, gast.Store) or isinstance(held, HeapRef)
             ):
-                self.state.names[part.id] = Poisoned()
+                self.state.names[part.id] = Poison()
             if isinstance(part, gast.alias):
-                self.state.names[part.asname or part.name.partition(".")[0]] = Poisoned()
-        return Returned(Poisoned()) if gast.Return in exits_of([node]) else None
+                self.state.names[part.asname or part.name.partition(".")[0]] = Poison()
+        return Returned(Poison()) if gast.Return in exits_of([node]) else None
 
     def exec_Return(self, node: Any) -> Any:
         _alone(node.value)
@@ -127,7 +127,7 @@ class Statements(Storing):
                 )
 
     def _delete_item(self, owner: Any, key: Any) -> None:
-        if not isinstance(owner, Ref):
+        if not isinstance(owner, HeapRef):
             raise self.fail(
                 DTypeError,
                 f"the items of a {self.described(owner)} cannot be deleted",
@@ -184,7 +184,7 @@ class Statements(Storing):
     def exec_If(self, node: Any) -> Any:
         try:
             test = self.truth(self.evaluate(node.test))
-        except (CompileError, PoisonTouched):
+        except (CompileError, UsesPoison):
             for side in (node.body, node.orelse):
                 before = self.state.fork()
                 self.block(side)
@@ -277,7 +277,7 @@ class Statements(Storing):
     def _unpack(self, target: Any, value: Any) -> None:
         stars = [k for k, part in enumerate(target.elts) if isinstance(part, gast.Starred)]
         want = len(target.elts)
-        contents = self.state.heap[value] if isinstance(value, Ref) else value
+        contents = self.state.heap[value] if isinstance(value, HeapRef) else value
         if runtime_lists.is_long(contents) and not stars:
             items = runtime_lists.unpacked_to(self, contents, want)
         elif runtime_lists.is_long(contents):

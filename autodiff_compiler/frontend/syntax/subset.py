@@ -14,7 +14,7 @@ import gast
 
 from autodiff_compiler.errors import Problem, UnsupportedSyntax
 from autodiff_compiler.fast_ast import children
-from autodiff_compiler.frontend.syntax.desugar.insert_gradient import is_look
+from autodiff_compiler.frontend.syntax.desugar.insert_gradient import is_insert_gradient
 from autodiff_compiler.frontend.syntax.desugar.nonlocal_variables import reaches_outside
 from autodiff_compiler.frontend.syntax.desugar.try_statement import leaves_finally, unreadable
 from autodiff_compiler.frontend.syntax.desugar.with_statement import is_straight
@@ -126,7 +126,7 @@ def _position(problem: Problem) -> tuple[int, int]:
 
 def _refusals(source: Source, node: gast.AST, name: str) -> Iterator[Problem]:
     kind = _kind(node)
-    if kind == "With" and (is_look(node) or is_straight(node)):
+    if kind == "With" and (is_insert_gradient(node) or is_straight(node)):
         kind = "FunctionDef"
     if kind == "Try" and not leaves_finally(node):
         kind = "FunctionDef"

@@ -58,18 +58,18 @@ import gast
 
 from autodiff_compiler.fast_ast import copied, nodes_in
 from autodiff_compiler.frontend.syntax import builders
-from autodiff_compiler.frontend.syntax.desugar.insert_gradient import opened
-from autodiff_compiler.frontend.syntax.desugar.match_statement import without_match
-from autodiff_compiler.frontend.syntax.desugar.nonlocal_variables import without_nonlocal
+from autodiff_compiler.frontend.syntax.desugar.insert_gradient import desugar_insert_gradient
+from autodiff_compiler.frontend.syntax.desugar.match_statement import desugar_match
+from autodiff_compiler.frontend.syntax.desugar.nonlocal_variables import desugar_nonlocal
 from autodiff_compiler.frontend.syntax.desugar.try_statement import (
-    Again,
-    Caught,
-    Tried,
+    CaughtException,
+    Reraise,
+    TryBody,
+    resolve_except_clauses,
     shown,
-    with_ways,
 )
-from autodiff_compiler.frontend.syntax.desugar.walrus_tests import tests_inside
-from autodiff_compiler.frontend.syntax.desugar.with_statement import without_with
+from autodiff_compiler.frontend.syntax.desugar.walrus_tests import desugar_walrus_tests
+from autodiff_compiler.frontend.syntax.desugar.with_statement import desugar_with
 from autodiff_compiler.frontend.syntax.exits import EXITS, LOOPS, Exits, Leaving, Place, is_endless
 from autodiff_compiler.frontend.syntax.source import Source
 
@@ -79,8 +79,10 @@ Block: TypeAlias = list[gast.stmt]
 def desugar(function: Source | gast.FunctionDef) -> gast.FunctionDef:
     """The function in plain structure, as a new tree; functions inside it likewise."""
     tree = function.tree if isinstance(function, Source) else function
-    plain = without_nonlocal(without_with(without_match(opened(tests_inside(copied(tree))))))
-    return _function(with_ways(plain))
+    plain = desugar_nonlocal(
+        desugar_with(desugar_match(desugar_insert_gradient(desugar_walrus_tests(copied(tree)))))
+    )
+    return _function(resolve_except_clauses(plain))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -313,14 +315,14 @@ class _Rewriter:
         """
         kinds, ends = self.ways.exits_of(stmt.body), self.ways.leaves(stmt.body)
         inner, before = self.enter(kinds, place, stmt)
-        done = [*before, Tried(self.filled(stmt.body, inner, stmt), stmt.ways, stmt)]
+        done = [*before, TryBody(self.filled(stmt.body, inner, stmt), stmt.ways, stmt)]
         if not stmt.finalbody:
             follow = stmt.orelse
             for number, handler in reversed(list(enumerate(stmt.handlers))):
                 if ends and number == len(stmt.handlers) - 1:
                     follow = handler.body
                 else:
-                    test = Caught(stmt.ways[number], handler)
+                    test = CaughtException(stmt.ways[number], handler)
                     follow = [builders.placed(handler, gast.If(test, handler.body, follow))]
             return done + self.resume(kinds, place, inner, follow + rest, stmt)
         (left,) = stmt.ways
@@ -329,7 +331,11 @@ class _Rewriter:
             after = [builders.placed(stmt, gast.Return(builders.guarded(inner.result, stmt)))]
         else:
             after = self.resume(kinds, place, inner, rest, stmt)
-        after = [builders.placed(stmt, gast.If(Caught(left, stmt), [Again(left, stmt)], after))]
+        after = [
+            builders.placed(
+                stmt, gast.If(CaughtException(left, stmt), [Reraise(left, stmt)], after)
+            )
+        ]
         return done + after
 
     def enter(self, kinds: Exits, place: Place, at: gast.stmt) -> tuple[Place, Block]:

@@ -8,7 +8,7 @@
 ...         d_y = d_y * 2
 ...     return y
 ... """).body[0]
->>> print(gast.unparse(opened(tree)).strip())
+>>> print(gast.unparse(desugar_insert_gradient(tree)).strip())
 def f(x):
     y = x * x
 <BLANKLINE>
@@ -31,7 +31,7 @@ from autodiff_compiler.frontend.syntax import builders
 NAME = "insert_grad_of"
 
 
-def is_look(node: Any) -> bool:
+def is_insert_gradient(node: Any) -> bool:
     """Whether a ``with`` has that form, for one variable, and is not left from inside."""
     if len(node.items) != 1 or not isinstance(node.items[0].optional_vars, gast.Name):
         return False
@@ -44,7 +44,7 @@ def is_look(node: Any) -> bool:
     return named and isinstance(call.args[0], gast.Name) and stays
 
 
-def opened(tree: gast.FunctionDef) -> gast.FunctionDef:
+def desugar_insert_gradient(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with such statements made inner functions; changes it."""
     return _Opener().visit(tree)
 
@@ -52,7 +52,7 @@ def opened(tree: gast.FunctionDef) -> gast.FunctionDef:
 class _Opener(gast.NodeTransformer):
     def visit_With(self, node: Any) -> Any:
         self.generic_visit(node)
-        if not is_look(node):
+        if not is_insert_gradient(node):
             return node
         (item,) = node.items
         call, cotangent = item.context_expr, item.optional_vars.id

@@ -10,7 +10,7 @@
 ...         case _:
 ...             return x * 2
 ... """).body[0]
->>> print(gast.unparse(without_match(tree)).strip())
+>>> print(gast.unparse(desugar_match(tree)).strip())
 def f(x, kind):
     if isinstance(kind, (tuple, list)) and len(kind) == 1 and ((by := kind[0]),) and (by > 1):
         return x * by
@@ -34,7 +34,7 @@ WHOLE = ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "lis
          "tuple")  # fmt: skip
 
 
-def without_match(tree: gast.FunctionDef) -> gast.FunctionDef:
+def desugar_match(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with every ``match`` made ``if``s; changes it."""
     return _Matches().visit(tree)
 

@@ -9,7 +9,7 @@
 ...     add(x)
 ...     return total
 ... """).body[0]
->>> print(gast.unparse(without_nonlocal(tree)).strip())
+>>> print(gast.unparse(desugar_nonlocal(tree)).strip())
 def f(x):
     shared = {}
     shared['total'] = x
@@ -35,7 +35,7 @@ _SCOPES = (gast.FunctionDef, gast.Lambda, gast.ListComp, gast.SetComp, gast.Dict
            gast.GeneratorExp, gast.ClassDef)  # fmt: skip
 
 
-def without_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
+def desugar_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with such variables in dicts; changes it."""
     inner = [part for part in _own(tree) if isinstance(part, gast.FunctionDef)]
     shared = {name for function in inner for name in _wanted(function)} & _bound(tree)
@@ -48,7 +48,7 @@ def without_nonlocal(tree: gast.FunctionDef) -> gast.FunctionDef:
         begun = builders.placed(tree.body[0], gast.Dict(keys, values))
         tree.body.insert(0, builders.assign(held, begun, tree.body[0]))
     for function in inner:
-        without_nonlocal(function)
+        desugar_nonlocal(function)
     return tree
 
 

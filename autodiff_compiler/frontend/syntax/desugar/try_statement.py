@@ -1,4 +1,4 @@
-"""``try``: its body becomes a ``Tried``, and what follows asks which of its handlers caught.
+"""``try``: its body becomes a ``TryBody``, and what follows asks which of its handlers caught.
 
 Who catches what is known while lowering: the handlers are a stack there (``stepping``), through
 calls as well, and whatever is thrown inside sets the flag of the first that catches its class. The
@@ -19,7 +19,7 @@ from autodiff_compiler.frontend.syntax import builders
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class ExceptClause:
     """A handler in the text: the classes that it catches (None: all) as an expression; whether its
     variable is read (``told``), and whether it raises again what it caught (``again``).
     ``watched`` says whether it must run for whatever is raised."""
@@ -30,42 +30,42 @@ class Way:
     watched: bool = True
 
 
-class Tried(gast.stmt):
+class TryBody(gast.stmt):
     """The body of a ``try`` with these handlers."""
 
     _fields = ("body",)
 
-    def __init__(self, body: list[Any], ways: Sequence[Way], at: gast.AST) -> None:
+    def __init__(self, body: list[Any], ways: Sequence[ExceptClause], at: gast.AST) -> None:
         super().__init__()
         self.body, self.ways = body, tuple(ways)
         builders.placed(at, self)
 
 
-class Caught(gast.expr):
+class CaughtException(gast.expr):
     """Whether a handler caught something; with ``text`` what it says."""
 
     _fields = ()
 
-    def __init__(self, way: Way, at: gast.AST, text: bool = False) -> None:
+    def __init__(self, way: ExceptClause, at: gast.AST, text: bool = False) -> None:
         super().__init__()
         self.way, self.text = way, text
         builders.placed(at, self)
 
 
-class Again(gast.Raise):
+class Reraise(gast.Raise):
     """Raises again what a handler caught."""
 
     _fields = ()
 
-    def __init__(self, way: Way, at: gast.AST) -> None:
+    def __init__(self, way: ExceptClause, at: gast.AST) -> None:
         super().__init__(None, None)
         self.way = way
         builders.placed(at, self)
 
 
-def with_ways(tree: gast.FunctionDef) -> gast.FunctionDef:
-    """``tree`` with the ways of its handlers known (``ways``), and an ``Again`` for every ``raise``
-    that raises again; changes it."""
+def resolve_except_clauses(tree: gast.FunctionDef) -> gast.FunctionDef:
+    """``tree`` with the ways of its handlers known (``ways``), and an ``Reraise`` for every
+    ``raise`` that raises again; changes it."""
     tree.body = _Ways().block(tree.body, None)
     return tree
 
@@ -76,12 +76,12 @@ def shown(tree: gast.FunctionDef) -> gast.FunctionDef:
 
 
 class _Shown(gast.NodeTransformer):
-    def visit_Tried(self, node: Tried) -> Any:
+    def visit_TryBody(self, node: TryBody) -> Any:
         self.generic_visit(node)
         context = gast.withitem(builders.name("handlers", node), None)
         return builders.placed(node, gast.With([context], node.body, None))
 
-    def visit_Caught(self, node: Caught) -> Any:
+    def visit_CaughtException(self, node: CaughtException) -> Any:
         return builders.name("caught", node)
 
 
@@ -133,7 +133,7 @@ class _Ways:
             stmt.orelse = self.block(stmt.orelse, caught)
         elif isinstance(stmt, gast.Raise):
             if caught is not None and (stmt.exc is None or _is(stmt.exc, caught[1])):
-                return Again(caught[0], stmt)
+                return Reraise(caught[0], stmt)
         elif isinstance(stmt, gast.Try):
             if stmt.finalbody and stmt.handlers:
                 inner = gast.Try(stmt.body, stmt.handlers, stmt.orelse, [])
@@ -148,7 +148,7 @@ class _Ways:
             seen = any(
                 _is_seen(part) for each in stmt.finalbody for part in builders.own_parts(each)
             )
-            stmt.ways = [Way(None, again=True, watched=seen)]
+            stmt.ways = [ExceptClause(None, again=True, watched=seen)]
         else:
             stmt.ways = []
         for handler in stmt.handlers:
@@ -156,12 +156,12 @@ class _Ways:
             parts = [part for each in handler.body for part in nodes_in(each)]
             again = any(isinstance(part, gast.Raise) and (part.exc is None or _is(part.exc, name))
                         for part in parts)  # fmt: skip
-            way = Way(handler.type, bool(name), again)
+            way = ExceptClause(handler.type, bool(name), again)
             stmt.ways.append(way)
             handler.body = self.block(handler.body, (way, name))
             if name:
                 handler.body.insert(
-                    0, builders.assign(name, Caught(way, handler, text=True), handler)
+                    0, builders.assign(name, CaughtException(way, handler, text=True), handler)
                 )
         stmt.body = self.block(stmt.body, caught)
         stmt.orelse = self.block(stmt.orelse, caught)

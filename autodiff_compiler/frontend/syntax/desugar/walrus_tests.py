@@ -6,7 +6,7 @@
 ...         x = x + y
 ...     return y
 ... """).body[0]
->>> print(gast.unparse(tests_inside(tree)).strip())
+>>> print(gast.unparse(desugar_walrus_tests(tree)).strip())
 def f(x):
     while True:
         if not (y := (x * x)) < 3:
@@ -25,7 +25,7 @@ from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.syntax import builders
 
 
-def tests_inside(tree: gast.FunctionDef) -> gast.FunctionDef:
+def desugar_walrus_tests(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree`` with such tests in the bodies of their loops; changes it."""
     return _Tests().visit(tree)
 

@@ -6,7 +6,7 @@
 ...         z = y * x
 ...     return z
 ... """).body[0]
->>> tree = without_with(tree)
+>>> tree = desugar_with(tree)
 >>> tree.body = [stmt for stmt in tree.body if not isinstance(stmt, Edge)]
 >>> print(gast.unparse(tree).strip())
 def f(x, scale):
@@ -29,7 +29,7 @@ from autodiff_compiler.frontend.syntax import builders
 _EXITS = (gast.Return, gast.Break, gast.Continue, gast.Raise)
 
 
-class Edge(gast.stmt):
+class WithBoundary(gast.stmt):
     """Where the body of a ``with`` begins, or ends."""
 
     _fields = ()
@@ -47,7 +47,7 @@ def is_straight(node: Any) -> bool:
     return not any(isinstance(part, _EXITS) for stmt in body for part in builders.own_parts(stmt))
 
 
-def without_with(tree: gast.FunctionDef) -> gast.FunctionDef:
+def desugar_with(tree: gast.FunctionDef) -> gast.FunctionDef:
     """``tree``, whose ``with``s are straight, with these made calls; changes it."""
     return _Contexts({part.id for part in nodes_in(tree) if isinstance(part, gast.Name)}).visit(
         tree
@@ -78,7 +78,7 @@ class _Contexts(gast.NodeTransformer):
         left = builders.placed(at, gast.Expr(self.called(context, "__exit__", nothing, at)))
         target = item.optional_vars
         begun = gast.Expr(entered) if target is None else gast.Assign([target], entered, None)
-        inside = [Edge(True, at), *body, Edge(False, at)]
+        inside = [WithBoundary(True, at), *body, WithBoundary(False, at)]
         return [builders.assign(context, at, node), builders.placed(at, begun), *inside, left]
 
     @staticmethod
