@@ -192,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.set_defaults(run=_explain)
     listing = commands.add_parser("ops", help="list the operators, by all their names")
     listing.add_argument(
-        "--missing", action="store_true", help="list instead the names of MindSpore's not here"
+        "--missing", action="store_true", help="list the names of MindSpore that are missing here"
     )
     listing.set_defaults(run=_ops)
     passes = commands.add_parser("passes", help="list the passes: stage, levels, summary")
