@@ -200,7 +200,7 @@ def test_a_wrong_rule_is_refused_in_its_own_line(rule, error, cause) -> None:
     with pytest.raises(error) as caught:
         EVERY(kind())(X, Y)
     line = rule.__code__.co_firstlineno
-    assert cause in str(caught.value) and f"test_rules.py:{line}:" in str(caught.value)
+    assert cause in str(caught.value) and f"test_custom_rules.py:{line}:" in str(caught.value)
     assert "^" in str(caught.value)
 
 
