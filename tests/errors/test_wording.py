@@ -69,6 +69,15 @@ def test_the_messages_are_found() -> None:
     met = {file: sum(1 for _ in messages(ast.parse((ROOT / file).read_text(encoding="utf-8"))))
            for file in FILES}  # fmt: skip
     assert sum(met.values()) > 1000
-    for package in ("frontend", "operators", "ops", "numpy", "runtime", "nn", "common", "transforms"):
+    for package in (
+        "frontend",
+        "operators",
+        "ops",
+        "numpy",
+        "runtime",
+        "nn",
+        "common",
+        "transforms",
+    ):
         assert any(count for file, count in met.items() if file.startswith(package))
     assert BANNED.search("a list that only a run knows") and not BANNED.search("a run of numbers")
