@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.cost_model.record import Costs
@@ -22,7 +21,7 @@ def changed_costs(**fields: Any) -> Iterator[Costs]:
 
     Fields that are not named stay as they are, so blocks nest.
     """
-    token = _IN_FORCE.set(replace(costs(), **fields))
+    token = _IN_FORCE.set(costs().changed(**fields))
     try:
         yield costs()
     finally:

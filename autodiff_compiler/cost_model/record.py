@@ -6,13 +6,15 @@ the array is at least so many times as large.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 
-@dataclass(frozen=True, eq=False)
 class Costs:
-    """All thresholds. A record is equal to itself alone, so that one can be part of a key at no
-    cost."""
+    """All thresholds, at their values or at those that are given. A record is frozen, and equal to
+    itself alone, so that one can be part of a key at no cost.
+
+    It is no dataclass: Python would compile methods with sixty parameters at each import.
+    """
 
     # ---- Memory (decision 0012). Below these sizes a pass would save nothing and cost reading.
 
@@ -224,6 +226,19 @@ class Costs:
     #: So many steps NumPy may take to find whether two arrays with gaps share memory; after that
     #: they count as sharing it. Chosen, not measured.
     overlap_steps: int = 10_000
+
+    def __init__(self, **fields: Any) -> None:
+        unknown = sorted(fields.keys() - Costs.__annotations__.keys())
+        if unknown:
+            raise TypeError(f"there are no thresholds {', '.join(unknown)}")
+        vars(self).update(fields)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"thresholds are frozen: use changed_costs({name}={value!r})")
+
+    def changed(self, **fields: Any) -> Costs:
+        """Returns a record with other values of these fields."""
+        return Costs(**{**vars(self), **fields})
 
 
 __all__ = ["Costs"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -58,7 +57,7 @@ def test_only_fields_of_the_record_can_be_named() -> None:
 
 
 def test_the_record_itself_cannot_be_changed() -> None:
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError, match="frozen"):
         costs().large_bytes = 1  # type: ignore[misc]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import autodiff_compiler
 from autodiff_compiler.cost_model import Costs, record
 
-FIELDS = [field.name for field in dataclasses.fields(Costs)]
+FIELDS = list(Costs.__annotations__)
 #: The last words of a name that say what is counted.
 UNITS = {
     "bytes", "elements", "operations", "steps", "rounds", "ratio", "share", "tiles", "levels",
