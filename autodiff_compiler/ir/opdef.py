@@ -2,7 +2,7 @@
 
 Calling a record applies it. What that means depends on the operands: an IR ``Value`` adds an
 operation to the function being built, a ``Tensor`` computes at once. Both say so themselves, by a
-method ``__apply_operator__``, so this floor knows neither.
+method ``__apply_operator__``, so this layer knows neither.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The call path: a row of slots to a signature, to a unit, to arrays, to results.
 
 ``Runtime`` is the engine behind ``common/compiler_hook.py``. The compiler is handed to it as a
-function, so that this floor knows text and plain records only.
+function, so that this layer knows text and plain records only.
 """
 
 from __future__ import annotations

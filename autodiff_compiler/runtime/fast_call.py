@@ -314,7 +314,7 @@ class _Writer:
         self, name: str, type_: Type, structure: Any, held: list[str]
     ) -> tuple[list[str], str]:
         """A value, and an expression for it as it is answered: in memory of its own, that none of
-        ``held`` and no other part of it has; see ``Unit.results``."""
+        ``held`` and no other part of it has; see ``CompiledFunction.results``."""
         if isinstance(type_, TupleType):
             parts = [f"{name}_{n}" for n in range(len(type_.items))]
             lines, found = [f"{_row(parts)} = {name}"], []

@@ -1,7 +1,7 @@
 """NumPy's callables as operators: ``np.sin(x)`` in a plain function is what
 ``autodiff_compiler.numpy`` has under the same name.
 
-Two tables, made of that room's names: ``NUMPY``, from the callable to the function, and
+Two tables, made of that package's names: ``NUMPY``, from the callable to the function, and
 ``ARRAY_METHODS``, the methods of arrays in plain NumPy code. What is in neither is refused by name.
 """
 
@@ -28,11 +28,11 @@ from autodiff_compiler.ops.transform import is_whole
 _MAKES_FLOAT32 = ("arange", "empty", "eye", "full", "identity", "ones", "zeros")
 
 
-def _table(theirs: Any, room: Any) -> dict[Any, Callable[..., Any]]:
+def _table(theirs: Any, package: Any) -> dict[Any, Callable[..., Any]]:
     """From the functions of a NumPy module to ours of the same names."""
-    names = [name for name in dir(room) if name[0] != "_" and callable(getattr(room, name))]
+    names = [name for name in dir(package) if name[0] != "_" and callable(getattr(package, name))]
     return {
-        getattr(theirs, name): Numpys(getattr(theirs, name), getattr(room, name))
+        getattr(theirs, name): Numpys(getattr(theirs, name), getattr(package, name))
         for name in names
         if hasattr(theirs, name) and name not in _MAKES_FLOAT32
     }

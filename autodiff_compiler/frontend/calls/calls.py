@@ -65,7 +65,8 @@ from autodiff_compiler.ops.transform import Transformed, is_cached, unwrapped
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common", "numpy")
-#: Files in these rooms whose functions are texts all the same: they call what the user passes in.
+#: Modules of these packages whose functions are inlined all the same: they call what the user
+#: passes in.
 TEXTS = ("autodiff_compiler.ops.higher_order",)
 #: What takes no more items of a generator expression than it needs.
 LAZY = {*ITERATORS, any, all}

@@ -2,8 +2,8 @@
 its body keeps to it.
 
 When an iteration begins, a carried variable may be what it was before the loop, or what another one
-was (``Memory.across``). Two that are different tensors before the loop are taken to be so in every
-iteration, also where they change places; if the body leaves one tensor in both, they are not.
+was (``TensorAliases.across``). Two that are different tensors before the loop are taken to be so in
+every iteration, also where they change places; if the body leaves one tensor in both, they are not.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _NOTHING: Mapping[Any, Any] = {}
 
 class Match:
     """An operation as a row sees it: it may ask what made an operand, how often one is read, and
-    what else a table is applied with: which values are ``moderate``, which ``sums`` of one there
+    what else a table is applied with: which values are ``magnitude``, which ``sums`` of one there
     are."""
 
     def __init__(

@@ -2,8 +2,9 @@
 
 The scale of an instance norm asks for the sum of a product over all images and places, its
 variance for that over the places of each. The second one is small: then the product is gone
-through once, and need not be in memory (``dots``). Only what differentiation added is changed;
-``reassociate_products`` applies the row. The terms are the same, added in another order.
+through once, and need not be in memory (``fuse_products_and_sums``). Only what differentiation
+added is changed; ``reassociate_products`` applies the row. The terms are the same, added in another
+order.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -1,7 +1,7 @@
 """The calls that an operation is made of, each of which can be told where to put its result.
 
-What they are is read off the template (``ufuncs``). ``reuse`` says where each of them puts what it
-makes.
+What they are is read off the template (``template_calls``). ``assign_buffers`` says where each of
+them puts what it makes.
 """
 
 from __future__ import annotations

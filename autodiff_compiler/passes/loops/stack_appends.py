@@ -2,9 +2,9 @@
 
 ``outs.append(h)`` in a loop, and ``ops.stack(outs)`` after it: a list that the loop carries, of
 arrays that are there twice once they are stacked, and whose cotangents are taken off a list one by
-one. As a ``stack`` port it has an item for each iteration, and ``stacks`` lets the loop fill the
-array itself. That is done where nothing but ``ops.stack`` asks for the list, and the array has as
-many rows of ``tape_row_bytes`` or more as there are iterations. And a loop that reads the
+one. As a ``stack`` port it has an item for each iteration, and ``preallocate_tapes`` lets the loop
+fill the array itself. That is done where nothing but ``ops.stack`` asks for the list, and the array
+has as many rows of ``tape_row_bytes`` or more as there are iterations. And a loop that reads the
 list of an array's rows, as backward then does, reads the array.
 
 >>> import autodiff_compiler.operators

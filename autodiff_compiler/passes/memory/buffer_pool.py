@@ -2,7 +2,7 @@
 
 Blocks are bytes. Arrays of different lives and types share one, and begin where it begins. A block
 in which a result ends up goes with it: it is *given*, made anew for each call, and nothing else is
-put there later. ``reuse`` decides what goes where.
+put there later. ``assign_buffers`` decides what goes where.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 An array that a loop carries is made anew in each iteration: new memory, handed out and cleared,
 and two of them at a time. What makes it by one call may put it into the memory of the old one,
 where the loop's array is this function's own and nothing reads the old one later. As in
-``overwrite``, the change is made and ``is_memory_safe`` says whether anybody would read what was
-spoilt; where only the way into the loop hinders, the array is copied once, before the loop, and
-where others still read the old one for the same line, they go first.
+``update_arrays_in_place``, the change is made and ``is_memory_safe`` says whether anybody would
+read what was spoilt; where only the way into the loop hinders, the array is copied once, before the
+loop, and where others still read the old one for the same line, they go first.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -3,8 +3,8 @@
 An iteration makes ``u + v + w`` and keeps it in row k: two arrays are made on the way, and the last
 sum goes to a third piece of memory. Where each is made by one call, and read by the next one alone,
 all of them lie in the row, one after the other: no memory is handed out, and what the next call
-reads is in the cache. As in ``overwrite``, the change is made and ``is_memory_safe`` says whether
-anybody would read what was spoilt.
+reads is in the cache. As in ``update_arrays_in_place``, the change is made and ``is_memory_safe``
+says whether anybody would read what was spoilt.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

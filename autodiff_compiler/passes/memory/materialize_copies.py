@@ -1,9 +1,9 @@
 """What a reshape has to copy is laid out where memory is.
 
 The windows of an image overlap, so a reshape to columns copies them: into new memory, several times
-the image, in each call. As an array that is filled it can lie in a work array (``reuse``), and
-backward has the memory for its own columns. So it is with axes that a transpose took apart, such as
-those of the heads of an attention, and with an array of another dtype.
+the image, in each call. As an array that is filled it can lie in a work array (``assign_buffers``),
+and backward has the memory for its own columns. So it is with axes that a transpose took apart,
+such as those of the heads of an attention, and with an array of another dtype.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -2,11 +2,11 @@
 
 A loop of gates takes row k of one product, as wide as all gates together, and keeps what it makes
 of each. Nobody reads that row again, and there is room in it for a row of each tape, side by side.
-So tapes become *lanes* of the array: views, whose rows are written as before. As in ``overwrite``,
+So tapes become *lanes* of the array: views, whose rows are written as before. As in ``update_arrays_in_place``,
 the change is made and ``is_memory_safe`` says whether anybody would read what was spoilt.
 
 Backward reads the tapes of the gates row by row, and fills an array as wide as all of them: it goes
-where they are (``reuse``). Tapes that no array has room for are laid side by side for its sake.
+where they are (``assign_buffers``). Tapes that no array has room for are laid side by side for its sake.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -198,7 +198,7 @@ def _widest(array: Value, tapes: Sequence[Value]) -> dict[Value, AxisSlice]:
 
 def _beside(array: Value, tapes: Sequence[Value], axis: int) -> dict[Value, AxisSlice]:
     """Those of ``tapes`` for which there is room in ``array``, side by side along ``axis``. One
-    that fills it alone is a matter of ``reuse``."""
+    that fills it alone is a matter of ``assign_buffers``."""
     found: dict[Value, AxisSlice] = {}
     start = 0
     for tape in tapes:

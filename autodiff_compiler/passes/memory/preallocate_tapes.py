@@ -1,10 +1,10 @@
 """Arrays that a loop fills row by row, in the place of lists that become arrays after it.
 
 ``np.stack(h_tape)`` copies what the iterations made, so that it is there twice. Where nothing else
-reads the list, the loop carries the array and sets a row in each iteration; ``overwrite`` then lets
-that happen in place. What is made by one call, and is over with its iteration, is made in its row.
-A list that begins with one item more is an array with one row more. What enters an iteration is
-kept first, so that its memory is free for what leaves it.
+reads the list, the loop carries the array and sets a row in each iteration;
+``update_arrays_in_place`` then lets that happen in place. What is made by one call, and is over
+with its iteration, is made in its row. A list that begins with one item more is an array with one
+row more. What enters an iteration is kept first, so that its memory is free for what leaves it.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

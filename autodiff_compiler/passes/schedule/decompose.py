@@ -1,8 +1,8 @@
 """Large operations in parts: a softmax is an exponential, a sum and a quotient.
 
 As one text such an operation makes arrays that nothing else knows of. In parts, each of them can be
-told where to put its result (``reuse``). A record says itself what its parts are; small results
-keep the short text. Some are taken apart early, before anything is differentiated, as their
+told where to put its result (``assign_buffers``). A record says itself what its parts are; small
+results keep the short text. Some are taken apart early, before anything is differentiated, as their
 derivative is quicker in parts: that of a log-softmax then reads the exponentials that are there.
 
 >>> import autodiff_compiler.operators

@@ -1,11 +1,11 @@
 """What is large waits for its first reader, where less has to be there until then than it is.
 
 What is made early lies in memory until it is read. ``u = d / s`` before the sums of ``d`` needs a
-second array; after them, ``d`` is dead and is written over (``reuse``). So a large result is made
-just before what reads it first, unless the operands that would have to live longer for that are as
-large together. Small results stay where the mirrored text has them, but for one that reads a large
-array after all others: where it comes before them, as the sums of ``d`` here, one of those may
-write over the array.
+second array; after them, ``d`` is dead and is written over (``assign_buffers``). So a large result
+is made just before what reads it first, unless the operands that would have to live longer for that
+are as large together. Small results stay where the mirrored text has them, but for one that reads a
+large array after all others: where it comes before them, as the sums of ``d`` here, one of those
+may write over the array.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function

@@ -10,9 +10,10 @@ what it computes stands there already: that of a network whose slopes were writt
 residual of an equation asks for its values at the same points.
 
 One that works on large arrays does not stay: what it makes could not lie in an array that its
-caller is lent, nor be written over there, and what costs time at that size is memory (``reuse``).
-What the turns of a loop make counts together, if one of them makes enough to be the row of a tape:
-written out, its tapes are arrays, and products with weights are one for all turns.
+caller is lent, nor be written over there, and what costs time at that size is memory
+(``assign_buffers``). What the turns of a loop make counts together, if one of them makes enough to
+be the row of a tape: written out, its tapes are arrays, and products with weights are one for all
+turns.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.opdef import OPERATORS
