@@ -64,10 +64,10 @@ from autodiff_compiler.common.dtype import (
     uint64,
 )
 from autodiff_compiler.common.structures import register_container
-from autodiff_compiler.ops.batched import vmap
-from autodiff_compiler.ops.custom import Function, custom_gradient
-from autodiff_compiler.ops.custom import Function as _Function  # MindSpore's name  # noqa: F401
-from autodiff_compiler.ops.derivatives import (
+from autodiff_compiler.ops.core.primitive_base import constexpr
+from autodiff_compiler.ops.transforms.custom_rules import Function, custom_gradient
+from autodiff_compiler.ops.transforms.custom_rules import Function as _Function  # MindSpore's name  # noqa: F401
+from autodiff_compiler.ops.transforms.derivatives import (
     derivative,
     hessian,
     hvp,
@@ -79,10 +79,10 @@ from autodiff_compiler.ops.derivatives import (
     linearize,
     vjp,
 )
-from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
-from autodiff_compiler.ops.hooks import insert_grad_of
-from autodiff_compiler.ops.primitive import constexpr
-from autodiff_compiler.ops.recompute import checkpointed, recompute
+from autodiff_compiler.ops.transforms.gradient import GradOperation, get_grad, grad, value_and_grad
+from autodiff_compiler.ops.transforms.hooks import insert_grad_of
+from autodiff_compiler.ops.transforms.recompute import checkpointed, recompute
+from autodiff_compiler.ops.transforms.vmap import vmap
 from autodiff_compiler.version import __version__ as __version__
 
 if TYPE_CHECKING:

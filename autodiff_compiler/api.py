@@ -25,8 +25,8 @@ from autodiff_compiler.interface import Compiled, HookedSlot, Request, Slot, Sta
 from autodiff_compiler.ir.types import (
     Type,
 )
-from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.ops.transform import unwrapped
+from autodiff_compiler.ops.transforms.gradient import GradientFunction
+from autodiff_compiler.ops.transforms.transformed import unwrapped
 from autodiff_compiler.runtime.dispatch import Runtime
 from autodiff_compiler.signatures import abstract, laid
 from autodiff_compiler.sources import gradient_source

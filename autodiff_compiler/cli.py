@@ -27,9 +27,9 @@ from autodiff_compiler.common.atomic_files import written_whole
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.mindspore_names.suggestions import nearest
-from autodiff_compiler.ops.batched import vmap
-from autodiff_compiler.ops.derivatives import hessian, jacfwd, jacobian, jacrev
-from autodiff_compiler.ops.gradient import grad
+from autodiff_compiler.ops.transforms.derivatives import hessian, jacfwd, jacobian, jacrev
+from autodiff_compiler.ops.transforms.gradient import grad
+from autodiff_compiler.ops.transforms.vmap import vmap
 from autodiff_compiler.passes.listing import page_text, table_text
 from autodiff_compiler.passes.log import PassLog
 from autodiff_compiler.passes.manager import observed

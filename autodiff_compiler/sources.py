@@ -23,9 +23,9 @@ from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.interface import HookedSlot, NeedValues, Request, Slot, StaticSlot
 from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.ops.gradient import ALL, GradientFunction, checked_position
-from autodiff_compiler.ops.nested import Flat, flattened, is_active
-from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped
+from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction, checked_position
+from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
+from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, unwrapped
 from autodiff_compiler.runtime.arguments import check_asked, is_numpy_call, signatures
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 from autodiff_compiler.signatures import laid, slot_of

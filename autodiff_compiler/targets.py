@@ -36,7 +36,7 @@ from autodiff_compiler.ir.types import (
     Type,
     parse_type,
 )
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.sources import argument_names, keyword_names
 
 #: The size that a named dimension gets where arrays are drawn.

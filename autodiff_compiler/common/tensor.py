@@ -2,7 +2,7 @@
 
 Inside generated code every value is a plain ndarray; a Tensor wraps one, prints as MindSpore's
 does, and computes at once when no compiling is going on. Its numeric methods (``sum``,
-``reshape``, …) are installed by ``ops/methods.py``, which knows the operators.
+``reshape``, …) are installed by ``ops/methods/table.py``, which knows the operators.
 
 >>> Tensor([1.0, 2.0])
 Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])

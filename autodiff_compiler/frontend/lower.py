@@ -40,7 +40,7 @@ from autodiff_compiler.ir.types import (
     ArrayType,
     ScalarType,
 )
-from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 from autodiff_compiler.span import Span
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
-from autodiff_compiler.ops.convolution import patches
+from autodiff_compiler.ops.neural.convolution import patches
 
 
 class Upsample(Cell):

@@ -1,4 +1,4 @@
-"""Loss layers: the functions of ``ops/losses.py`` with their settings."""
+"""Loss layers: the functions of ``ops/neural/losses.py`` with their settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.nn.activation import LogSoftmax
-from autodiff_compiler.ops.losses import reduced
+from autodiff_compiler.ops.neural.losses import reduced
 
 
 class LossBase(Cell):

@@ -14,7 +14,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.nn.wrap import TrainOneStepCell
-from autodiff_compiler.ops.gradient import GradientFunction
+from autodiff_compiler.ops.transforms.gradient import GradientFunction
 
 
 class FixedLossScaleUpdateCell(Cell):

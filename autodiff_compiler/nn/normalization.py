@@ -11,7 +11,7 @@ from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import positive
-from autodiff_compiler.ops.normalization import batch_statistics, unbiased
+from autodiff_compiler.ops.neural.normalization import batch_statistics, unbiased
 
 
 class _Moving(Cell):

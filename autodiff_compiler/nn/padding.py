@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
-from autodiff_compiler.ops.layout import mirror, pad_by
+from autodiff_compiler.ops.functions.rearrange import mirror, pad_by
 
 
 class Pad(Cell):

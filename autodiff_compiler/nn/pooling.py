@@ -10,8 +10,8 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
-from autodiff_compiler.ops.convolution import each
-from autodiff_compiler.ops.pooling import avg_pool, max_pool
+from autodiff_compiler.ops.neural.convolution import each
+from autodiff_compiler.ops.neural.pooling import avg_pool, max_pool
 
 
 class _Pool(Cell):

@@ -11,7 +11,7 @@ from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import positive
-from autodiff_compiler.ops.recurrent import RNN_STEPS, gru_step, lstm_step
+from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, lstm_step
 
 
 class _RecurrentCell(Cell):

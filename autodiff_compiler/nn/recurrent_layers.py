@@ -15,7 +15,7 @@ from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.nn.basic import positive
 from autodiff_compiler.nn.dropout import Dropout
-from autodiff_compiler.ops.recurrent import RNN_STEPS, gru_step, lstm_step
+from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, lstm_step
 
 
 class _Recurrent(Cell):

@@ -9,7 +9,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.nn.basic import Identity
-from autodiff_compiler.ops.gradient import GradientFunction, GradOperation
+from autodiff_compiler.ops.transforms.gradient import GradientFunction, GradOperation
 
 
 class WithLossCell(Cell):

@@ -10,8 +10,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.numpy.reductions import sum
 from autodiff_compiler.operators.core import declare, structure
-from autodiff_compiler.ops._shapes import dtype_of, known_rank, rank_of
-from autodiff_compiler.ops.parts import along_axis, item_at
+from autodiff_compiler.ops.core.shape_queries import dtype_of, known_rank, rank_of
+from autodiff_compiler.ops.functions.gather_scatter import along_axis, item_at
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:

@@ -12,8 +12,14 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, PROMOTION
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.ops._shapes import apart, dtype_of, holds_complex, is_integral, known_sizes
-from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.core.shape_queries import (
+    apart,
+    dtype_of,
+    holds_complex,
+    is_integral,
+    known_sizes,
+)
+from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 _abs = abs
 abs = absolute = fabs = ops.abs

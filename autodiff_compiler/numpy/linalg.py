@@ -12,8 +12,13 @@ from autodiff_compiler.numpy.products import multi_dot
 from autodiff_compiler.numpy.reductions import max, min, sum
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.core.declare import normal_axes
-from autodiff_compiler.ops._shapes import holds_complex, is_integral, known_rank, known_sizes
-from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.core.shape_queries import (
+    holds_complex,
+    is_integral,
+    known_rank,
+    known_sizes,
+)
+from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 
 def _inexact(a: Any) -> Any:

@@ -15,7 +15,7 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, INT, PROMOTION, ScalarType
 from autodiff_compiler.numpy.elementwise import common_dtype
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.ops._shapes import (
+from autodiff_compiler.ops.core.shape_queries import (
     apart,
     dtype_of,
     in_dtype,

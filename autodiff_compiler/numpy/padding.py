@@ -10,8 +10,8 @@ import numpy as np
 from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import Tensor, tensor
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.ops._shapes import dtype_of, known_rank, known_sizes
-from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.core.shape_queries import dtype_of, known_rank, known_sizes
+from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:

@@ -11,7 +11,7 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.ops._shapes import (
+from autodiff_compiler.ops.core.shape_queries import (
     dtype_of,
     holds_complex,
     known_rank,
@@ -19,7 +19,7 @@ from autodiff_compiler.ops._shapes import (
     rank_of,
     setting,
 )
-from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 matmul, kron = ops.matmul, ops.kron
 

@@ -15,7 +15,7 @@ from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import PROMOTION
 from autodiff_compiler.operators.core import declare, structure
 from autodiff_compiler.operators.reductions import reduce, sorting
-from autodiff_compiler.ops._shapes import (
+from autodiff_compiler.ops.core.shape_queries import (
     dtype_of,
     holds_complex,
     known_rank,
@@ -23,7 +23,7 @@ from autodiff_compiler.ops._shapes import (
     rank_of,
     shape_of,
 )
-from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 
 def _axes(a: Any, axis: Any) -> tuple[int, ...] | None:

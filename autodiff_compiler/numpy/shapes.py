@@ -19,14 +19,14 @@ from autodiff_compiler.operators.core import declare, structure
 from autodiff_compiler.operators.core.declare import broadcast_shapes
 from autodiff_compiler.operators.indexing import concat_and_pad
 from autodiff_compiler.operators.reductions import axis_functions
-from autodiff_compiler.ops._shapes import (
+from autodiff_compiler.ops.core.shape_queries import (
     dtype_of,
     known_rank,
     rank_of,
     setting,
     shape_of,
 )
-from autodiff_compiler.ops.parts import along_axis, item_at
+from autodiff_compiler.ops.functions.gather_scatter import along_axis, item_at
 
 expand_dims, moveaxis = ops.expand_dims, ops.moveaxis
 broadcast_to = ops.broadcast_to

@@ -2,8 +2,8 @@
 
 from autodiff_compiler.mindspore_names.suggestions import module_getattr
 from autodiff_compiler.ops.functional import *  # noqa: F403
-from autodiff_compiler.ops.gradient import GradOperation, get_grad, grad, value_and_grad
-from autodiff_compiler.ops.higher_order import HyperMap, Map, MultitypeFuncGraph
+from autodiff_compiler.ops.transforms.gradient import GradOperation, get_grad, grad, value_and_grad
+from autodiff_compiler.ops.transforms.higher_order import HyperMap, Map, MultitypeFuncGraph
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "get_grad", "grad",
            "value_and_grad"]  # fmt: skip

@@ -28,7 +28,12 @@ from autodiff_compiler.interface import (
     Type,
     holds_arrays,
 )
-from autodiff_compiler.ops.transform import Transformed, is_whole, unwrapped, whole_numbers
+from autodiff_compiler.ops.transforms.transformed import (
+    Transformed,
+    is_whole,
+    unwrapped,
+    whole_numbers,
+)
 
 _NUMBERS = (int, float, complex)
 _NUMPY = (np.ndarray, np.generic)

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Protocol
 
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 from autodiff_compiler.runtime.guards import Guard
 
 

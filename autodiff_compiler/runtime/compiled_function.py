@@ -12,7 +12,7 @@ from autodiff_compiler.common.mutable import Mutable
 from autodiff_compiler.common.structures import Known, Node, made
 from autodiff_compiler.common.tensor import BLANK, Tensor, wrap
 from autodiff_compiler.interface import Compiled, Request, TupleType
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.runtime.arguments import compile_reader, holds, known_by_identity
 from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.fast_call import Quick

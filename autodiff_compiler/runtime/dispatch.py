@@ -17,11 +17,11 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, CompileError
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.interface import Compiled, Request, TupleType
-from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.ops.nested import Flat, flattened, is_active
-from autodiff_compiler.ops.nested import plain as as_plain
-from autodiff_compiler.ops.tangent import TangentFunction
-from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.ops.transforms.gradient import GradientFunction
+from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
+from autodiff_compiler.ops.transforms.nested_arguments import plain as as_plain
+from autodiff_compiler.ops.transforms.tangent import TangentFunction
+from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 from autodiff_compiler.runtime.arguments import (
     check_arity,
     check_arrays,

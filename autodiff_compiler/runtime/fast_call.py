@@ -20,7 +20,7 @@ from autodiff_compiler.common.context import SETTINGS
 from autodiff_compiler.common.structures import Node
 from autodiff_compiler.common.tensor import BLANK, Tensor
 from autodiff_compiler.interface import ArrayType, Compiled, Request, ScalarType, TupleType, Type
-from autodiff_compiler.ops.gradient import ALL, GradientFunction
+from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction
 from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.loader import Loaded

@@ -1,4 +1,5 @@
-"""Samples of random draws; see ``samples.py``. What is drawn, tests/ops/test_draws.py holds."""
+"""Samples of random draws; see ``samples.py``. What is drawn, tests/ops/functions/test_random.py
+holds."""
 
 from __future__ import annotations
 

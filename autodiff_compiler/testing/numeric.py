@@ -21,10 +21,10 @@ from autodiff_compiler.common.context import PYNATIVE_MODE, get_context, set_con
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor, wrap
 from autodiff_compiler.ir.opdef import double_precision
-from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.ops.nested import by_leaves, leaves_of
-from autodiff_compiler.ops.tangent import TangentFunction
-from autodiff_compiler.ops.transform import is_whole, unwrapped, whole_numbers
+from autodiff_compiler.ops.transforms.gradient import GradientFunction
+from autodiff_compiler.ops.transforms.nested_arguments import by_leaves, leaves_of
+from autodiff_compiler.ops.transforms.tangent import TangentFunction
+from autodiff_compiler.ops.transforms.transformed import is_whole, unwrapped, whole_numbers
 from autodiff_compiler.runtime.arguments import holds, is_numpy_call
 from autodiff_compiler.testing.probes import Row, compared, difference, directions_in, probe
 from autodiff_compiler.testing.subject import Subject, state

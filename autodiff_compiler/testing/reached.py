@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transforms.transformed import Transformed
 
 
 def reached(fn: Any, seen: set[int] | None = None) -> Iterator[Cell]:

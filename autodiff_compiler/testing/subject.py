@@ -17,7 +17,7 @@ from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.parameter import Parameter, stored_instead
 from autodiff_compiler.common.random import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap
-from autodiff_compiler.ops.nested import Flat, plain
+from autodiff_compiler.ops.transforms.nested_arguments import Flat, plain
 from autodiff_compiler.testing.reached import reached
 
 

@@ -19,8 +19,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.mindspore_names.suggestions import names
 from autodiff_compiler.mindspore_names.supported import TIERS
-from autodiff_compiler.ops.methods import METHODS, PROPERTIES
-from autodiff_compiler.ops.primitive import Primitive
+from autodiff_compiler.ops.core.primitive_base import Primitive
+from autodiff_compiler.ops.methods.table import METHODS, PROPERTIES
 from autodiff_compiler.testing.samples import SAMPLES
 
 PACKAGE = "autodiff_compiler."

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "autodiff_compiler"
 MODULES = 15
 #: Packages that hold more today.
 LARGER = {
-    "ops": 60, "nn": 20, "common": 19,
+    "nn": 20, "common": 19,
     "": 17,
 }  # fmt: skip
 #: How often a rule of a tool may be switched off in the package.

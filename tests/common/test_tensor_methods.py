@@ -12,8 +12,8 @@ import pytest
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.nodes import Operand
-from autodiff_compiler.ops.in_place_methods import IN_PLACE
-from autodiff_compiler.ops.methods import METHODS
+from autodiff_compiler.ops.methods.in_place import IN_PLACE
+from autodiff_compiler.ops.methods.table import METHODS
 
 STUB = Path(inspect.getfile(Tensor)).with_name("tensor_methods.pyi")
 INSTALLED: dict[str, Callable[..., Any]] = {

@@ -10,7 +10,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor, mutable, ops
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.ops import primitive
+from autodiff_compiler.ops.core import primitive_base
 
 GO = ops.GradOperation
 X, Y = Tensor([1.0, 2.0]), Tensor([3.0, 5.0])
@@ -97,7 +97,7 @@ def test_constexpr_stands_before_a_function_in_both_ways() -> None:
     def doubled(n):
         return n * 2
 
-    @primitive.constexpr(get_instance=False)
+    @primitive_base.constexpr(get_instance=False)
     def halved(n):
         return n // 2
 

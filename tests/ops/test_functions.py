@@ -16,7 +16,7 @@ from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Region, Value
 from autodiff_compiler.ir.types import INT, array
 from autodiff_compiler.ops import operations as P
-from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+from autodiff_compiler.ops.methods.table import METHODS, PROPERTIES
 from autodiff_compiler.span import NOWHERE
 from tests.interpreter import run
 

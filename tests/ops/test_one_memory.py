@@ -17,7 +17,7 @@ import autodiff_compiler as ms
 import autodiff_compiler.numpy as mnp
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+from autodiff_compiler.ops.methods.table import METHODS, PROPERTIES
 
 #: One memory: of a row ``t``, the matrix ``m``, the image ``i``, the Parameter ``p``.
 SAME = """Tensor(t); ms.tensor(t); Tensor(p); t.to(t.dtype); t.float(); t.type_as(t);

@@ -11,8 +11,8 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
 from autodiff_compiler.common.structures import leaves_of
-from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.ops.tangent import TangentFunction
+from autodiff_compiler.ops.transforms.gradient import GradientFunction
+from autodiff_compiler.ops.transforms.tangent import TangentFunction
 from autodiff_compiler.testing import numeric
 from autodiff_compiler.testing.numeric import check_grads
 

@@ -20,9 +20,9 @@ from autodiff_compiler.common.dtype import to_numpy_name
 from autodiff_compiler.frontend.library.numpy_signatures import Numpys
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators.core import scalar_conversion, structure
-from autodiff_compiler.ops._shapes import dtype_of, in_dtype
-from autodiff_compiler.ops.parts import item_at
-from autodiff_compiler.ops.transform import is_whole
+from autodiff_compiler.ops.core.shape_queries import dtype_of, in_dtype
+from autodiff_compiler.ops.functions.gather_scatter import item_at
+from autodiff_compiler.ops.transforms.transformed import is_whole
 
 #: Here, but with MindSpore's dtype; NumPy's own run on what is known while compiling.
 _MAKES_FLOAT32 = ("arange", "empty", "eye", "full", "identity", "ones", "zeros")

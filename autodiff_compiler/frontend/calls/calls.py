@@ -57,17 +57,17 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import effects, structure
-from autodiff_compiler.ops.gradient import GradOperation
-from autodiff_compiler.ops.hooks import GradientHook, insert_grad_of
-from autodiff_compiler.ops.primitive import Primitive
-from autodiff_compiler.ops.recompute import checkpointed
-from autodiff_compiler.ops.transform import Transformed, is_cached, unwrapped
+from autodiff_compiler.ops.core.primitive_base import Primitive
+from autodiff_compiler.ops.transforms.gradient import GradOperation
+from autodiff_compiler.ops.transforms.hooks import GradientHook, insert_grad_of
+from autodiff_compiler.ops.transforms.recompute import checkpointed
+from autodiff_compiler.ops.transforms.transformed import Transformed, is_cached, unwrapped
 
 #: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
 MACROS = ("ops", "operators", "common", "numpy")
 #: Modules of these packages whose functions are inlined all the same: they call what the user
 #: passes in.
-TEXTS = ("autodiff_compiler.ops.higher_order",)
+TEXTS = ("autodiff_compiler.ops.transforms.higher_order",)
 #: What takes no more items of a generator expression than it needs.
 LAZY = {*ITERATORS, any, all}
 

@@ -39,7 +39,7 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, ScalarType
 from autodiff_compiler.mindspore_names.suggestions import equivalent
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.ops import arrays
+from autodiff_compiler.ops.functions import arrays
 
 #: Functions of NumPy that fill an array with one number; what ``empty`` leaves is told by nobody.
 _FILLING = (np.zeros, np.ones, np.empty, np.full)

@@ -24,7 +24,7 @@ from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
 from autodiff_compiler.frontend.syntax.source import read_source, span_of_class
 from autodiff_compiler.frontend.syntax.subset import check
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ops.transform import unwrapped
+from autodiff_compiler.ops.transforms.transformed import unwrapped
 
 
 class Texts(Wording):

@@ -36,7 +36,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
 from autodiff_compiler.ir.types import ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators.core import containers
 from autodiff_compiler.operators.elementwise.arithmetic import stop_gradient
-from autodiff_compiler.ops.nested import Flat
+from autodiff_compiler.ops.transforms.nested_arguments import Flat
 
 #: The kind of the heap's cells that are objects of the user's classes.
 OBJECT = "object"

@@ -22,7 +22,7 @@ from autodiff_compiler.frontend.calls.outlining import OBJECT
 from autodiff_compiler.frontend.core.attribute_protocol import Attributes
 from autodiff_compiler.frontend.core.recording import is_generated, is_theirs
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ops.nested import Flat
+from autodiff_compiler.ops.transforms.nested_arguments import Flat
 
 #: What has no method of the user's, as is known at a glance.
 PLAINEST = (Value, int, float, bool, str, tuple, type(None))

@@ -27,8 +27,8 @@ from autodiff_compiler.frontend.abstract.values import (
     Partial,
     TensorMethod,
 )
-from autodiff_compiler.ops.custom import is_apply
-from autodiff_compiler.ops.transform import Transformed, unwrapped
+from autodiff_compiler.ops.transforms.custom_rules import is_apply
+from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 
 #: An outside array that stands in no variable and no attribute.
 NAMELESS = "constant"

@@ -32,7 +32,7 @@ from autodiff_compiler.interface import (
     frozen,
     special,
 )
-from autodiff_compiler.ops.transform import Transformed
+from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.span import Span
 
 PACKAGE = "autodiff_compiler"

@@ -39,7 +39,7 @@ from autodiff_compiler.frontend.derivatives.cotangent_types import (
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import producers
 from autodiff_compiler.operators.core.control import ruled
-from autodiff_compiler.ops.custom import Context, is_apply
+from autodiff_compiler.ops.transforms.custom_rules import Context, is_apply
 from autodiff_compiler.span import Span
 
 #: What the heap calls the ``ctx`` of a Function.

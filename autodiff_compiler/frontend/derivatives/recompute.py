@@ -8,8 +8,8 @@ from typing import Any
 
 from autodiff_compiler.frontend.abstract.values import Checkpointed, CustomRule
 from autodiff_compiler.frontend.derivatives.transforms import Derivatives
-from autodiff_compiler.ops.primitive import Primitive
-from autodiff_compiler.ops.recompute import checkpointed, recompute
+from autodiff_compiler.ops.core.primitive_base import Primitive
+from autodiff_compiler.ops.transforms.recompute import checkpointed, recompute
 
 
 class Keeping(Derivatives):

@@ -37,12 +37,12 @@ from autodiff_compiler.ir.types import (
 )
 from autodiff_compiler.operators.core.declare import shape_of_type
 from autodiff_compiler.operators.core.structure import broadcast_to, cast, full
-from autodiff_compiler.ops.batched import BatchedFunction
-from autodiff_compiler.ops.gradient import GradientFunction
-from autodiff_compiler.ops.nested import Flat, flattened, is_active
-from autodiff_compiler.ops.pullback import Pullback, Pulled
-from autodiff_compiler.ops.tangent import TangentFunction
-from autodiff_compiler.ops.transform import Transformed, is_whole, whole_numbers
+from autodiff_compiler.ops.transforms.gradient import GradientFunction
+from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
+from autodiff_compiler.ops.transforms.pullback import Pullback, Pulled
+from autodiff_compiler.ops.transforms.tangent import TangentFunction
+from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, whole_numbers
+from autodiff_compiler.ops.transforms.vmap import BatchedFunction
 
 
 @dataclass(frozen=True)

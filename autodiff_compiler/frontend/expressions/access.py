@@ -42,8 +42,8 @@ from autodiff_compiler.ir.types import TupleType
 from autodiff_compiler.mindspore_names.suggestions import no_such
 from autodiff_compiler.operators.core import scalar_conversion, structure
 from autodiff_compiler.operators.elementwise import arithmetic
-from autodiff_compiler.ops.in_place_methods import IN_PLACE
-from autodiff_compiler.ops.methods import METHODS, PROPERTIES
+from autodiff_compiler.ops.methods.in_place import IN_PLACE
+from autodiff_compiler.ops.methods.table import METHODS, PROPERTIES
 
 #: What a comprehension goes through, and what it collects, in variables of its own.
 SOURCE, ITEMS = own_name("source"), own_name("collected")

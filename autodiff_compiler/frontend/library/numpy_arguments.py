@@ -26,7 +26,7 @@ from autodiff_compiler.frontend.library.numpy_writes import WRITING_METHODS, as_
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.ops._shapes import dtype_of, known_rank, shape_of
+from autodiff_compiler.ops.core.shape_queries import dtype_of, known_rank, shape_of
 
 #: Arguments that are taken here.
 _TAKEN = ("copy", "order", "out", "subok", "where")

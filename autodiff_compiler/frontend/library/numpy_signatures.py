@@ -24,8 +24,8 @@ from autodiff_compiler.frontend.core.error_translation import translated
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType
 from autodiff_compiler.operators.core import structure
-from autodiff_compiler.ops._shapes import dtype_of, shape_of
-from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.core.shape_queries import dtype_of, shape_of
+from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 #: Parameters that take anything NumPy makes an array of.
 ARRAYS = frozenset(

@@ -22,8 +22,8 @@ from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.indexing import indexing
-from autodiff_compiler.ops._shapes import dtype_of, known_sizes, rank_of
-from autodiff_compiler.ops.parts import item_at
+from autodiff_compiler.ops.core.shape_queries import dtype_of, known_sizes, rank_of
+from autodiff_compiler.ops.functions.gather_scatter import item_at
 
 
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:

@@ -20,7 +20,7 @@ from autodiff_compiler.operators.core import structure
 from autodiff_compiler.operators.elementwise import arithmetic
 from autodiff_compiler.operators.indexing import indexing, scatter_reduce
 from autodiff_compiler.operators.indexing.concat_and_pad import stack
-from autodiff_compiler.ops.in_place_methods import as_before
+from autodiff_compiler.ops.methods.in_place import as_before
 
 #: What ``ufunc.at`` does.
 _AT = {

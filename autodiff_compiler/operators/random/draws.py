@@ -2,8 +2,8 @@
 
 A draw moves its generator on, so it has an effect: it happens once, in forward, in the order of the
 text. What backward needs of it (a mask, a noise) is a residual. A draw does not depend on anything
-smoothly, so its derivative is zero; ``ops/draws.py`` and ``ops/dropout.py`` scale and shift draws
-by what does have a derivative.
+smoothly, so its derivative is zero; ``ops/functions/random.py`` and ``ops/neural/dropout.py`` scale
+and shift draws by what does have a derivative.
 """
 
 from __future__ import annotations

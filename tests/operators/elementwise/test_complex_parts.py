@@ -16,7 +16,7 @@ import autodiff_compiler as ms
 from autodiff_compiler import Tensor, jit, ops
 from autodiff_compiler.cost_model import changed_costs
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.ops.gradient import GradOperation
+from autodiff_compiler.ops.transforms.gradient import GradOperation
 
 Z = np.array([[1 + 2j, 0.5 - 1j], [-0.7 + 0.3j, 1.5 + 0.2j]])
 W = np.array([[2 - 1j, 1 + 1j], [0.4 + 0.9j, -1.1 - 0.6j]])

@@ -1,0 +1,2 @@
+"""What functions and operator classes share: aliases of arguments, questions about shapes, the base
+class."""

@@ -1,0 +1,1 @@
+"""Operator classes: settings first, operands later."""

@@ -1,0 +1,1 @@
+"""Ways to differentiate and to batch: ``grad``, ``vmap``, custom rules, hooks, recompute."""

@@ -1,0 +1,29 @@
+"""Inside a text: the value of a call and, later, the gradients of that very call.
+
+What the function writes and draws is written and drawn once, by the call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.ops.transforms.gradient import GradientFunction
+from autodiff_compiler.ops.transforms.transformed import Transformed
+
+
+class Pullback(Transformed):
+    """Called on the inputs: the value, and what takes a sensitivity to the gradients."""
+
+    suffix, phrase = "pullback", "pullback of"
+
+    def __init__(self, gradient: GradientFunction):
+        self.fn, self.gradient = gradient.fn, gradient
+
+
+class Pulled(Transformed):
+    """Called on a sensitivity: the gradients of a call that the front end knows."""
+
+    suffix, phrase = "pulled", "gradients of a call of"
+
+    def __init__(self, gradient: GradientFunction, called: Any):
+        self.fn, self.gradient, self.called = gradient.fn, gradient, called

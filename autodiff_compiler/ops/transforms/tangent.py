@@ -1,0 +1,95 @@
+"""``TangentFunction``: a function that is given tangents beside its inputs, and gives one back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from autodiff_compiler.common.compiler_hook import engine
+from autodiff_compiler.common.context import opt_level, stabilises
+from autodiff_compiler.interface import Request
+from autodiff_compiler.ir.opdef import PRECISION
+from autodiff_compiler.ops.transforms.transformed import (
+    Transformed,
+    caller,
+    check_callable,
+    unwrapped,
+)
+
+
+class TangentFunction(Transformed[..., Any]):
+    """Called with the inputs of ``fn``, then the tangents of those at ``positions``, then the
+    tangents of ``weights`` (None: of every trainable that takes part); gives value and tangent.
+
+    inputs    how many of the arguments are inputs.
+    has_aux   whether only the first of several outputs is differentiated.
+    """
+
+    suffix, phrase = "tangent", "tangent of"
+    takes_its_arguments = False
+
+    def __init__(
+        self,
+        fn: Any,
+        inputs: int,
+        positions: Sequence[int],
+        weights: Sequence[Any] | None = (),
+        has_aux: bool = False,
+    ):
+        self.fn = unwrapped(fn)
+        self.inputs, self.positions = inputs, tuple(positions)
+        self.weights = None if weights is None else tuple(weights)
+        self.has_aux = has_aux
+        self.double = PRECISION.double
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = caller()
+        if call is not None:
+            return call(self, args, kwargs)
+        check_callable(self.fn)
+        return engine().run_tangent(self, args)
+
+    @property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """What, besides ``fn`` and the arguments, decides the code."""
+        ids = self.weights and tuple(map(id, self.weights))
+        return type(self), self.inputs, self.positions, ids, self.has_aux, self.double
+
+    @property
+    def entry(self) -> tuple[Any, Hashable]:
+        return self.fn, self.key
+
+    def names(self, inner: Sequence[str]) -> list[str]:
+        return [*inner[: self.inputs], *(f"dot_{inner[place]}" for place in self.positions)]
+
+    def kept(self) -> Sequence[Any]:
+        return self.weights or ()
+
+    def request(self) -> Request:
+        """What to compile."""
+        return Request(
+            positions=self.positions,
+            weights=self.weights,
+            tangent=True,
+            aux=self.has_aux,
+            double=self.double,
+            stabilise=stabilises(),
+            opt_level=opt_level(),
+        )
+
+
+class Push(TangentFunction):
+    """As ``TangentFunction``, but gives the tangent alone: nothing is computed for the value."""
+
+    suffix, phrase = "push", "tangent of"
+    entry = Transformed.entry
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return Transformed.__call__(self, *args, **kwargs)
+
+    def build(self, *args: Any) -> Any:
+        function = TangentFunction(self.fn, self.inputs, self.positions, self.weights, self.has_aux)
+        return function(*args)[1]
+
+
+__all__ = ["Push", "TangentFunction"]
