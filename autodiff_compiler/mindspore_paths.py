@@ -11,8 +11,9 @@ import sys
 from types import ModuleType
 
 from autodiff_compiler import amp, nn
-from autodiff_compiler.common import context, parameter_files
+from autodiff_compiler.common import context, parameter_files, random
 from autodiff_compiler.nn import learning_rate, loss, loss_scale
+from autodiff_compiler.ops.core import primitive_base
 
 #: The files of ``nn.layer`` and ``nn.optim``.
 _LAYERS = (
@@ -33,6 +34,8 @@ PATHS: dict[str, ModuleType | None] = {
     "context": context,
     "log": logging,
     "common.api": None,
+    "common.seed": random,
+    "ops.primitive": primitive_base,
     "train.amp": amp,
     "train.serialization": parameter_files,
     "nn.cell": nn,

@@ -15,7 +15,9 @@ from autodiff_compiler.mindspore_paths import PATHS
 NAMES = """
 common.api jit
 common.initializer _calculate_fan_in_and_fan_out
+common.mutable mutable
 common.parameter Parameter
+common.seed set_seed
 common.tensor Tensor
 context set_context
 log warning
