@@ -14,6 +14,7 @@ from autodiff_compiler.errors import (
     UnknownName,
 )
 from autodiff_compiler.faults import is_check, place_of
+from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.span import Span
 
 #: What a failing operator or library call means to the user, by the Python class it raised.
@@ -38,8 +39,8 @@ def translated(error: Exception, doing: str, called: Any, span: Span | None) -> 
     for raised, kind in KINDS:
         if isinstance(error, raised):
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
-            text = text.replace("'Value'", "'Tensor'").replace("'Ref'", "'list'")
-            text = re.sub(r"Ref\(kind='(\w+)', number=\d+\)", r"<a \1>", text)
+            text = text.replace("'Value'", "'Tensor'").replace(f"'{HeapRef.__name__}'", "'list'")
+            text = re.sub(rf"{HeapRef.__name__}\(kind='(\w+)', number=\d+\)", r"<a \1>", text)
             return kind(f"{doing}: {text}", _cure_of(kind, text, called), span)
     raise error
 

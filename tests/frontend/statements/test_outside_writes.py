@@ -248,8 +248,8 @@ def test_one_text_serves_every_cell_that_writes():
 
 def test_what_is_written_is_found_at_once(monkeypatch):
     begun = []
-    real = lower.World
-    monkeypatch.setattr(lower, "World", lambda **facts: begun.append(facts) or real(**facts))
+    real = lower.Compilation
+    monkeypatch.setattr(lower, "Compilation", lambda **facts: begun.append(facts) or real(**facts))
     gradient_source(Chain(9), Tensor(np.ones(3, np.float32)))
     assert len(begun) == 2
 

@@ -7,7 +7,7 @@
 ...     return z
 ... """).body[0]
 >>> tree = desugar_with(tree)
->>> tree.body = [stmt for stmt in tree.body if not isinstance(stmt, Edge)]
+>>> tree.body = [stmt for stmt in tree.body if not isinstance(stmt, WithBoundary)]
 >>> print(gast.unparse(tree).strip())
 def f(x, scale):
     context = scale(x)
