@@ -100,8 +100,8 @@ def compile_unit(
 ) -> Compiled:
     """Compiles ``fn`` for slots of the given types (see ``interface``).
 
-    Raises a CompileError that tells every problem; ``plan.NeedValues`` where the value of a number
-    must be known.
+    Raises a CompileError that tells every problem; ``interface.NeedValues`` where the value of a
+    number must be known.
     """
     lowered = _lowered(fn, request, slots, keywords)
     folder, make = compile_cache(), partial(_printed, lowered, request)

@@ -1,6 +1,6 @@
 """Declares the arithmetic and the methods of ``Tensor`` that ``ops`` installs, for type checkers.
 
-``ops/methods.py`` and ``ops/in_place_methods.py`` define them; a test compares the names and
+``ops/methods/table.py`` and ``ops/methods/in_place.py`` define them; a test compares the names and
 parameters.
 """
 

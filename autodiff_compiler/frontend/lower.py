@@ -73,8 +73,8 @@ def lower(
 ) -> TypedProgram:
     """The typed IR of ``fn`` for arguments of the given types.
 
-    Raises a CompileError that tells every problem, or ``plan.NeedValues`` where a number must be
-    known that ``slots`` gives as a type.
+    Raises a CompileError that tells every problem, or ``interface.NeedValues`` where a number must
+    be known that ``slots`` gives as a type.
     """
     written: dict[Any, Write] = {}
     unrolled: frozenset[Any] = frozenset()
