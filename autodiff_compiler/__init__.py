@@ -93,7 +93,7 @@ if TYPE_CHECKING:
         jit,
     )
     from autodiff_compiler.common import context as context
-    from autodiff_compiler.sources import export_source, gradient_source
+    from autodiff_compiler.generated_source import export_source, gradient_source
     from autodiff_compiler.testing.numeric import check_grads
 
 from_numpy = Tensor.from_numpy

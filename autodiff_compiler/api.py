@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from autodiff_compiler import pipeline
+from autodiff_compiler.abstract_arguments import abstract, laid
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.compiler_hook import install
 from autodiff_compiler.common.tensor import Tensor
@@ -21,6 +22,7 @@ from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.frontend.syntax.subset import check
+from autodiff_compiler.generated_source import gradient_source
 from autodiff_compiler.interface import Compiled, HookedSlot, Request, Slot, StaticSlot
 from autodiff_compiler.ir.types import (
     Type,
@@ -28,8 +30,6 @@ from autodiff_compiler.ir.types import (
 from autodiff_compiler.ops.transforms.gradient import GradientFunction
 from autodiff_compiler.ops.transforms.transformed import unwrapped
 from autodiff_compiler.runtime.dispatch import Runtime
-from autodiff_compiler.signatures import abstract, laid
-from autodiff_compiler.sources import gradient_source
 from autodiff_compiler.testing.numeric import Report, check_grads
 
 P = ParamSpec("P")

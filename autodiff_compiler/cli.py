@@ -23,9 +23,18 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler import pipeline
+from autodiff_compiler.cli_arguments import UsageError, drawn, load_target
+from autodiff_compiler.cli_arguments import arguments as told
 from autodiff_compiler.common.atomic_files import written_whole
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.errors import CompileError, InternalError, by_code, page
+from autodiff_compiler.generated_source import (
+    MODES,
+    argument_names,
+    export_source,
+    gradient_source,
+    required,
+)
 from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.ops.transforms.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.transforms.gradient import grad
@@ -34,15 +43,6 @@ from autodiff_compiler.passes.listing import page_text, table_text
 from autodiff_compiler.passes.log import PassLog
 from autodiff_compiler.passes.manager import observed
 from autodiff_compiler.passes.registry import BY_NAME
-from autodiff_compiler.sources import (
-    MODES,
-    argument_names,
-    export_source,
-    gradient_source,
-    required,
-)
-from autodiff_compiler.targets import UsageError, drawn, load_target
-from autodiff_compiler.targets import arguments as told
 from autodiff_compiler.testing import vocabulary
 from autodiff_compiler.testing.numeric import check_grads
 from autodiff_compiler.version import __version__

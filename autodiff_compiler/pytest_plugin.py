@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from autodiff_compiler.sources import beside_of, export_source, standalone_source, stored
+from autodiff_compiler.generated_source import beside_of, export_source, standalone_source, stored
 from autodiff_compiler.testing import numeric
 
 OPTION = "--write-gradients"

@@ -15,10 +15,10 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import Parameter, Tensor, nn, ops
+from autodiff_compiler.abstract_arguments import abstract, slot_of
 from autodiff_compiler.errors import CallError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.interface import StaticSlot
 from autodiff_compiler.ir.types import parse_type
-from autodiff_compiler.signatures import abstract, slot_of
 
 
 def t(*numbers, dtype=np.float32):

@@ -17,9 +17,9 @@ from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.packing import pack
 from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue, UsesPoison, leaves
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall
+from autodiff_compiler.frontend.core.assumptions import MISSING, PLAIN
 from autodiff_compiler.frontend.core.compilation import Compilation, TooDeep
 from autodiff_compiler.frontend.core.lowering import Lowering
-from autodiff_compiler.frontend.core.recording import MISSING, PLAIN
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.interface import (
     Assumption,

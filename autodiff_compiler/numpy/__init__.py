@@ -6,8 +6,8 @@ calls ``np.sin`` is compiled to what stands here under the same name.
 
 from math import e, inf, nan, pi
 
+from autodiff_compiler.numpy import argument_aliases as _names
 from autodiff_compiler.numpy import linalg
-from autodiff_compiler.numpy import names as _names
 from autodiff_compiler.numpy.differences import *  # noqa: F403
 from autodiff_compiler.numpy.elementwise import *  # noqa: F403
 from autodiff_compiler.numpy.making import *  # noqa: F403

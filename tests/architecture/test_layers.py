@@ -30,10 +30,10 @@ LAYERS = (
     ("stages", "pipeline"),
     (
         "testing",
-        "signatures",
-        "sources",
+        "abstract_arguments",
+        "generated_source",
         "api",
-        "targets",
+        "cli_arguments",
         "cli",
         "pytest_plugin",
         "mindspore_paths",

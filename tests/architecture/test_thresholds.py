@@ -18,7 +18,7 @@ RULES = {
     "printer.PADDING": "layout",
     "memory_safety.ITERATIONS": "what the proof of memory safety needs",
     "magnitude.LEAST": "the least number under a root that a formula relies on",
-    "untaken.GUARD": "the largest number that guards a root of a variance",
+    "zero_times_infinity.GUARD": "the largest number that guards a root of a variance",
     "table.LINE": "layout",
     "document.DEEPEST": "the indentation that Python reads",
     "document.GAP": "layout",
@@ -35,7 +35,7 @@ RULES = {
     "dispatch.TRIES": "how often a call meets what others change meanwhile",
     "span.LONGEST": "layout of messages",
     "span.SHOWN": "layout of messages",
-    "targets.SYMBOL_SIZE": "an example's size",
+    "cli_arguments.SYMBOL_SIZE": "an example's size",
 }
 
 

@@ -40,9 +40,9 @@ from autodiff_compiler.frontend.abstract.values import (
 )
 from autodiff_compiler.frontend.calls.external import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.calls.user_objects import is_users
+from autodiff_compiler.frontend.core.assumptions import MISSING, PACKAGE, PLAIN, is_theirs
 from autodiff_compiler.frontend.core.attribute_protocol import is_written
 from autodiff_compiler.frontend.core.naming import hides_values
-from autodiff_compiler.frontend.core.recording import MISSING, PACKAGE, PLAIN, is_theirs
 from autodiff_compiler.frontend.derivatives.custom_rules import CONTEXT
 from autodiff_compiler.frontend.derivatives.hooks import TextHandle
 from autodiff_compiler.frontend.library.builtins import BUILTINS, built_in

@@ -16,9 +16,9 @@ from autodiff_compiler.errors import (
     raise_all,
 )
 from autodiff_compiler.frontend.abstract.values import Closure, Frame
+from autodiff_compiler.frontend.core.assumptions import is_theirs
 from autodiff_compiler.frontend.core.error_translation import usage_of
 from autodiff_compiler.frontend.core.naming import bind_tree
-from autodiff_compiler.frontend.core.recording import is_theirs
 from autodiff_compiler.frontend.expressions.strings import Wording
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
 from autodiff_compiler.frontend.syntax.source import read_source, span_of_class

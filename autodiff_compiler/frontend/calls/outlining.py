@@ -28,8 +28,8 @@ from autodiff_compiler.frontend.abstract.values import (
     rebuild,
 )
 from autodiff_compiler.frontend.calls.inlining import Texts
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.naming import names_of, slot_names
-from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.interface import Write
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Value

@@ -28,7 +28,7 @@ from autodiff_compiler.frontend.abstract.values import (
     same_skeleton,
 )
 from autodiff_compiler.frontend.calls.calls import Calls
-from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.unwinding import ActiveHandler
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
 from autodiff_compiler.frontend.syntax.desugar.try_statement import ExceptClause

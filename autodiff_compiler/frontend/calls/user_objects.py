@@ -19,8 +19,8 @@ from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.values import HeapRef, holds_values
 from autodiff_compiler.frontend.calls.outlining import OBJECT
+from autodiff_compiler.frontend.core.assumptions import is_generated, is_theirs
 from autodiff_compiler.frontend.core.attribute_protocol import Attributes
-from autodiff_compiler.frontend.core.recording import is_generated, is_theirs
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ops.transforms.nested_arguments import Flat
 

@@ -45,7 +45,7 @@ from autodiff_compiler.frontend.abstract.values import (
     same,
     same_skeleton,
 )
-from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.unwinding import Unwinding
 from autodiff_compiler.frontend.statements.outside_writes import Writes
 from autodiff_compiler.ir.builder import Unreached

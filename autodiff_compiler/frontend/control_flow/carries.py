@@ -22,7 +22,7 @@ from autodiff_compiler.frontend.abstract.values import (
     leaves,
 )
 from autodiff_compiler.frontend.control_flow.branches import Branches
-from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type

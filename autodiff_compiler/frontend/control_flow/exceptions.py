@@ -16,7 +16,7 @@ from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import Unset, UsesPoison
 from autodiff_compiler.frontend.control_flow.branches import Diverged
 from autodiff_compiler.frontend.control_flow.loops import Loops
-from autodiff_compiler.frontend.core.recording import MISSING, PLAIN
+from autodiff_compiler.frontend.core.assumptions import MISSING, PLAIN
 from autodiff_compiler.frontend.core.unwinding import ActiveHandler, Unwinding
 from autodiff_compiler.frontend.syntax.desugar.try_statement import (
     CaughtException,

@@ -40,7 +40,7 @@ from autodiff_compiler.frontend.control_flow.carries import (
     name_of,
 )
 from autodiff_compiler.frontend.control_flow.carry_aliasing import CarryAliasing
-from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, Type

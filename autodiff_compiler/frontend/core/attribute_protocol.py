@@ -29,9 +29,9 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend.abstract.values import HeapRef, Own, SuperProxy
 from autodiff_compiler.frontend.calls.outlining import OBJECT, Outlines
 from autodiff_compiler.frontend.core import outside_items
+from autodiff_compiler.frontend.core.assumptions import MISSING, is_generated, is_theirs
 from autodiff_compiler.frontend.core.compilation import suggested
 from autodiff_compiler.frontend.core.reachability import reaches
-from autodiff_compiler.frontend.core.recording import MISSING, is_generated, is_theirs
 from autodiff_compiler.interface import Write, special
 from autodiff_compiler.ir.nodes import Value
 

@@ -25,7 +25,7 @@ from autodiff_compiler.errors import (
 from autodiff_compiler.frontend.abstract.aliasing import TensorAliases
 from autodiff_compiler.frontend.abstract.array_recipes import Recipes
 from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue
-from autodiff_compiler.frontend.core.recording import (
+from autodiff_compiler.frontend.core.assumptions import (
     MISSING,
     Recorder,
     is_fixed,

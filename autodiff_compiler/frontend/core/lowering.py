@@ -15,9 +15,9 @@ from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.numpy_views import note
 from autodiff_compiler.frontend.abstract.values import Frame, HeapRef, State, as_tuple, leaves
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.compilation import Compilation
 from autodiff_compiler.frontend.core.naming import NAMELESS, label_of, owner_of
-from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.frontend.statements.simple import Statements
 from autodiff_compiler.interface import Assumption, PythonFunction
 from autodiff_compiler.ir.builder import Builder

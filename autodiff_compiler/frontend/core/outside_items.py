@@ -12,7 +12,7 @@ from typing import Any
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import Own
-from autodiff_compiler.frontend.core.recording import MISSING, is_written
+from autodiff_compiler.frontend.core.assumptions import MISSING, is_written
 from autodiff_compiler.interface import Item, special
 from autodiff_compiler.ir.nodes import Value
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.frontend.core.recording import PLAIN, is_theirs
+from autodiff_compiler.frontend.core.assumptions import PLAIN, is_theirs
 
 #: What a function may name that leads to everything.
 _EVERYTHING = {"eval", "exec", "globals", "locals", "import_module", "__import__", "gc", "sys"}

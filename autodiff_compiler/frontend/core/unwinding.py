@@ -17,7 +17,7 @@ from typing import Any
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
 from autodiff_compiler.frontend.abstract.values import HeapRef, State
-from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.syntax.desugar.try_statement import ExceptClause
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Value

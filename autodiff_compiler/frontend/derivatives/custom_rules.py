@@ -27,8 +27,8 @@ from autodiff_compiler.frontend.abstract.values import (
     HeapRef,
     leaves,
 )
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.core.naming import slot_names
-from autodiff_compiler.frontend.core.recording import MISSING
 from autodiff_compiler.frontend.derivatives.cotangent_types import (
     Fitting,
     beginning_of,

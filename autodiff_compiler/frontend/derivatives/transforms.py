@@ -16,7 +16,7 @@ from autodiff_compiler.frontend.abstract.aliasing import written
 from autodiff_compiler.frontend.abstract.runtime_lists import sensitivity
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall
-from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.derivatives.cell_precision import Precision
 from autodiff_compiler.frontend.derivatives.vmap_arguments import Batch, is_mapped
 from autodiff_compiler.interface import Request

@@ -14,7 +14,7 @@ from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import runtime_lists
 from autodiff_compiler.frontend.abstract.runtime_lists import is_long
 from autodiff_compiler.frontend.abstract.values import NUMBERS, DictView, HeapRef, leaves
-from autodiff_compiler.frontend.core.recording import is_of_theirs, is_theirs
+from autodiff_compiler.frontend.core.assumptions import is_of_theirs, is_theirs
 from autodiff_compiler.frontend.expressions.evaluation import Expressions
 from autodiff_compiler.frontend.library.numpy_signatures import Numpys
 from autodiff_compiler.frontend.library.numpy_writes import beside_arrays

@@ -24,7 +24,7 @@ from autodiff_compiler.frontend.abstract.values import (
     same,
 )
 from autodiff_compiler.frontend.core import outside_items
-from autodiff_compiler.frontend.core.recording import PLAIN, is_generated
+from autodiff_compiler.frontend.core.assumptions import PLAIN, is_generated
 from autodiff_compiler.frontend.expressions.arithmetic import Arithmetic
 from autodiff_compiler.frontend.library.numpy_writes import beside_arrays
 from autodiff_compiler.ir.nodes import Value, type_of

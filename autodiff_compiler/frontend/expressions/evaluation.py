@@ -34,11 +34,11 @@ from autodiff_compiler.frontend.abstract.values import (
     UsesPoison,
     leaves,
 )
+from autodiff_compiler.frontend.core.assumptions import is_array
 from autodiff_compiler.frontend.core.compilation import Compilation
 from autodiff_compiler.frontend.core.error_translation import translated
 from autodiff_compiler.frontend.core.naming import NAMELESS, variables
 from autodiff_compiler.frontend.core.outside_items import without_dict
-from autodiff_compiler.frontend.core.recording import is_array
 from autodiff_compiler.frontend.core.unwinding import Stepping
 from autodiff_compiler.frontend.syntax.source import Source
 from autodiff_compiler.ir.builder import Unreached

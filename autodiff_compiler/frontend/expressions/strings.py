@@ -7,7 +7,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.frontend.core.recording import PLAIN
+from autodiff_compiler.frontend.core.assumptions import PLAIN
 from autodiff_compiler.frontend.expressions.access import Access
 from autodiff_compiler.frontend.expressions.comparisons import is_text
 from autodiff_compiler.ir.nodes import Value

@@ -21,7 +21,7 @@ from autodiff_compiler.frontend.abstract.values import (
     RuntimeRange,
 )
 from autodiff_compiler.frontend.core import outside_items
-from autodiff_compiler.frontend.core.recording import MISSING
+from autodiff_compiler.frontend.core.assumptions import MISSING
 from autodiff_compiler.frontend.expressions.comparisons import Comparisons
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType

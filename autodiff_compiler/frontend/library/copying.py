@@ -12,7 +12,7 @@ from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.numpy_names import ARRAY_METHODS
 from autodiff_compiler.frontend.abstract.runtime_lists import is_long
 from autodiff_compiler.frontend.abstract.values import HeapRef
-from autodiff_compiler.frontend.core.recording import PLAIN
+from autodiff_compiler.frontend.core.assumptions import PLAIN
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ScalarType
 

@@ -23,7 +23,7 @@ from autodiff_compiler.frontend.abstract.aliasing import is_held, put
 from autodiff_compiler.frontend.abstract.values import NUMBERS, HeapRef
 from autodiff_compiler.frontend.calls.outlining import OBJECT
 from autodiff_compiler.frontend.calls.recursion import Recursing
-from autodiff_compiler.frontend.core.recording import MISSING, below_theirs
+from autodiff_compiler.frontend.core.assumptions import MISSING, below_theirs
 from autodiff_compiler.frontend.derivatives.cotangent_types import has_cotangent
 from autodiff_compiler.frontend.derivatives.custom_rules import CONTEXT, rule_op
 from autodiff_compiler.interface import Item, Write, get_item, put_item

@@ -7,6 +7,6 @@ loops                reverse of ``for`` and ``while``
 checkpointing        reverse of a loop that saves few of its states
 custom_rules         derivatives that the user defines
 zero_wins            derivatives in which 0 times infinity is 0
-selection            the forward values that a choice selects
+element_residuals    items of arrays that change in a loop, saved for backward
 sweep                the sweep over operations; gradients and forward/backward pairs of functions
 """

@@ -21,7 +21,7 @@ from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating, size_of
 from autodiff_compiler.operators.core.structure import reshape
-from autodiff_compiler.transforms.reverse.selection import picked_forward
+from autodiff_compiler.transforms.reverse.element_residuals import picked_forward
 
 Operands = AbstractSet[AnyOperand]
 #: What takes no longer than to read and write memory.

@@ -15,8 +15,8 @@ from typing import Any
 
 from autodiff_compiler.analysis.activity import Activity
 from autodiff_compiler.analysis.magnitude import safe_magnitude_values
-from autodiff_compiler.analysis.untaken import NOTHING_ASKED, Asked, Choices
 from autodiff_compiler.analysis.versions import changing
+from autodiff_compiler.analysis.zero_times_infinity import NOTHING_ASKED, Asked, Choices
 from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of

@@ -1,8 +1,9 @@
 """Derivatives in which 0 times infinity is 0, where a choice made the 0.
 
 ``where(x > 0, sqrt(x), 0)`` has a cotangent of 0 for the root at 0, whose slope is infinite there.
-A rule is linear in the cotangent: where that may be 0 for such a reason (``analysis/untaken.py``),
-the products and quotients of the rule on its way become ones in which a zero wins.
+A rule is linear in the cotangent: where that may be 0 for such a reason
+(``analysis/zero_times_infinity.py``), the products and quotients of the rule on its way become ones
+in which a zero wins.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.analysis.masks import has_mask, is_mask
-from autodiff_compiler.analysis.untaken import Found, has_extreme
+from autodiff_compiler.analysis.zero_times_infinity import Found, has_extreme
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
 from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating

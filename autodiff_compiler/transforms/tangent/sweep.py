@@ -35,7 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from autodiff_compiler.analysis.stilled import stilled_values
+from autodiff_compiler.analysis.zeroed_tangents import stilled_values
 from autodiff_compiler.errors import calling, raise_all
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from autodiff_compiler import pipeline
+from autodiff_compiler.abstract_arguments import laid, slot_of
 from autodiff_compiler.common.atomic_files import written_whole
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.context import opt_level as opt_level_now
@@ -28,7 +29,6 @@ from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, i
 from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, unwrapped
 from autodiff_compiler.runtime.arguments import check_asked, is_numpy_call, signatures
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
-from autodiff_compiler.signatures import laid, slot_of
 
 Made = TypeVar("Made")
 

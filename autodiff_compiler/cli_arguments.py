@@ -23,6 +23,7 @@ import numpy as np
 from autodiff_compiler.common.cell import Cell
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError
+from autodiff_compiler.generated_source import argument_names, keyword_names
 from autodiff_compiler.interface import StaticSlot
 from autodiff_compiler.ir.types import (
     BOOL,
@@ -37,7 +38,6 @@ from autodiff_compiler.ir.types import (
     parse_type,
 )
 from autodiff_compiler.ops.transforms.transformed import Transformed
-from autodiff_compiler.sources import argument_names, keyword_names
 
 #: The size that a named dimension gets where arrays are drawn.
 SYMBOL_SIZE = 3
