@@ -104,8 +104,8 @@ _COMPILER = {
     "check_grads": "testing.numeric",
     "compile_info": "api",
     "differentiable": "api",
-    "export_source": "sources",
-    "gradient_source": "sources",
+    "export_source": "generated_source",
+    "gradient_source": "generated_source",
     "jit": "api",
 }
 
