@@ -129,7 +129,7 @@ def _running_compiled(fn: Callable[..., Any]) -> Any:
 
 
 class DifferentiableFunction(Protocol[P, Result]):
-    """What ``differentiable`` makes of a function."""
+    """A function with the methods that ``differentiable`` adds."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result: ...
 

@@ -27,6 +27,7 @@ from autodiff_compiler.cli_arguments import UsageError, drawn, load_target
 from autodiff_compiler.cli_arguments import arguments as told
 from autodiff_compiler.common.atomic_files import written_whole
 from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.emit.memory_report.table import columns
 from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.generated_source import (
     MODES,
@@ -39,7 +40,7 @@ from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.ops.transforms.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.transforms.gradient import grad
 from autodiff_compiler.ops.transforms.vmap import vmap
-from autodiff_compiler.passes.listing import page_text, table_text
+from autodiff_compiler.passes import listing
 from autodiff_compiler.passes.log import PassLog
 from autodiff_compiler.passes.manager import observed
 from autodiff_compiler.passes.registry import BY_NAME
@@ -190,11 +191,11 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="what an error code means, with examples")
     explain.add_argument("code", metavar="CODE", nargs="?", help="such as AD201; without, all")
     explain.set_defaults(run=_explain)
-    listing = commands.add_parser("ops", help="list the operators, by all their names")
-    listing.add_argument(
+    operators = commands.add_parser("ops", help="list the operators, by all their names")
+    operators.add_argument(
         "--missing", action="store_true", help="list the names of MindSpore that are missing here"
     )
-    listing.set_defaults(run=_ops)
+    operators.set_defaults(run=_ops)
     passes = commands.add_parser("passes", help="list the passes: stage, levels, summary")
     passes.add_argument(
         "--markdown", action="store_true", help="print the page docs/passes.md instead"
@@ -335,7 +336,8 @@ def _ops(arguments: argparse.Namespace) -> ExitCode:
 
 
 def _passes(arguments: argparse.Namespace) -> ExitCode:
-    sys.stdout.write(page_text() if arguments.markdown else table_text())
+    table = (line + "\n" for line in columns(listing.rows()))
+    sys.stdout.write(listing.page_text() if arguments.markdown else "".join(table))
     return ExitCode.OK
 
 

@@ -11,7 +11,7 @@ from autodiff_compiler.operators.core.index_patterns import FULL, Index
 
 
 def written_box(op: Op) -> list[range] | None:
-    """The positions that ``op`` writes to, axis by axis, where its index alone tells them."""
+    """Returns the positions that ``op`` writes to, per axis; None unless its index is static."""
     type_ = op.result.type
     operands = 1 if op.name == "scatter" else 2
     if len(op.operands) != operands or not isinstance(type_, ArrayType) or not type_.is_static:
@@ -20,8 +20,9 @@ def written_box(op: Op) -> list[range] | None:
 
 
 def index_box(index: Index, shape: Sequence[int]) -> list[range] | None:
-    """The positions of ``x[index]`` in an array of this shape, axis by axis, where the index is of
-    numbers and slices alone."""
+    """Returns the positions of ``x[index]`` in an array of this shape, per axis.
+
+    None unless the index consists of numbers and slices."""
     box: list[range] = []
     for item, size in zip(padded_index(index, len(shape)), shape):
         if type(item) is int:
@@ -35,14 +36,14 @@ def index_box(index: Index, shape: Sequence[int]) -> list[range] | None:
 
 
 def padded_index(index: Index, rank: int) -> Index:
-    """``index`` with an item for each axis."""
+    """Completes ``index`` with full slices, to one item for each axis."""
     at = index.index("...") if "..." in index else len(index)
     return (*index[:at], *[FULL] * (rank - len(index) + (at < len(index))), *index[at + 1 :])
 
 
 def are_disjoint(one: Sequence[range], other: Sequence[range]) -> bool:
-    """Whether two boxes surely have no position in common: along some axis one ends before the
-    other begins, or they take turns."""
+    """Proves that two boxes have no position in common: along some axis one ends before the other
+    begins, or their steps interleave. False if there is no proof."""
     return any(
         not a or not b
         or max(a[0], a[-1]) < min(b[0], b[-1])

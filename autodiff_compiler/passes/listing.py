@@ -22,28 +22,23 @@ changes anything. `dump --dump-after PASS` prints the IR after each change that 
 """
 
 
-def table_text() -> str:
-    """Return the table of passes in columns, one line a pass."""
-    rows = [HEAD, *((each.name, each.stage, _levels(each), each.summary) for each in REGISTRY)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD) - 1)]
-    return "".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[-1]]) + "\n"
-        for row in rows
-    )
+def rows() -> list[tuple[str, ...]]:
+    """Return the head and the rows of the table of passes."""
+    return [HEAD, *((each.name, each.stage, _levels(each), each.summary) for each in REGISTRY)]
 
 
 def page_text() -> str:
     """Return the table of passes as the Markdown page of the documentation."""
-    rows = (
+    lines = (
         f"| `{each.name}` | {each.stage} | {_levels(each)} | {'yes' if each.repeats else ''} |"
         f" {each.summary} |\n"
         for each in REGISTRY
     )
-    return PAGE + "".join(rows)
+    return PAGE + "".join(lines)
 
 
 def _levels(each: Pass) -> str:
     return " ".join(map(str, sorted(each.levels)))
 
 
-__all__ = ["page_text", "table_text"]
+__all__ = ["page_text", "rows"]

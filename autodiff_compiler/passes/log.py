@@ -49,7 +49,7 @@ HEAD = ("pass", "runs", "changed", "ops +/-", "seconds")
 
 @dataclass(frozen=True)
 class Application:
-    """One application of a pass, the ``number``-th of a compilation."""
+    """An application of a pass, the ``number``-th of a compilation."""
 
     number: int
     name: str
@@ -82,7 +82,7 @@ class Application:
 
     @property
     def added(self) -> int:
-        """How many more operations there are, in all functions that were replaced."""
+        """The growth in operations, over all functions that were replaced."""
         before, after = (sum(map(operation_count, side)) for side in self.functions())
         return after - before
 

@@ -5,7 +5,7 @@ Functions that are called are optimised first, each once, and their callers then
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
@@ -76,19 +76,14 @@ def run_until_stable(
     function: Function,
     names: Sequence[str] = tuple(PASSES),
     limit: int | None = None,
-    stats: MutableMapping[str, int] | None = None,
 ) -> Function:
-    """``function`` and all that it calls, after at most ``limit`` rounds of the passes ``names``.
-
-    ``stats`` gains, for each pass, the number of operations that it took away.
-    """
+    """Applies the passes ``names`` to ``function`` and all that it calls, at most ``limit`` rounds
+    long. Returns the result."""
     rounds = costs().simplify_rounds if limit is None else limit
-    return on_all_functions(function, lambda each: _settle(each, names, rounds, stats))
+    return on_all_functions(function, lambda each: _settle(each, names, rounds))
 
 
-def _settle(
-    function: Function, names: Sequence[str], limit: int, stats: MutableMapping[str, int] | None
-) -> Function:
+def _settle(function: Function, names: Sequence[str], limit: int) -> Function:
     idle, current = _UNCHANGED_BY.setdefault(function, set()), costs()
     for name in [*names] * limit:
         if (name, current) in idle:
@@ -96,13 +91,11 @@ def _settle(
         before, function = function, applied(PASSES[name].rewrite, function)
         if function is before:
             idle.add((name, current))
-            continue
-        idle = _UNCHANGED_BY.setdefault(function, set())
-        if stats is not None:
-            stats[name] = stats.get(name, 0) + operation_count(before) - operation_count(function)
+        else:
+            idle = _UNCHANGED_BY.setdefault(function, set())
     return function
 
 
 def operation_count(function: Function) -> int:
-    """How many operations a function has, those inside regions included."""
+    """Counts the operations of a function, those inside regions included."""
     return sum(1 for _ in function.body.walk())

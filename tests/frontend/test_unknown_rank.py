@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import grad
+from tests.differences import by_differences
 
 DRAW = np.random.default_rng(5)
 VECTOR, OTHER, MATRIX = DRAW.normal(size=3), DRAW.normal(size=3), DRAW.normal(size=(3, 3))
@@ -64,16 +65,6 @@ def chosen(text: str, folder: Path) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.chosen
-
-
-def by_differences(function: Callable[..., Any], place: int, args: list[Any]) -> np.ndarray:
-    slope = np.zeros(np.shape(args[place]))
-    for index in np.ndindex(slope.shape):
-        step = np.zeros(slope.shape)
-        step[index] = 1e-6
-        sides = [[*args[:place], args[place] + d, *args[place + 1 :]] for d in (step, -step)]
-        slope[index] = (function(*sides[0]) - function(*sides[1])) / 2e-6
-    return slope
 
 
 @pytest.mark.parametrize(("text", "x", "other", "take"), CASES)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import grad, jvp
+from tests.differences import by_differences
 
 DRAW = np.random.default_rng(3)
 FACTORS = {
@@ -43,17 +44,6 @@ def both_chosen(a, b, take):
     return np.sum(np.sin(a @ b))
 
 
-def slope_by_differences(function, place, *args):
-    slope = np.zeros_like(args[place])
-    for index in np.ndindex(slope.shape):
-        step = np.zeros_like(slope)
-        step[index] = 1e-6
-        ahead = [arg + step if n == place else arg for n, arg in enumerate(args)]
-        behind = [arg - step if n == place else arg for n, arg in enumerate(args)]
-        slope[index] = (function(*ahead) - function(*behind)) / 2e-6
-    return slope
-
-
 PAIRS = list(itertools.product(FACTORS, FACTORS))
 
 
@@ -65,8 +55,8 @@ def test_a_chosen_left_factor(left: str, other: str, right: str, take: float) ->
     taken = spare if take else a
     got = grad(left_chosen, (0, 1, 2))(a, spare, b, take)
     of_taken, of_left = got[int(take)], got[1 - int(take)]
-    np.testing.assert_allclose(of_taken, slope_by_differences(product, 0, taken, b), atol=1e-8)
-    np.testing.assert_allclose(got[2], slope_by_differences(product, 1, taken, b), atol=1e-8)
+    np.testing.assert_allclose(of_taken, by_differences(product, 0, (taken, b)), atol=1e-8)
+    np.testing.assert_allclose(got[2], by_differences(product, 1, (taken, b)), atol=1e-8)
     assert not of_left.any()
     assert [d.shape for d in got] == [a.shape, spare.shape, b.shape]
 
@@ -79,8 +69,8 @@ def test_a_chosen_right_factor(left: str, other: str, right: str, take: float) -
     taken = spare if take else b
     got = grad(right_chosen, (0, 1, 2))(a, b, spare, take)
     of_taken, of_left = got[1 + int(take)], got[2 - int(take)]
-    np.testing.assert_allclose(got[0], slope_by_differences(product, 0, a, taken), atol=1e-8)
-    np.testing.assert_allclose(of_taken, slope_by_differences(product, 1, a, taken), atol=1e-8)
+    np.testing.assert_allclose(got[0], by_differences(product, 0, (a, taken)), atol=1e-8)
+    np.testing.assert_allclose(of_taken, by_differences(product, 1, (a, taken)), atol=1e-8)
     assert not of_left.any()
     assert [d.shape for d in got] == [a.shape, b.shape, spare.shape]
 
@@ -92,8 +82,8 @@ def test_factors_that_change_places(left: str, right: str, take: float) -> None:
     first, second = (b, a) if take else (a, b)
     got = grad(both_chosen, (0, 1))(a, b, take)
     got = got[::-1] if take else got
-    np.testing.assert_allclose(got[0], slope_by_differences(product, 0, first, second), atol=1e-8)
-    np.testing.assert_allclose(got[1], slope_by_differences(product, 1, first, second), atol=1e-8)
+    np.testing.assert_allclose(got[0], by_differences(product, 0, (first, second)), atol=1e-8)
+    np.testing.assert_allclose(got[1], by_differences(product, 1, (first, second)), atol=1e-8)
     _, moved = jvp(lambda a, b: both_chosen(a, b, take), (a, b), (a, b))
     want = (got[0] * first).sum() + (got[1] * second).sum()
     np.testing.assert_allclose(moved, want, rtol=1e-7)
@@ -109,5 +99,5 @@ def test_the_second_derivative(left: str, right: str) -> None:
 
     got = grad(slope, (0, 1))(a, b)
     for place in (0, 1):
-        want = slope_by_differences(slope, place, a, b)
+        want = by_differences(slope, place, (a, b))
         np.testing.assert_allclose(got[place], want, rtol=1e-6, atol=1e-7)

@@ -10,6 +10,7 @@ from autodiff_compiler.ir.parser import parse_function
 from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.passes import manager
+from autodiff_compiler.passes.log import PassLog
 from autodiff_compiler.passes.registry import Pass
 
 TEXT = """
@@ -61,13 +62,14 @@ func @f(%x: f32[2]) -> (f32[2]) {
 
 def test_everything_at_once() -> None:
     function = parse_function(TEXT)
-    stats: dict[str, int] = {}
-    result = manager.run_until_stable(function, tuple(manager.PASSES), stats=stats)
+    log = PassLog()
+    with manager.observed(log):
+        result = manager.run_until_stable(function, tuple(manager.PASSES))
     verify(result, "typed: all")
     assert print_functions(result) == AFTER
     before = sum(manager.operation_count(each) for each in (*function.callees(), function))
     after = sum(manager.operation_count(each) for each in (*result.callees(), result))
-    assert sum(stats.values()) == before - after == 10 - 4
+    assert -sum(each.added for each in log.applications) == before - after == 10 - 4
     middle, leaf = (op.attrs["callee"] for op in result.body.ops)
     assert middle.body.ops[0].attrs["callee"] is leaf
 

@@ -84,7 +84,7 @@ def _texts(tree: ast.AST) -> set[str]:
 
 
 def _inner_values(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
-    """Whether a value is read anywhere but in the iterable that is computed outside."""
+    """Finds out if a value is read outside the first iterable of a comprehension."""
     return _count_values(node) > _count_values(node.generators[0].iter)
 
 

@@ -58,7 +58,7 @@ def holds_refs(value: Any) -> bool:
 
 
 def is_frozen(value: Any) -> bool:
-    """Whether ``detach`` took a list or dict out of ``value``."""
+    """Finds out if ``detach`` took a list or dict out of ``value``."""
     if isinstance(value, (tuple, dict)):
         return any(map(is_frozen, value.values() if isinstance(value, dict) else value))
     return isinstance(value, DetachedContainer)

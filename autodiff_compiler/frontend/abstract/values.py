@@ -377,11 +377,8 @@ def same(left: Any, right: Any) -> bool:
         return list(left) == list(right) and all(same(left[k], right[k]) for k in left)
     if isinstance(left, DetachedContainer) and isinstance(right, DetachedContainer):
         return left.kind == right.kind and same(left.contents, right.contents)
-    if isinstance(left, (*NUMBERS, str, HeapRef, Own, DictView, IteratorPosition)) and type(
-        left
-    ) is type(right):
-        return bool(left == right)
-    return False
+    comparable = isinstance(left, (*NUMBERS, str, HeapRef, Own, DictView, IteratorPosition))
+    return comparable and type(left) is type(right) and bool(left == right)
 
 
 def leaves(value: Any) -> Iterator[AnyOperand]:

@@ -292,7 +292,7 @@ class Recursing(Calls):
 
 
 def _repeats(call: Call, now: Call, deep: bool) -> bool:
-    """Whether the call ``now`` does what ``call`` did, as far as is known."""
+    """Decides whether two calls do the same, as far as is known while compiling."""
     if not same_skeleton(call.given, now.given):
         return False
     alike = True

@@ -338,9 +338,8 @@ class Branches(Writes):
         changed: list[HeapRef] = []
         for ref in {**left.heap, **right.heap}:
             old = base.heap.get(ref)
-            if left.heap.get(ref) is old is right.heap.get(ref) and (
-                old is MISSING or type(old) in (Value, bool) or old is not None and is_plain(old)
-            ):
+            untouched = left.heap.get(ref) is old is right.heap.get(ref)
+            if untouched and (old is MISSING or old is not None and is_plain(old)):
                 heap[ref] = old
                 continue
             changed.append(ref)

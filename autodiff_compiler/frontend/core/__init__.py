@@ -1,1 +1,1 @@
-"""What every handler is given: the function being lowered, the compilation, its guards."""
+"""The state of lowering: the function being lowered, the compilation, its guards."""

@@ -1,5 +1,5 @@
-"""What the proof of writes (``memory_safety.py``) says against a write, and what may be done about
-it."""
+"""Conflicts: what the proof of memory safety (``memory_safety.py``) finds against a write, and what
+resolves it."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _any_slope(x: Any, y: Any) -> Any:
 
 
 def _near_zero(x: Any) -> Any:
-    """Whether x is 0, or below it and of a size below 1."""
+    """Finds the items of x that are 0, or negative and above -1."""
     return equal(x, 0.0) if is_complex(x.type) else (x <= 0.0) & (x > -1.0)
 
 

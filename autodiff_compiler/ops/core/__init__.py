@@ -1,2 +1,1 @@
-"""What functions and operator classes share: aliases of arguments, questions about shapes, the base
-class."""
+"""The base of functions and operator classes: argument aliases, shape queries, the base class."""

@@ -1,4 +1,4 @@
-"""What passes share.
+"""The base of all passes.
 
 traversal   walks over regions and over all functions that a function calls
 patterns    rewrite rules, applied until none matches

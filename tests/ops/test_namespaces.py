@@ -13,13 +13,13 @@ DERIVATIVES = (
 
 
 @pytest.mark.parametrize(
-    "room, names",
+    "module, names",
     [
         (functional, DERIVATIVES),
         (composite, ("GradOperation", "HyperMap", "Map", "MultitypeFuncGraph")),
         (operations, ("HookBackward", "InsertGradientOf", "Assign", "MatMul")),
     ],
 )
-def test_a_room_has_the_names_that_mindspores_has(room, names):
+def test_a_module_has_the_names_that_mindspores_has(module, names):
     for name in names:
-        assert getattr(room, name) is getattr(ops, name), name
+        assert getattr(module, name) is getattr(ops, name), name
