@@ -168,7 +168,7 @@ def _with_arguments(function: Gradient, inputs: Sequence[Tensor]) -> Callable[[]
 def added(case: Case) -> tuple[float, float]:
     """The seconds that the call adds, and those of an empty call."""
     compile_info().clear()
-    for _ in range(4):  # the second makes the quick way: a round must not take that for a call
+    for _ in range(4):  # the second makes the fast path: a round must not take that for a call
         case.gradient(*case.inputs)
     calls = {
         "call": _with_arguments(case.gradient, case.inputs),

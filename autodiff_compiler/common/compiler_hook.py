@@ -17,10 +17,10 @@ class Engine(Protocol):
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """Runs the compiled forward half of ``cell.construct``."""
 
-    def again(self, function: Any, args: tuple) -> Any:
+    def try_fast_call(self, function: Any, args: tuple) -> Any:
         """What a transformed function answers, if the call is like an earlier one; else False."""
 
-    def compiled(self, function: Any) -> list[str]:
+    def compiled_titles(self, function: Any) -> list[str]:
         """What of a transformed function is compiled: a title for each signature."""
 
     def run_gradient(self, gradient_function: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:

@@ -132,17 +132,17 @@ def _name(function: Function, reserved: set[str]) -> tuple[Block, dict[Value, st
     Where a value could not share the variable it is handed to, it is written inside the assignment
     that hands it on, and sharing is tried anew.
     """
-    composer = StatementBuilder(function)
-    block = composer.compose()
-    variables = coalesce_variables(function, block, composer.alias)
-    into_moves = remaining_copies(block, variables) & composer.movable
+    builder = StatementBuilder(function)
+    block = builder.build()
+    variables = coalesce_variables(function, block, builder.alias)
+    into_moves = remaining_copies(block, variables) & builder.movable
     if into_moves:
-        composer = StatementBuilder(function, into_moves)
-        block = composer.compose()
-        variables = coalesce_variables(function, block, composer.alias)
+        builder = StatementBuilder(function, into_moves)
+        block = builder.build()
+        variables = coalesce_variables(function, block, builder.alias)
     words = reserved_words(block)
     names = choose_names(function, block, variables, {*reserved, *words, "np", "ml_dtypes"})
-    also = {value: names[token] for value, token in composer.alias.items() if token in names}
+    also = {value: names[token] for value, token in builder.alias.items() if token in names}
     return block, {**also, **names}, words
 
 
@@ -290,7 +290,7 @@ class _Writer:
         if isinstance(statement, Assign):
             return [f"{self.targets(statement)} = {self.bare(statement.value)}"]
         if isinstance(statement, ParallelAssign):
-            return self.moves(statement)
+            return self.parallel_assign(statement)
         if isinstance(statement, Return):
             values = statement.values or (ast.Constant(None),)
             tree = values[0] if len(values) == 1 else ast.Tuple(list(values), ast.Load())
@@ -308,7 +308,7 @@ class _Writer:
         names = ["_" if target is None else self.names[target] for target in statement.targets]
         return f"({names[0]},)" if statement.unpacks and len(names) == 1 else ", ".join(names)
 
-    def moves(self, statement: ParallelAssign) -> list[str]:
+    def parallel_assign(self, statement: ParallelAssign) -> list[str]:
         """One assignment after the other, or all in one where a later one reads an earlier one."""
         targets = [self.names[target] for target, _ in statement.pairs]
         needs = [{self.names[value] for value in reads(tree)} for _, tree in statement.pairs]

@@ -54,20 +54,20 @@ class Workspace:
             with LOCK:
                 ALL.add(self)
 
-    def borrow(self) -> Lent:
+    def acquire(self) -> Lent:
         """The arrays of each half, for one call."""
         self.used = next(CLOCK)
         try:
-            return self.completed(self.idle.pop())
+            return self.with_missing_allocated(self.idle.pop())
         except IndexError:
             pass
         if self.bytes > costs().lent_bytes:
-            return self.nothing()
+            return self.no_buffers()
         make_room(self.bytes)
         made = [np.empty(size, np.uint8) for size in self.blocks]
         return [[_array(made[block], type_) for block, type_ in half] for half in self.places]
 
-    def completed(self, lent: Lent) -> Lent:
+    def with_missing_allocated(self, lent: Lent) -> Lent:
         """A set that was kept, with the blocks that are given."""
         for size, arrays in self.given:
             block = np.empty(size, np.uint8)
@@ -75,11 +75,11 @@ class Workspace:
                 lent[half][key] = _array(block, type_)
         return lent
 
-    def nothing(self) -> Lent:
+    def no_buffers(self) -> Lent:
         """In the place of the arrays of each half, for a call that lends none."""
         return [[None] * len(places) for places in self.places]
 
-    def give_back(self, lent: Lent) -> None:
+    def release(self, lent: Lent) -> None:
         """Nobody reads or writes ``lent`` any more, but for what is given."""
         if self.bytes * (len(self.idle) + 1) > costs().lent_bytes:
             return

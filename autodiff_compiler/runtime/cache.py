@@ -30,7 +30,7 @@ class CacheEntry(Protocol):
     used: int
     noted: int
 
-    def retire(self) -> None:
+    def drop_fast_calls(self) -> None:
         """It is dropped: nobody may hold on to it."""
 
 
@@ -39,8 +39,8 @@ class FunctionEntries:
 
     def __init__(self) -> None:
         self.units: dict[Hashable, tuple[Any, ...]] = {}
-        #: By what is asked, the unit that answered last, if it has a quick way, and that.
-        self.quick: dict[Hashable, tuple[Any, Any]] = {}
+        #: By what is asked, the unit that answered last, if it has a fast path, and that.
+        self.fast_calls: dict[Hashable, tuple[Any, Any]] = {}
         #: Slots whose values the compiler turned out to need, by key.
         self.needed: dict[Hashable, frozenset[int]] = {}
         self.owners: list[Any] = []
@@ -51,8 +51,10 @@ class FunctionEntries:
         return ((key, unit) for key, units in [*self.units.items()] for unit in units)
 
     def drop(self, key: Hashable, unit: Any) -> None:
-        unit.retire()
-        self.quick = {asked: row for asked, row in self.quick.items() if row[0] is not unit}
+        unit.drop_fast_calls()
+        self.fast_calls = {
+            asked: row for asked, row in self.fast_calls.items() if row[0] is not unit
+        }
         self.units[key] = tuple(u for u in self.units.get(key, ()) if u is not unit)
         if not self.units[key]:
             del self.units[key]
@@ -131,7 +133,7 @@ class Cache:
         """Forgets everything."""
         with self.lock:
             for unit in self.all():
-                unit.retire()
+                unit.drop_fast_calls()
             self.tables.clear()
 
     def _watched(self, owner: Any, name: Hashable) -> Any:

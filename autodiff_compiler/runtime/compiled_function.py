@@ -15,7 +15,7 @@ from autodiff_compiler.interface import Compiled, Request, TupleType
 from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.runtime.arguments import compile_reader, holds, known_by_identity
 from autodiff_compiler.runtime.buffers import Workspace
-from autodiff_compiler.runtime.fast_call import Quick
+from autodiff_compiler.runtime.fast_call import FastCall
 from autodiff_compiler.runtime.guards import compile_guard
 from autodiff_compiler.runtime.loader import load
 from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
@@ -39,7 +39,7 @@ class CompiledFunction:
         self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
         sources = [item.source for item in compiled.hoisted]
         self.read = compile_reader(slots, compiled.dynamic_slots, compiled.hoisted)
-        self.wraps = not request.numpy and (
+        self.returns_tensors = not request.numpy and (
             holds([*slots, *sources], Tensor)
             or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
@@ -62,54 +62,54 @@ class CompiledFunction:
         missing = {*compiled.unconnected, None}
         places = [place for _, place in (*self.inputs, *self.weights)]
         self.unconnected = [n for n, place in enumerate(places) if place in missing]
-        self.exact = not _is_partial(self.inputs, self.weights)
+        self.matches_request = not _is_partial(self.inputs, self.weights)
         # An id in the signature speaks of an object only as long as that lives.
         self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
         #: False where there is none; None as long as nobody has asked.
-        self.quick: Quick | Literal[False] | None = None
-        self.quick_pullback: Quick | Literal[False] | None = None
-        self.quick_users: weakref.WeakSet[Transformed] = weakref.WeakSet()
+        self.fast_call: FastCall | Literal[False] | None = None
+        self.fast_pullback: FastCall | Literal[False] | None = None
+        self.fast_call_users: weakref.WeakSet[Transformed] = weakref.WeakSet()
 
-    def hurry(self, caller: Transformed) -> None:
-        """``caller`` may take the quick way by itself."""
-        caller.quick, caller.hurried = self.quick or None, weakref.ref(self)
-        self.quick_users.add(caller)
+    def install_fast_call(self, caller: Transformed) -> None:
+        """``caller`` may take the fast path by itself."""
+        caller.fast_call, caller.fast_unit = self.fast_call or None, weakref.ref(self)
+        self.fast_call_users.add(caller)
 
-    def answers(self, caller: Transformed) -> None:
-        """``caller`` is being answered by this unit, and not by its quick way."""
-        quick = caller.hurried and caller.hurried()
-        caller.ran = weakref.ref(self), -1 if quick is None else quick.calls
+    def note_answer(self, caller: Transformed) -> None:
+        """``caller`` is being answered by this unit, and not by its fast path."""
+        fast = caller.fast_unit and caller.fast_unit()
+        caller.last_run = weakref.ref(self), -1 if fast is None else fast.calls
 
-    def retire(self) -> None:
+    def drop_fast_calls(self) -> None:
         """Nobody calls this unit any more."""
         self.retired = True
-        for caller in [*self.quick_users]:
-            if caller.quick is self.quick:
-                caller.quick = None
+        for caller in [*self.fast_call_users]:
+            if caller.fast_call is self.fast_call:
+                caller.fast_call = None
 
     def run_forward(self, fn: Any, slots: Sequence[Any]) -> Any:
         """The value of a forward-only unit."""
         arrays = self.read(fn, slots)
-        lent = self.workspace.borrow()
+        lent = self.workspace.acquire()
         try:
             out = self.forward(*arrays, *filter(None, lent))
         except Exception as error:
             self.loaded.explain(error)
             raise
-        self.workspace.give_back(lent)
+        self.workspace.release(lent)
         if self.compiled.writes:
             out, *written = out
             self.write(written, arrays)
         (value,) = self.results((out,), arrays)
-        return _relisted(value, self.compiled.structure)
+        return _restore_lists(value, self.compiled.structure)
 
     def run_pair(self, fn: Any, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
         """The value (None where it is not wanted) and the gradients, inputs then weights."""
         arrays = self.read(fn, slots)
         given = () if self.sens is None else (self.sensitivity(sens),)
-        lent = forward_work, backward_work = self.workspace.borrow()
+        lent = forward_work, backward_work = self.workspace.acquire()
         try:
-            value, residuals = self.halfway(arrays, forward_work)
+            value, residuals = self.run_forward_half(arrays, forward_work)
             work = [backward_work] if backward_work else []
             found = self.backward(residuals, *given, *work)  # type: ignore[misc]
         except Exception as error:
@@ -117,22 +117,22 @@ class CompiledFunction:
             raise
         inputs = len(self.inputs)
         gradients = self.gradients(found, slots, arrays)
-        self.workspace.give_back(lent)
+        self.workspace.release(lent)
         if not self.request.value:
             return None, gradients[:inputs], gradients[inputs:]
         # Unlike backward, forward may return an argument, a view of one, or a residual.
-        return self.wrapped(value, arrays), gradients[:inputs], gradients[inputs:]
+        return self.wrap_output(value, arrays), gradients[:inputs], gradients[inputs:]
 
     def gradients(self, found: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list:
         """What backward returned, as it is answered: inputs, then weights."""
         several = len(self.inputs) + len(self.weights)
-        if not self.exact or not several:
-            found = self._spread(found, slots)
+        if not self.matches_request or not several:
+            found = self._in_requested_order(found, slots)
         elif several == 1:
             found = (found,)
         made = self.results(found, arrays)
         for number, structure in self.lists:
-            made[number] = _relisted(made[number], structure)
+            made[number] = _restore_lists(made[number], structure)
         return made
 
     def sensitivity(self, sens: Any) -> Any:
@@ -140,7 +140,7 @@ class CompiledFunction:
         assert self.sens is not None
         return sensitivity_arrays(_tensors(sens) if self.request.numpy else sens, self.sens)
 
-    def halfway(self, arrays: Sequence[Any], work: Sequence[Any]) -> tuple[Any, Any]:
+    def run_forward_half(self, arrays: Sequence[Any], work: Sequence[Any]) -> tuple[Any, Any]:
         """The value (None where it is not wanted) and the residuals; what forward writes is
         written."""
         out = self.forward(*arrays, *([work] if work else []))
@@ -150,10 +150,10 @@ class CompiledFunction:
         self.write(out[self.has_value :], arrays)
         return out[0] if self.has_value else None, residuals
 
-    def wrapped(self, value: Any, arrays: Sequence[Any]) -> Any:
+    def wrap_output(self, value: Any, arrays: Sequence[Any]) -> Any:
         """The value as it is answered."""
         (value,) = self.results((copy_if_shared(value, arrays),), arrays)
-        return _relisted(value, self.compiled.structure)
+        return _restore_lists(value, self.compiled.structure)
 
     def run_pullback(
         self, fn: Any, slots: Sequence[Any]
@@ -163,20 +163,25 @@ class CompiledFunction:
         What is written to the arguments later does not reach it. Nothing is lent, for residuals
         that live on must be in memory of their own."""
         arrays = self.read(fn, slots)
-        forward_work, _ = self.workspace.nothing()
+        forward_work, _ = self.workspace.no_buffers()
         try:
-            value, residuals = self.halfway(arrays, forward_work)
+            value, residuals = self.run_forward_half(arrays, forward_work)
         except Exception as error:
             self.loaded.explain(error)
             raise
-        answer, residuals = self.wrapped(value, arrays), _own(residuals, _memory((*arrays, value)))
+        answer, residuals = (
+            self.wrap_output(value, arrays),
+            _own(residuals, _memory((*arrays, value))),
+        )
 
-        return answer, lambda sens: self.pulled(residuals, sens, slots)
+        return answer, lambda sens: self.apply_pullback(residuals, sens, slots)
 
-    def pulled(self, residuals: Any, sens: Any, slots: Sequence[Any] = ()) -> tuple[list, list]:
+    def apply_pullback(
+        self, residuals: Any, sens: Any, slots: Sequence[Any] = ()
+    ) -> tuple[list, list]:
         """The gradients, inputs then weights, of a call that left ``residuals``. ``slots`` are
         asked for where some of them are zero."""
-        _, backward_work = self.workspace.nothing()
+        _, backward_work = self.workspace.no_buffers()
         work = [backward_work] if backward_work else []
         try:
             found = self.backward(residuals, self.sensitivity(sens), *work)  # type: ignore[misc]
@@ -191,7 +196,7 @@ class CompiledFunction:
         arrays = self.read(fn, slots)
         along = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
         places = [place for _, place in (*self.inputs, *self.weights)]
-        lent = self.workspace.borrow()
+        lent = self.workspace.acquire()
         given = {place: directions(dot, x) for dot, x, place in zip(dots, along, places)}
         try:
             ordered = [given[n] for n in range(len(given))]
@@ -199,12 +204,12 @@ class CompiledFunction:
         except Exception as error:
             self.loaded.explain(error)
             raise
-        self.workspace.give_back(lent)
+        self.workspace.release(lent)
         self.write(written, arrays)
         found = self.results(_own((out, dot), _memory((arrays, dots))), arrays)
         structure = self.compiled.structure
         first = structure[0] if self.request.aux and structure is not None else structure
-        return _relisted(found[0], structure), _relisted(found[1], first)
+        return _restore_lists(found[0], structure), _restore_lists(found[1], first)
 
     def write(self, values: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Puts what the text writes in place, in memory of its own."""
@@ -214,7 +219,9 @@ class CompiledFunction:
             if write.name is None:
                 write.target._data = np.asarray(value)
             else:
-                value = _relisted(wrap(value) if self.wraps else value, write.structure)
+                value = _restore_lists(
+                    wrap(value) if self.returns_tensors else value, write.structure
+                )
                 write.put(write.target, write.name, value)
 
     def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
@@ -222,17 +229,17 @@ class CompiledFunction:
         container one may be an argument, and writing to a result must not change that."""
         made: list[Any] = []
         for item in found:
-            if type(item) is np.ndarray and self.wraps:
+            if type(item) is np.ndarray and self.returns_tensors:
                 tensor = next(BLANK)
                 tensor._data, tensor._hooks = item, ()
                 made.append(tensor)
             else:
                 if type(item) in (tuple, list, dict):
                     item = _own(item, _memory((*arrays, *found[: len(made)])))
-                made.append(wrap(item) if self.wraps else item)
+                made.append(wrap(item) if self.returns_tensors else item)
         return made
 
-    def _spread(self, found: Any, slots: Sequence[Any]) -> list:
+    def _in_requested_order(self, found: Any, slots: Sequence[Any]) -> list:
         """The gradients in the order wanted, with zeros for what takes no part."""
         if len(self.compiled.positions) + len(self.compiled.weights) == 1:
             found = (found,)
@@ -318,15 +325,15 @@ def _tensors(value: Any) -> Any:
     return wrap(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def _relisted(value: Any, structure: Any) -> Any:
+def _restore_lists(value: Any, structure: Any) -> Any:
     """``value`` with lists where the user returned lists (see ``Compiled.structure``)."""
     if structure is None:
         return value
     if isinstance(structure, Node):
         return _rebuilt(value, structure)
     if isinstance(structure, dict):
-        return {key: _relisted(value[key], tree) for key, tree in structure.items()}
-    return type(structure)(_relisted(item, tree) for item, tree in zip(value, structure))
+        return {key: _restore_lists(value[key], tree) for key, tree in structure.items()}
+    return type(structure)(_restore_lists(item, tree) for item, tree in zip(value, structure))
 
 
 def _rebuilt(value: Any, node: Node) -> Any:
@@ -336,12 +343,12 @@ def _rebuilt(value: Any, node: Node) -> Any:
         if isinstance(tree, Known):
             parts.append(tree.value)
         else:
-            parts.append(_relisted(value[node.keys[number] if node.keys else number], tree))
+            parts.append(_restore_lists(value[node.keys[number] if node.keys else number], tree))
     return made(node, parts)
 
 
 def _lists_in(value: Any) -> Any:
-    """Where ``value`` has lists, as ``_relisted`` wants it told."""
+    """Where ``value`` has lists, as ``_restore_lists`` wants it told."""
     if isinstance(value, dict):
         return {key: _lists_in(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):

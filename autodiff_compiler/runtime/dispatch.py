@@ -60,7 +60,7 @@ class Runtime:
 
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
         """The compiled forward half of ``cell.construct``, or of any function."""
-        found = False if kwargs else self._again(cell, None, args)
+        found = False if kwargs else self._try_fast_call(cell, None, args)
         if found is not False:
             return found
         if apart := self._flat(cell, args, kwargs):
@@ -85,10 +85,10 @@ class Runtime:
             unit = self._compiled(cell, key, slots, request, tuple(kwargs))
         unit.calls += 1
         if isinstance(cell, Transformed):
-            unit.answers(cell)
+            unit.note_answer(cell)
         found = unit.run_forward(cell, slots)
         if not kwargs:
-            self._quicken(cell, cell, None, unit, slots)
+            self._install_fast_call(cell, cell, None, unit, slots)
         return found
 
     def run_gradient(
@@ -96,7 +96,7 @@ class Runtime:
     ) -> Any:
         """The gradient, packed as promised."""
         plain = not kwargs and gradient.packs_plainly
-        found = self._again(*gradient.entry, args, gradient) if plain else False
+        found = self._try_fast_call(*gradient.entry, args, gradient) if plain else False
         if found is not False:
             return found
         sens = None
@@ -125,10 +125,10 @@ class Runtime:
         plain: bool,
     ) -> Any:
         unit, slots = self._pair(gradient, args, kwargs)
-        unit.answers(gradient)
+        unit.note_answer(gradient)
         value, inputs, weights = _connected(gradient, unit, slots, sens)
         if plain:
-            self._quicken(gradient, *gradient.entry, unit, slots)
+            self._install_fast_call(gradient, *gradient.entry, unit, slots)
         return gradient.pack(value, inputs, weights, unit.request.positions)
 
     def _flat(
@@ -168,7 +168,7 @@ class Runtime:
         self, gradient: GradientFunction, flat: Flat, leaves: tuple, sens: Any, simple: bool
     ) -> Any:
         """The gradient, in the structure of the arguments that were taken apart. A ``simple``
-        question is asked of the leaves in the same words, and may be answered the quick way."""
+        question is asked of the leaves in the same words, and may be answered the fast path."""
         kind = (flat.key, *map(type, leaves), *map(is_active, leaves))
         known = gradient.of_leaves.get(kind) if simple else None
         if known is not None:
@@ -201,18 +201,18 @@ class Runtime:
     def run_pullback(self, gradient: GradientFunction, args: tuple) -> tuple[Any, Callable]:
         """The value, and what gives the gradients, packed as promised, for a sensitivity."""
         plain, asked = gradient.packs_plainly, ("pullback", gradient.key)
-        found: Any = self._again(gradient.fn, asked, args) if plain else False
+        found: Any = self._try_fast_call(gradient.fn, asked, args) if plain else False
         if found is not False:
             return found
         unit, slots = self._pair(gradient, args, {})
-        unit.answers(gradient)
+        unit.note_answer(gradient)
         value, back = unit.run_pullback(gradient.fn, slots)
-        if plain and unit.calls > 1 and unit.quick_pullback is None:
-            made = compile_fast_call(unit, slots, copy_if_shared, gradient, unit.pulled)
-            unit.quick_pullback = made or False
+        if plain and unit.calls > 1 and unit.fast_pullback is None:
+            made = compile_fast_call(unit, slots, copy_if_shared, gradient, unit.apply_pullback)
+            unit.fast_pullback = made or False
         table = self.cache.tables.get(identity(gradient.fn))
-        if plain and unit.quick_pullback and table is not None:
-            table.quick[asked] = unit, unit.quick_pullback
+        if plain and unit.fast_pullback and table is not None:
+            table.fast_calls[asked] = unit, unit.fast_pullback
 
         def pull(sens: Any) -> Any:
             return gradient.pack(None, *back(sens), unit.request.positions)[1]
@@ -255,16 +255,16 @@ class Runtime:
             request = replace(tangent.request(), numpy=is_numpy_call(fn, slots))
             unit = self._compiled(fn, key, slots, request, ())
         unit.calls += 1
-        unit.answers(tangent)
+        unit.note_answer(tangent)
         found = unit.run_tangent(fn, slots, dots)
-        self._quicken(tangent, fn, asked, unit, slots)
+        self._install_fast_call(tangent, fn, asked, unit, slots)
         return found
 
-    def again(self, function: Transformed, args: tuple) -> Any:
+    def try_fast_call(self, function: Transformed, args: tuple) -> Any:
         """The answer of a call that is like an earlier one, or False."""
-        return self._again(*function.entry, args)
+        return self._try_fast_call(*function.entry, args)
 
-    def compiled(self, function: Transformed) -> list[str]:
+    def compiled_titles(self, function: Transformed) -> list[str]:
         """The titles of the units that answer ``function``, the least lately used first."""
         fn, asked = function.entry
         table = self.cache.tables.get(identity(fn))
@@ -272,33 +272,33 @@ class Runtime:
         found = [unit for key, unit in rows if asked is None or asked in (key[0], key[0][0])]  # type: ignore[index]
         return [unit.title for unit in sorted(found, key=lambda unit: unit.used)]
 
-    def _again(
+    def _try_fast_call(
         self, fn: Any, asked: Hashable, args: tuple, caller: Transformed | None = None
     ) -> Any:
         """As ``again``; where there is one, ``caller`` need not look for it any more."""
         table = self.cache.tables.get(identity(fn))
-        known = None if table is None else table.quick.get(asked)
+        known = None if table is None else table.fast_calls.get(asked)
         if known is None:
             return False
-        unit, quick = known
-        found = quick(fn, args)
+        unit, fast_call = known
+        found = fast_call(fn, args)
         if found is not False and caller is not None:
-            unit.hurry(caller)
+            unit.install_fast_call(caller)
         return found
 
-    def _quicken(
+    def _install_fast_call(
         self, caller: Any, fn: Any, asked: Hashable, unit: CompiledFunction, slots: tuple
     ) -> None:
-        """The next call that asks this of ``fn`` may take the quick way, if there is one: it is
+        """The next call that asks this of ``fn`` may take the fast path, if there is one: it is
         made when the unit is used again, for many are not."""
         gradient = caller if isinstance(caller, GradientFunction) else None
-        if unit.calls > 1 and unit.quick is None:
-            unit.quick = compile_fast_call(unit, slots, copy_if_shared, gradient) or False
+        if unit.calls > 1 and unit.fast_call is None:
+            unit.fast_call = compile_fast_call(unit, slots, copy_if_shared, gradient) or False
         table = self.cache.tables.get(identity(fn))
-        if unit.quick and table is not None:
-            table.quick[asked] = unit, unit.quick
+        if unit.fast_call and table is not None:
+            table.fast_calls[asked] = unit, unit.fast_call
             if isinstance(caller, Transformed):
-                unit.hurry(caller)
+                unit.install_fast_call(caller)
 
     def _compiled(
         self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The quick way: one generated function for a call that looks just like an earlier one.
+"""The fast path: one generated function for a call that looks just like an earlier one.
 
 It is made for one unit, once that has been used twice: for a gradient, a tangent or a forward half
 alike. It looks at the arguments and the unit's assumptions, runs what is to be run and packs what
@@ -26,18 +26,18 @@ from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.loader import Loaded
 
 #: ``(fn, arguments) -> the answer``, or False.
-Quick = Callable[[Any, tuple], Any]
+FastCall = Callable[[Any, tuple], Any]
 
 _NUMBERS = (int, float, complex)
 _CONSTANTS = (bool, str, type(None))
 
 
 class FastCallEntry(Protocol):
-    """What the quick way needs of a unit; it counts its calls there.
+    """The attributes of a compiled function that its fast call needs, and the count of its calls.
 
-    exact   whether backward returns, or the tangent takes, one value for each place that was
-            asked for, in that order.
-    wraps   whether arrays are answered as tensors.
+    matches_request   True if backward returns, or the tangent takes, one value for each requested
+                      place, in that order.
+    returns_tensors   True if arrays are returned as tensors.
     """
 
     compiled: Compiled
@@ -45,8 +45,8 @@ class FastCallEntry(Protocol):
     loaded: Loaded
     workspace: Workspace
     calls: int
-    exact: bool
-    wraps: bool
+    matches_request: bool
+    returns_tensors: bool
 
 
 def compile_fast_call(
@@ -54,25 +54,26 @@ def compile_fast_call(
     slots: Sequence[Any],
     own: Callable[[Any, Sequence[Any]], Any],
     gradient: GradientFunction | None = None,
-    pulled: Callable[[Any, Any], tuple] | None = None,
-) -> Quick | None:
-    """The quick way of a unit, if it has one.
+    apply_pullback: Callable[[Any, Any], tuple] | None = None,
+) -> FastCall | None:
+    """Returns the fast call of a compiled function, or None if it has none.
 
-    own       ``own(value, arrays)`` gives the value in memory that none of ``arrays`` holds.
-    gradient  what packs the gradients, if the unit has any.
-    pulled    is given where the answer is the value and what takes a sensitivity to the gradients:
-              ``pulled(residuals, sens)`` gives both rows of them for any sensitivity that fits.
+    own              ``own(value, arrays)`` returns the value in memory that ``arrays`` do not use.
+    gradient         packs the gradients, if there are any.
+    apply_pullback   given if the call returns the value and a pullback.
+                     ``apply_pullback(residuals, sens)`` returns the gradients of the inputs and of
+                     the weights, for any sensitivity that fits.
     """
     loaded, workspace = unit.loaded, unit.workspace
-    writer = _Writer(unit, slots, gradient, pulled is not None)
+    writer = _Writer(unit, slots, gradient, apply_pullback is not None)
     if not writer.is_simple:
         return None
     names = {
         "forward": loaded.forward, "backward": loaded.backward, "explain": loaded.explain,
         "own": own, "unit": unit, "blank": BLANK, "Tensor": Tensor,
         "ndarray": np.ndarray, "asarray": np.asarray,
-        "borrow": workspace.borrow, "give_back": workspace.give_back,
-        "settings": SETTINGS, "pulled": pulled,
+        "acquire": workspace.acquire, "release": workspace.release,
+        "settings": SETTINGS, "apply_pullback": apply_pullback,
     }  # fmt: skip
     text, constants = writer.text()
     body = "\n".join(text)
@@ -80,10 +81,10 @@ def compile_fast_call(
     # Each call fills in all defaults: only what is named.
     names = {name: value for name, value in (names | constants).items() if name in used}
     defaults = "".join(f", {name}={name}" for name in names)
-    source = f"def quick(fn, args{defaults}):\n" + "".join(f"    {line}\n" for line in text)
+    source = f"def fast_call(fn, args{defaults}):\n" + "".join(f"    {line}\n" for line in text)
     scope: dict[str, Any] = dict(names)
     exec(compile(source, "<autodiff call>", "exec", dont_inherit=True), scope)
-    return scope["quick"]
+    return scope["fast_call"]
 
 
 def _holds_node(structure: Any) -> bool:
@@ -118,7 +119,11 @@ class _Writer:
     @property
     def is_simple(self) -> bool:
         request, compiled = self.request, self.compiled
-        if compiled.writes or not self.unit.exact or not all(map(self._is_plain, self.slots)):
+        if (
+            compiled.writes
+            or not self.unit.matches_request
+            or not all(map(self._is_plain, self.slots))
+        ):
             return False
         if request.tangent and compiled.weights:
             return False
@@ -141,7 +146,9 @@ class _Writer:
         if isinstance(type_, ArrayType):
             return type_.is_static
         # An answer of False would say that the call goes the long way.
-        return isinstance(type_, ScalarType) and type_.kind != "bool" and not self.unit.wraps
+        return (
+            isinstance(type_, ScalarType) and type_.kind != "bool" and not self.unit.returns_tensors
+        )
 
     def constant(self, value: Any) -> str:
         name = self.names.setdefault(id(value), f"k{len(self.names)}")
@@ -185,7 +192,7 @@ class _Writer:
     def _sensitivity(self) -> list[str]:
         """Refuses a sensitivity that does not fit just as it is."""
         assert isinstance(self.main, ArrayType) and self.main.dtype is not None
-        kind = "Tensor" if self.unit.wraps else "ndarray"
+        kind = "Tensor" if self.unit.returns_tensors else "ndarray"
         return self._array("sens", np.dtype(self.main.dtype), self.main.shape, kind)
 
     def _argument(self, name: str, like: Any) -> list[str]:
@@ -223,7 +230,7 @@ class _Writer:
         if self.later:
             # Nothing is lent: what residuals that live on are in must be theirs.
             calls = [f"value, residuals = forward({', '.join(arrays)})"]
-            return [*_explained(calls), *self._answered_twice(arrays)]
+            return [*_explained(calls), *self._return_value_and_pullback(arrays)]
         forward = f"forward({', '.join([*arrays, *work[0]])})"
         if request.differentiates:
             made = "value, residuals" if request.returns_value else "residuals"
@@ -233,7 +240,7 @@ class _Writer:
         else:
             calls = [f"{'value, dot' if request.tangent else 'value'} = {forward}"]
         lent = bool(compiled.work)
-        lines = [*["lent = borrow()"] * lent, *_explained(calls), *["give_back(lent)"] * lent]
+        lines = [*["lent = acquire()"] * lent, *_explained(calls), *["release(lent)"] * lent]
         return [*lines, *self._answered(arrays)]
 
     def _carried(self, name: str, like: Any) -> str:
@@ -266,14 +273,14 @@ class _Writer:
         more, value = self._value("value", TupleType(out.items[1:]), rest, arrays)
         return [*lines, "value = value[1:]", *more, f"return {packed}, {value}"]
 
-    def _answered_twice(self, arrays: list[str]) -> list[str]:
+    def _return_value_and_pullback(self, arrays: list[str]) -> list[str]:
         """The value now, and a function for the gradients."""
         assert self.gradient is not None
         held = [*arrays]
         lines, value = self._value("value", self.compiled.output, self.compiled.structure, held)
         found, packed = self._gradients(self.gradient)
         rows = "tuple(rows[0]), tuple(rows[1])" if self.gradient.by_list else "tuple(rows[0])"
-        other = f"rows = pulled(residuals, sens); return {rows}"
+        other = f"rows = apply_pullback(residuals, sens); return {rows}"
         body = [
             *(line.replace("return False", other) for line in self._sensitivity()),
             *_explained(["found = backward(residuals, d_sens)"]),
@@ -343,7 +350,7 @@ class _Writer:
 
     def _tensor(self, name: str, array: bool) -> tuple[list[str], str]:
         """A tensor of what surely is an array, or may be a number of NumPy's."""
-        if not self.unit.wraps:
+        if not self.unit.returns_tensors:
             return [], name
         sure = [] if array else [f"if type({name}) is not ndarray: {name} = asarray({name})"]
         made = f"t_{name}"
@@ -371,4 +378,4 @@ def _row(names: Sequence[str]) -> str:
     return f"({''.join(f'{name}, ' for name in names)})"
 
 
-__all__ = ["Quick", "compile_fast_call"]
+__all__ = ["FastCall", "compile_fast_call"]

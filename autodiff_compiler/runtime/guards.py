@@ -191,7 +191,7 @@ class _Writer:
             self.refuse_if(f"v.__class__ is not {kind} or v != {self.constant(value)}")
         elif test == "equal":
             held = self.constant(frozen(value))
-            self.refuse_if(f"not {self.constant(_alike)}({path}, {held})")
+            self.refuse_if(f"not {self.constant(_identical)}({path}, {held})")
         else:
             raise ValueError(f"{test!r} is not a test of an assumption")
 
@@ -270,16 +270,16 @@ def _is_array(source: Any) -> bool:
     return isinstance(source, (np.ndarray, np.generic))
 
 
-def _alike(left: Any, right: Any) -> bool:
+def _identical(left: Any, right: Any) -> bool:
     """Same type and equal, in every part; NaN is like NaN, and 0.0 is unlike -0.0."""
     if left is right:
         return True
     if type(left) is not type(right):
         return False
     if isinstance(left, (tuple, list)):
-        return len(left) == len(right) and all(map(_alike, left, right))
+        return len(left) == len(right) and all(map(_identical, left, right))
     if isinstance(left, dict):
-        return list(left) == list(right) and all(_alike(left[k], right[k]) for k in right)
+        return list(left) == list(right) and all(_identical(left[k], right[k]) for k in right)
     if isinstance(left, np.ndarray):
         return (
             left.dtype == right.dtype and left.shape == right.shape and bytes(left) == bytes(right)

@@ -146,7 +146,7 @@ def test_what_the_output_does_not_depend_on(net):
     assert plain(found) == ((GX, GY), (None, GZ))
     value, found = ms.value_and_grad(net, None, weights, unconnected="none")(X, Y)
     assert plain((value, found)) == ([6, 20], (None, GZ))
-    for _ in range(3):  # the quick way must not be taken
+    for _ in range(3):  # the fast path must not be taken
         assert plain(ms.grad(fn, 1, unconnected="none")(X, Y)) is None
     with pytest.raises(CallError, match="the output does not depend on argument 1"):
         ms.grad(fn, (0, 1), unconnected="error")(X, Y)

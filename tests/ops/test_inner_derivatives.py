@@ -120,7 +120,7 @@ def test_a_complex_number_has_a_gradient_as_an_array_has(make):
     """In closed form: that of the real part of h is the conjugate of h', that of |z|^2 is 2 z."""
     at = 1.0 + 2.0j
     slope = (2 * at + at * at) * np.exp(at)
-    for _ in range(3):  # compiled, again, and the quick way
+    for _ in range(3):  # compiled, again, and the fast path
         np.testing.assert_allclose(grad(real_part)(make(at)), np.conj(slope), rtol=1e-12)
     d_z, d_x = grad(size, (0, 1))(make(at), 3.0)
     np.testing.assert_allclose([d_z, d_x], [6 * at, 5.0], rtol=1e-12)

@@ -119,7 +119,7 @@ def test_before_a_call_there_is_nothing_to_show(name: str) -> None:
 
 
 def test_what_ran_last_is_shown() -> None:
-    """Also where one signature answers by its quick way, and another does not yet."""
+    """Also where one signature answers by its fast path, and another does not yet."""
     ad.compile_info().clear()
     gradient = ad.grad(product)
     for size in (2, 2, 2, 3, 2, 3, 3, 3, 2, 4, 4, 3):

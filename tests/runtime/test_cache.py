@@ -17,7 +17,7 @@ class Entry:
     def __init__(self, guard=lambda fn, slots: True):
         self.guard, self.used, self.calls, self.noted, self.retired = guard, 0, 0, 0, False
 
-    def retire(self):
+    def drop_fast_calls(self):
         self.retired = True
 
 

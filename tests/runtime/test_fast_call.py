@@ -1,4 +1,4 @@
-"""The quick way gives what the long way gives, is taken, and steps aside for whatever is new."""
+"""The fast path gives what the long way gives, is taken, and steps aside for whatever is new."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def gradient(net):
     made = GradOperation(True, True, True)(net, ParameterTuple(net.trainable_params()))
     for _ in range(3):
         close(made(X, 3.0, S), expected(net, X, 3.0, S))
-    assert made.quick is not None and made.quick(net, (X, 3.0, S)) is not False
+    assert made.fast_call is not None and made.fast_call(net, (X, 3.0, S)) is not False
     return made
 
 
 def test_other_numbers_and_new_values(net, gradient):
     y = Tensor(np.ones((2, 3), np.float32))
-    assert gradient.quick(net, (y, -0.5, S)) is not False
+    assert gradient.fast_call(net, (y, -0.5, S)) is not False
     close(gradient(y, -0.5, S), expected(net, y, -0.5, S))
     net.w.set_data(Tensor(np.array([1.0, 0.0, -1.0], np.float32)))
     close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
@@ -67,7 +67,7 @@ def test_what_is_new_goes_the_long_way(net, gradient):
     other = Tensor(np.ones((4, 3), np.float32))
     double = Tensor(X.asnumpy().astype(np.float64))
     for args in ((other, 3.0, other), (X, 3, S), (Parameter(X), 3.0, S), (double, 3.0, S)):
-        assert gradient.quick(net, args) is False
+        assert gradient.fast_call(net, args) is False
     close(gradient(other, 3.0, other), expected(net, other, 3.0, other))
     close(gradient(X, 3, S), expected(net, X, 3, S))
     close(gradient(X, k=3.0, sens=S), expected(net, X, 3.0, S))
@@ -75,7 +75,7 @@ def test_what_is_new_goes_the_long_way(net, gradient):
 
 def test_a_changed_attribute_is_seen(net, gradient):
     net.scale = -7.0
-    assert gradient.quick(net, (X, 3.0, S)) is False
+    assert gradient.fast_call(net, (X, 3.0, S)) is False
     close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
 
 
@@ -95,14 +95,14 @@ def test_calls_are_counted_and_clear_lets_go(net, gradient):
         calls += [unit.calls for unit in ms.compile_info().units if unit.title.startswith("Net.")]
     assert after[-1] == before[-1] + 1
     ms.compile_info().clear()
-    assert gradient.quick is None
+    assert gradient.fast_call is None
     close(gradient(X, 3.0, S), expected(net, X, 3.0, S))
 
 
 def test_nothing_keeps_a_gradient_function_alive(net, gradient):
     again = GradOperation(True, True, True)(net, gradient.weights)
     again(X, 3.0, S)
-    assert again.quick is gradient.quick
+    assert again.fast_call is gradient.fast_call
     gone = weakref.ref(again)
     del again
     gc.collect()
@@ -141,9 +141,9 @@ def test_a_value_has_memory_of_its_own(fn, apart):
         value, d_x = gradient(X)
         value.asnumpy()[...] = 0.0
         d_x.asnumpy()[...] = 0.0
-    assert gradient.quick is not None and np.array_equal(X.asnumpy(), before)
+    assert gradient.fast_call is not None and np.array_equal(X.asnumpy(), before)
     assert all(np.array_equal(a.asnumpy(), b) for a, b in zip(gradient(X), first))
-    unit = inspect.signature(gradient.quick).parameters["unit"].default
+    unit = inspect.signature(gradient.fast_call).parameters["unit"].default
     assert unit.compiled.apart == apart
 
 
@@ -233,11 +233,11 @@ WAYS = {
 
 
 @pytest.fixture
-def only_quick(monkeypatch):
+def only_fast(monkeypatch):
     """Forbids the long way from now on."""
 
     def forbid():
-        for name in ("run_forward", "run_pair", "run_tangent", "run_pullback", "pulled"):
+        for name in ("run_forward", "run_pair", "run_tangent", "run_pullback", "apply_pullback"):
             monkeypatch.setattr(
                 CompiledFunction, name, lambda *_: pytest.fail("the long way was taken")
             )
@@ -246,14 +246,14 @@ def only_quick(monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_call_has_a_quick_way(way, only_quick):
+def test_every_way_to_call_has_a_fast_path(way, only_fast):
     fn, *args = WAYS[way]()
     held = [np.asarray(arg).copy() for arg in args]
     long = fn(*args)
     text = str(long)
     for _ in range(3):
         fn(*args)
-    only_quick()
+    only_fast()
     quick = fn(*args)
     assert str(quick) == text and kinds(quick) == kinds(long)
     for answer in (quick, fn(*args)):  # nothing of an answer is an argument's, or another's
@@ -344,11 +344,11 @@ def test_what_is_dropped_is_not_called_again():
     run = ms.jit(f)
     for _ in range(3):
         run(X)
-    (table,) = [table for table in RUNTIME.cache.tables.values() if table.quick
+    (table,) = [table for table in RUNTIME.cache.tables.values() if table.fast_calls
                 and any(unit.title.endswith("f f32[2,3]") for _, unit in table.all())]  # fmt: skip
     ((key, unit),) = table.all()
     table.drop(key, unit)
-    assert not table.quick
+    assert not table.fast_calls
     assert np.array_equal(run(X).asnumpy(), X.asnumpy() ** 2)
 
 
@@ -383,7 +383,7 @@ def test_a_pullback_is_of_its_own_call(net):
             d_x.asnumpy()[...] = np.nan
 
 
-def test_sensitivities_of_a_quick_pullback_are_checked(net):
+def test_sensitivities_of_a_fast_pullback_are_checked(net):
     def loss(x):
         return (net.construct(x, 1.0)).sum()
 

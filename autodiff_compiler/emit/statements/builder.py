@@ -47,7 +47,15 @@ from autodiff_compiler.span import NOWHERE, Span
 DISPLAYS = ("make_tuple", "make_dict", "undefined")
 #: Parameters that are opened at once, and the operation that takes an item of each.
 OPENERS = {"residuals": "item", "work": "lent"}
-INERT = (ast.Tuple, ast.Dict, ast.Name, ast.Constant, ast.UnaryOp, ast.unaryop, ast.expr_context)
+COST_FREE_NODES = (
+    ast.Tuple,
+    ast.Dict,
+    ast.Name,
+    ast.Constant,
+    ast.UnaryOp,
+    ast.unaryop,
+    ast.expr_context,
+)
 
 
 @dataclass
@@ -65,10 +73,10 @@ class PendingExpression:
         )
 
     @cached_property
-    def is_inert(self) -> bool:
+    def has_no_cost(self) -> bool:
         """Whether it computes nothing, so that its place does not matter."""
         return self.op.name in DISPLAYS and all(
-            isinstance(node, INERT) for node in nodes_in(self.tree)
+            isinstance(node, COST_FREE_NODES) for node in nodes_in(self.tree)
         )
 
     def statement(self, target: Value) -> Statement:
@@ -89,20 +97,20 @@ class StatementBuilder:
         self.into_moves = into_moves
         self.movable: set[Value] = set()
         self.alias: dict[Value, Value] = {}
-        self.waiting: dict[Value, PendingExpression] = {}
+        self.pending: dict[Value, PendingExpression] = {}
         #: Those that do not wait for ever, by the line of the user's that they are about.
         self.by_line: dict[tuple[str, int], dict[Value, PendingExpression]] = {}
         self.tapes = mergeable_tapes(function.body, self.uses)
-        self.alias.update(self.tapes.same)
-        self.opened: set[Op] = set(self.tapes.ops)
+        self.alias.update(self.tapes.merged_into)
+        self.skipped: set[Op] = set(self.tapes.ops)
         self.out: Block = []
 
-    def compose(self) -> Block:
+    def build(self) -> Block:
         """The statements of the whole function."""
         body = self.function.body
         self.open_residuals(body)
         self.ops(body)
-        used = [self.waiting[value].op for value in body.yields if value in self.waiting]
+        used = [self.pending[value].op for value in body.yields if value in self.pending]
         plain = [op for op in used if op.name not in DISPLAYS]
         values = tuple(self.operand(operand) for operand in body.yields)
         self.flush()
@@ -113,7 +121,7 @@ class StatementBuilder:
 
     # Regions
 
-    def inside(self, work: Callable[[], None]) -> Block:
+    def nested_block(self, work: Callable[[], None]) -> Block:
         """The statements that ``work`` emits, in a block of their own."""
         outer, self.out = self.out, []
         work()
@@ -122,7 +130,7 @@ class StatementBuilder:
 
     def ops(self, region: Region) -> None:
         for op in region.ops:
-            if op not in self.opened:
+            if op not in self.skipped:
                 self.op(op, region)
 
     def op(self, op: Op, region: Region) -> None:
@@ -143,10 +151,10 @@ class StatementBuilder:
     def compute(self, op: Op, region: Region) -> None:
         """An operator with a template."""
         if op.name == "filled":
-            self.settle(op.operands[1:])
-            self.alias[op.result] = self.token(cast(Value, op.operands[1]))
+            self.materialize(op.operands[1:])
+            self.alias[op.result] = self.variable_of(cast(Value, op.operands[1]))
             return
-        if op.name == "demand" and op.operands[0] not in self.waiting:
+        if op.name == "demand" and op.operands[0] not in self.pending:
             return  # it has a line of its own
         template = with_constants(op.opdef.template(op.types, op.attrs))
         if op.opdef.effect or destination_of(op) is not None:
@@ -156,27 +164,27 @@ class StatementBuilder:
             self.emit(TemplateLines(with_local_names(fill_statements(template, slots, ""))), op)
             return
         if op.attrs.get("in_place"):
-            self.change(op, template)
+            self.change_in_place(op, template)
             return
         if "{out}" in template:
             slots, _ = self.slots(op, template)
-            out = cast(str, self.token(op.result))  # a value where text will be
+            out = cast(str, self.variable_of(op.result))  # a value where text will be
             self.emit(TemplateLines(with_local_names(fill_statements(template, slots, out))), op)
             return
         slots, depth = self.slots(op, template)
         tree = fill(template, slots)
         if op.name == "into" and not self.uses.count[op.result]:
             self.emit(SimpleStatement(ast.Expr(tree)), op)
-        elif self.may_wait(op, region):
-            self.wait(op.result, PendingExpression(op, tree, depth + 1))
+        elif self.can_defer(op, region):
+            self.defer(op.result, PendingExpression(op, tree, depth + 1))
         else:
             self.emit(Assign(self.targets(op), tree), op)
 
-    def change(self, op: Op, template: str) -> None:
+    def change_in_place(self, op: Op, template: str) -> None:
         """A list that is changed where it stands; what reads lists may not wait any longer."""
         slots, _ = self.slots(op, template)
         self.flush()
-        out, before = self.token(op.result), slots[op.opdef.operands[0]]
+        out, before = self.variable_of(op.result), slots[op.opdef.operands[0]]
         self.emit(ParallelAssign(((out, before),), "yield"), op)
         old = value_in(before)  # by now another name of the list
         slots = {
@@ -186,7 +194,7 @@ class StatementBuilder:
             TemplateLines(with_local_names(fill_statements(template, slots, cast(str, out)))), op
         )
 
-    def may_wait(self, op: Op, region: Region) -> bool:
+    def can_defer(self, op: Op, region: Region) -> bool:
         """Whether the result of ``op`` can be written inside its user."""
         if op.opdef.effect or destination_of(op) is not None or len(op.results) != 1:
             return False
@@ -203,8 +211,8 @@ class StatementBuilder:
     def slots(self, op: Op, template: str) -> tuple[dict[str, ast.expr], int]:
         """What goes into the slots of a template, and how deep that is already."""
         if op.name not in DISPLAYS:
-            self.shorten(op, template)
-        depth = max((self.waiting[o].depth for o in op.operands if o in self.waiting), default=0)
+            self.split_long_expression(op, template)
+        depth = max((self.pending[o].depth for o in op.operands if o in self.pending), default=0)
         slots: dict[str, ast.expr] = {}
         for position, operand in enumerate(op.operands):
             tree = self.operand(operand)
@@ -213,9 +221,9 @@ class StatementBuilder:
         slots.update((key, literal(op.attrs[key])) for key in wanted - slots.keys())
         return slots, 0 if op.name in DISPLAYS else depth
 
-    def shorten(self, op: Op, template: str) -> None:
+    def split_long_expression(self, op: Op, template: str) -> None:
         """Gives operands that wait a line of their own until what remains is readable."""
-        inner = {o: self.waiting[o] for o in op.operands if o in self.waiting}
+        inner = {o: self.pending[o] for o in op.operands if o in self.pending}
         inner = {value: w for value, w in inner.items() if w.op.name not in DISPLAYS}
         if not inner:
             return
@@ -243,11 +251,11 @@ class StatementBuilder:
             left -= worst in repeated
             width -= inner[worst].width
             deep -= inner[worst].depth >= costs().expression_levels
-            self.emit_waiting(worst)
+            self.emit_pending(worst)
 
     # Operands and statements
 
-    def token(self, value: Value) -> Value:
+    def variable_of(self, value: Value) -> Value:
         """The value that stands for ``value``'s variable."""
         return self.alias.get(value, value)
 
@@ -255,18 +263,18 @@ class StatementBuilder:
         """The tree of an operand; an expression that waited for it is taken."""
         if not isinstance(operand, Value):
             return literal(operand)
-        found = self.waiting.get(operand)
+        found = self.pending.get(operand)
         if found is None:
-            return name_of(self.token(operand))
+            return name_of(self.variable_of(operand))
         if found.op.name != "undefined":
-            self.taken(operand)
+            self.take_pending(operand)
         return found.tree
 
     def targets(self, op: Op) -> tuple[Value | None, ...]:
         """The variables of an operation's results; the only one is there even if unused."""
         if len(op.results) == 1:
-            return (self.token(op.result),)
-        return tuple(self.token(r) if self.uses.count[r] else None for r in op.results)
+            return (self.variable_of(op.result),)
+        return tuple(self.variable_of(r) if self.uses.count[r] else None for r in op.results)
 
     def emit(self, statement: Statement, op: Op | None = None) -> None:
         if op is not None:
@@ -275,35 +283,35 @@ class StatementBuilder:
 
     # What waits
 
-    def wait(self, value: Value, waiting: PendingExpression) -> None:
+    def defer(self, value: Value, pending: PendingExpression) -> None:
         """Keeps an expression for its user."""
-        self.waiting[value] = waiting
-        if not waiting.is_inert:
-            self.by_line.setdefault(_line(waiting.op.span), {})[value] = waiting
+        self.pending[value] = pending
+        if not pending.has_no_cost:
+            self.by_line.setdefault(_line(pending.op.span), {})[value] = pending
 
-    def taken(self, value: Value) -> PendingExpression:
+    def take_pending(self, value: Value) -> PendingExpression:
         """The expression of ``value``, which waits no longer."""
-        waiting = self.waiting.pop(value)
-        line = _line(waiting.op.span)
-        if not waiting.is_inert:
+        pending = self.pending.pop(value)
+        line = _line(pending.op.span)
+        if not pending.has_no_cost:
             del self.by_line[line][value]
             if not self.by_line[line]:
                 del self.by_line[line]
-        return waiting
+        return pending
 
-    def emit_waiting(self, value: Value) -> None:
+    def emit_pending(self, value: Value) -> None:
         """Makes a statement of what waits for the user of ``value``."""
-        self.out.append(self.taken(value).statement(self.token(value)))
+        self.out.append(self.take_pending(value).statement(self.variable_of(value)))
 
     def flush(self, but: Set[AnyOperand] = frozenset()) -> None:
         """Makes statements of what waits, in the order of birth, ``but`` of some.
 
-        A tuple or dict display of nothing but names may go on waiting.
+        A tuple or dict display of nothing but names may stay pending.
         """
         if self.by_line:
-            for value, waiting in list(self.waiting.items()):
-                if not waiting.is_inert and value not in but:
-                    self.emit_waiting(value)
+            for value, pending in list(self.pending.items()):
+                if not pending.has_no_cost and value not in but:
+                    self.emit_pending(value)
 
     def flush_others(self, span: Span) -> None:
         """As ``flush`` for what is not of the line of ``span``."""
@@ -311,13 +319,13 @@ class StatementBuilder:
         if self.by_line.keys() - {line}:
             self.flush(self.by_line.get(line, {}).keys())
 
-    def settle(self, operands: Iterable[AnyOperand]) -> None:
+    def materialize(self, operands: Iterable[AnyOperand]) -> None:
         """Makes statements of the ``operands`` that wait, displays too."""
         for operand in operands:
-            waiting = self.waiting.get(operand) if isinstance(operand, Value) else None
-            if waiting is not None and waiting.op.name != "undefined":
+            pending = self.pending.get(operand) if isinstance(operand, Value) else None
+            if pending is not None and pending.op.name != "undefined":
                 assert isinstance(operand, Value)
-                self.emit_waiting(operand)
+                self.emit_pending(operand)
 
     # Calls, branches, residuals
 
@@ -335,24 +343,24 @@ class StatementBuilder:
         """An ``if``; a result that nobody needs is not assigned."""
         test = self.operand(op.operands[0])
         self.flush()
-        then, orelse = (self.inside(partial(self.arm, op, region)) for region in op.regions)
+        then, orelse = (self.nested_block(partial(self.arm, op, region)) for region in op.regions)
         self.emit(Branch(test, then, orelse), op)
 
     def arm(self, op: Op, region: Region) -> None:
         self.ops(region)
         live = [
-            (self.token(result), operand)
+            (self.variable_of(result), operand)
             for result, operand in zip(op.results, region.yields)
             if self.uses.count[result]
         ]
-        self.moves(live, "branch")
+        self.assign_together(live, "branch")
 
-    def moves(
+    def assign_together(
         self, pairs: Iterable[tuple[Value, AnyOperand]], kind: str, span: Span = NOWHERE
     ) -> None:
         """Assignments at the same time; what is about ``span`` is told by the line that follows."""
         listed = list(pairs)
-        about = [self.waiting[o].op for _, o in listed if o in self.waiting]
+        about = [self.pending[o].op for _, o in listed if o in self.pending]
         about = [op for op in about if _line(op.span) != _line(span)]
         trees = tuple((target, self.operand(operand)) for target, operand in listed)
         self.flush()
@@ -372,7 +380,7 @@ class StatementBuilder:
                 opens = op.name == opener and op.operands[0] is param
                 if opens and targets[op.attrs["key"]] is None:
                     targets[op.attrs["key"]] = op.result
-                    self.opened.add(op)
+                    self.skipped.add(op)
             if any(target is not None for target in targets):
                 self.emit(Assign(tuple(targets), name_of(param), unpacks=True))
 

@@ -35,28 +35,28 @@ Port = tuple[Value, AnyOperand]
 
 
 class StatementBuilderProtocol(Protocol):
-    """What a loop asks of the composer of its function (``compose.Composer``)."""
+    """What a loop asks of the builder of its function (``builder.StatementBuilder``)."""
 
     uses: Uses
     tapes: TapeMerges
     alias: dict[Value, Value]
 
     @property
-    def waiting(self) -> Mapping[Value, PendingProtocol]: ...
+    def pending(self) -> Mapping[Value, PendingProtocol]: ...
 
-    def inside(self, work: Callable[[], None]) -> Block: ...
+    def nested_block(self, work: Callable[[], None]) -> Block: ...
 
     def ops(self, region: Region) -> None: ...
 
-    def token(self, value: Value) -> Value: ...
+    def variable_of(self, value: Value) -> Value: ...
 
     def operand(self, operand: AnyOperand) -> ast.expr: ...
 
     def emit(self, statement: Statement, op: Op | None = None) -> None: ...
 
-    def settle(self, operands: Iterable[AnyOperand]) -> None: ...
+    def materialize(self, operands: Iterable[AnyOperand]) -> None: ...
 
-    def moves(self, pairs: Iterable[Port], kind: str, span: Span = NOWHERE) -> None: ...
+    def assign_together(self, pairs: Iterable[Port], kind: str, span: Span = NOWHERE) -> None: ...
 
 
 class PendingProtocol(Protocol):
@@ -66,9 +66,9 @@ class PendingProtocol(Protocol):
     tree: ast.expr
 
 
-def build_loop(composer: StatementBuilderProtocol, loop: Loop) -> None:
+def build_loop(builder: StatementBuilderProtocol, loop: Loop) -> None:
     """Emits the statements of ``loop``."""
-    _Loop(composer, loop).compose()
+    _Loop(builder, loop).build()
 
 
 def call(function: str, *arguments: ast.expr) -> ast.Call:
@@ -79,11 +79,11 @@ def call(function: str, *arguments: ast.expr) -> ast.Call:
 class _Loop:
     """One loop on its way: which ports are needed, and its statements."""
 
-    def __init__(self, composer: StatementBuilderProtocol, loop: Loop):
-        self.composer, self.loop, self.op = composer, loop, loop.op
-        count = composer.uses.count
+    def __init__(self, builder: StatementBuilderProtocol, loop: Loop):
+        self.builder, self.loop, self.op = builder, loop, loop.op
+        count = builder.uses.count
         self.stacks = [p for p in zip(loop.stacked, loop.stack_yields) if count[p[0]]]
-        shifted = composer.tapes.shifted
+        shifted = builder.tapes.shifted
         self.reads = [
             (param, *shifted.get(source, (source, 0)))  # type: ignore[arg-type]
             for param, source in zip(loop.read_params, loop.reads) if count[param]
@@ -97,11 +97,11 @@ class _Loop:
             if loop.is_for
             else self.needs_position or self.needs_count
         )
-        self.unify()
+        self.unify_variables()
 
-    def unify(self) -> None:
+    def unify_variables(self) -> None:
         """Makes one variable of what is one by its nature."""
-        loop, alias = self.loop, self.composer.alias
+        loop, alias = self.loop, self.builder.alias
         tests = (None,) * loop.carries if loop.condition is None else loop.condition.params
         for param, result, test in zip(loop.carry_params, loop.carried, tests):
             stands = result if result.given and not param.given else param
@@ -113,24 +113,24 @@ class _Loop:
         elif loop.starts_at_zero and loop.index is not None:
             alias[loop.position] = loop.index
 
-    def compose(self) -> None:
-        composer, loop = self.composer, self.loop
-        composer.settle(operand for _, operand, _ in self.reads)
+    def build(self) -> None:
+        builder, loop = self.builder, self.loop
+        builder.materialize(operand for _, operand, _ in self.reads)
         if loop.is_for and self.reads_bounds_twice():
-            composer.settle(loop.bounds)
-        bounds = [composer.operand(bound) for bound in loop.bounds]
-        begin: list[Port] = list(zip(map(composer.token, loop.carry_params), loop.inits))
+            builder.materialize(loop.bounds)
+        bounds = [builder.operand(bound) for bound in loop.bounds]
+        begin: list[Port] = list(zip(map(builder.variable_of, loop.carry_params), loop.inits))
         if self.counts:
             begin.append((loop.count, 0))
-        composer.moves(begin, "init", self.op.span)
+        builder.assign_together(begin, "init", self.op.span)
         if loop.is_for and self.needs_count and not loop.has_until:
-            composer.emit(Assign((loop.count,), length(bounds)))
-        self.begin_lists(bounds)
+            builder.emit(Assign((loop.count,), length(bounds)))
+        self.start_lists(bounds)
         if loop.condition is not None:
-            self.compose_while()
+            self.build_while()
             return
         targets, items = self.iteration(bounds)
-        composer.emit(For(targets, items, composer.inside(self.body)), self.op)
+        builder.emit(For(targets, items, builder.nested_block(self.body)), self.op)
 
     def reads_bounds_twice(self) -> bool:
         return (
@@ -141,15 +141,15 @@ class _Loop:
             and not self.loop.starts_at_zero
         )
 
-    def compose_while(self) -> None:
-        composer, condition = self.composer, self.loop.condition
+    def build_while(self) -> None:
+        builder, condition = self.builder, self.loop.condition
         assert condition is not None
-        head = composer.inside(lambda: composer.ops(condition))
-        test = composer.operand(condition.yields[0])
-        body = composer.inside(self.body)
-        composer.emit(While(head, test, body), self.op)
+        head = builder.nested_block(lambda: builder.ops(condition))
+        test = builder.operand(condition.yields[0])
+        body = builder.nested_block(self.body)
+        builder.emit(While(head, test, body), self.op)
 
-    def begin_lists(self, bounds: list[ast.expr]) -> None:
+    def start_lists(self, bounds: list[ast.expr]) -> None:
         """``h_tape, branch_tape = [], []``; a loop that runs backward fills lists by position."""
         if not self.stacks:
             return
@@ -158,7 +158,7 @@ class _Loop:
             none = ast.List([ast.Constant(None)], ast.Load())
             size = bounds[1] if self.loop.starts_at_zero else length(bounds)
             empty = ast.BinOp(none, ast.Mult(), size)
-        heads = self.composer.tapes.heads
+        heads = self.builder.tapes.first_items
         begun = [
             ast.List([self.head(heads[stacked])], ast.Load()) if stacked in heads else empty
             for stacked, _ in self.stacks
@@ -169,13 +169,13 @@ class _Loop:
         """The first item of a list: a carry as it begins, or any other value."""
         for param, init in zip(self.loop.carry_params, self.loop.inits):
             if init is first:
-                return name_of(self.composer.token(param))
-        return self.composer.operand(first)
+                return name_of(self.builder.variable_of(param))
+        return self.builder.operand(first)
 
     def assign(self, targets: list[Value], trees: list[ast.expr]) -> None:
         """One statement for all."""
         tree = trees[0] if len(trees) == 1 else ast.Tuple(trees, ast.Load())
-        self.composer.emit(Assign(tuple(targets), tree))
+        self.builder.emit(Assign(tuple(targets), tree))
 
     def iteration(self, bounds: list[ast.expr]) -> tuple[tuple[Value, ...], ast.expr]:
         """The targets and the iterable of a ``for``."""
@@ -206,79 +206,81 @@ class _Loop:
 
     def body(self) -> None:
         """The statements of an iteration."""
-        composer, loop = self.composer, self.loop
+        builder, loop = self.builder, self.loop
         if self.counts_from_start():
             assert loop.index is not None
-            start = composer.operand(loop.bounds[0])
+            start = builder.operand(loop.bounds[0])
             self.assign([loop.index], [_moved(name_of(loop.position), ast.Add, start)])
         if self.reads:
-            trees: list[ast.expr] = [self.item(composer.operand(o), n) for _, o, n in self.reads]
+            trees: list[ast.expr] = [self.item(builder.operand(o), n) for _, o, n in self.reads]
             self.assign([param for param, _, _ in self.reads], trees)
         entering = [port for port in self.stacks if port[1] in loop.carry_params]
         for port in entering:
             self.collect(*port)
-        composer.ops(loop.body)
+        builder.ops(loop.body)
         for port in self.stacks:
             if port not in entering:
                 self.collect(*port)
         # A test that is written out where the loop ends tells its line there.
-        told = composer.waiting.get(loop.until) if isinstance(loop.until, Value) else None
-        test = self.until()
-        moves = zip(map(composer.token, loop.carry_params), loop.carry_yields)
-        composer.moves(((token, y) for token, y in moves if self.changes(token, y)), "yield")
+        told = builder.pending.get(loop.until) if isinstance(loop.until, Value) else None
+        test = self.exit_test()
+        moves = zip(map(builder.variable_of, loop.carry_params), loop.carry_yields)
+        builder.assign_together(
+            ((token, y) for token, y in moves if self.changes(token, y)), "yield"
+        )
         if self.counts:
             one = ast.AugAssign(name_of(loop.count), ast.Add(), literal(1))
             one.target.ctx = ast.Store()
-            composer.emit(SimpleStatement(one))
+            builder.emit(SimpleStatement(one))
         if test is not None:
-            composer.emit(Break(test), told.op if told and not isinstance(test, ast.Name) else None)
+            builder.emit(Break(test), told.op if told and not isinstance(test, ast.Name) else None)
 
     def changes(self, token: Value, operand: AnyOperand) -> bool:
-        return not isinstance(operand, Value) or self.composer.token(operand) is not token
+        return not isinstance(operand, Value) or self.builder.variable_of(operand) is not token
 
     def item(self, source: ast.expr, ahead: int = 0) -> ast.expr:
-        position: ast.expr = name_of(self.composer.token(self.loop.position))
+        position: ast.expr = name_of(self.builder.variable_of(self.loop.position))
         if ahead:
             position = ast.BinOp(position, ast.Add(), literal(ahead))
         return ast.Subscript(source, position, ast.Load())
 
     def collect(self, stacked: Value, operand: AnyOperand) -> None:
         """Puts an item into its list."""
-        item = self.composer.operand(operand)
+        item = self.builder.operand(operand)
         if not self.loop.runs_reversed:
             append = ast.Attribute(name_of(stacked), "append", ast.Load())
-            self.composer.emit(SimpleStatement(ast.Expr(ast.Call(append, [item], []))))
+            self.builder.emit(SimpleStatement(ast.Expr(ast.Call(append, [item], []))))
             return
         place = self.item(name_of(stacked))
         place.ctx = ast.Store()  # type: ignore[attr-defined]
-        self.composer.emit(SimpleStatement(ast.Assign([place], item)))
+        self.builder.emit(SimpleStatement(ast.Assign([place], item)))
 
-    def until(self) -> ast.expr | None:
+    def exit_test(self) -> ast.expr | None:
         """The test that ends the loop, as it reads when all carries have moved on.
 
         What a carry is given is read from the carry then. What needs a carry as it entered is
         computed before.
         """
-        composer, loop = self.composer, self.loop
+        builder, loop = self.builder, self.loop
         if not loop.has_until or loop.until is False:
             return None
-        params = tuple(map(composer.token, loop.carry_params))
+        params = tuple(map(builder.variable_of, loop.carry_params))
         moved = {
-            composer.token(y): token
+            builder.variable_of(y): token
             for token, y in zip(params, loop.carry_yields)
             if isinstance(y, Value)
         }
         entered = set(params) | ({loop.count} if self.counts else set())
         if isinstance(loop.until, Value):
-            if composer.token(loop.until) in moved:
-                return name_of(moved[composer.token(loop.until)])
-            waiting = composer.waiting.get(loop.until)
-            if waiting is not None and entered.intersection(reads(waiting.tree)):
-                composer.settle([loop.until])
-        test = composer.operand(loop.until)
+            if builder.variable_of(loop.until) in moved:
+                return name_of(moved[builder.variable_of(loop.until)])
+            pending = builder.pending.get(loop.until)
+            if pending is not None and entered.intersection(reads(pending.tree)):
+                builder.materialize([loop.until])
+        test = builder.operand(loop.until)
         if value_in(test) in entered:
             stop = Value(BOOL, "stop")
-            composer.emit(Assign((stop,), test))
+            builder.emit(Assign((stop,), test))
             return name_of(stop)
         return rename_values(test, lambda name: moved.get(name, name))
 

@@ -22,12 +22,16 @@ PARTS: dict[Any, int] = {(("slice", None, -1, None),): 0, (("slice", 1, None, No
 
 @dataclass
 class TapeMerges:
-    """``heads``: what a stacked list begins with. ``same``: a list with its head, and the list that
-    it is in print. ``shifted``: what reads a part of a list, as that list and a number of items
-    left out. ``ops``: the operations that are not printed."""
+    """The lists that are printed as one.
 
-    heads: dict[Value, AnyOperand] = field(default_factory=dict)
-    same: dict[Value, Value] = field(default_factory=dict)
+    first_items   the first item of a stacked list.
+    merged_into   from a list with its first item to the stacked list that is printed for both.
+    shifted       from a part of a list to that list and the number of items before the part.
+    ops           the operations that are not printed.
+    """
+
+    first_items: dict[Value, AnyOperand] = field(default_factory=dict)
+    merged_into: dict[Value, Value] = field(default_factory=dict)
     shifted: dict[Value, tuple[Value, int]] = field(default_factory=dict)
     ops: set[Op] = field(default_factory=set)
 
@@ -56,8 +60,8 @@ def _headed(op: Op, makers: dict[Value, Op], uses: Uses, tapes: TapeMerges) -> N
     if loop is None or stacked not in loop.stacked or loop.runs_reversed:
         return
     if uses.count[head] == uses.count[stacked] == 1:
-        tapes.heads[stacked] = first.operands[0]
-        tapes.same[op.result] = stacked
+        tapes.first_items[stacked] = first.operands[0]
+        tapes.merged_into[op.result] = stacked
         tapes.ops |= {first, op}
 
 

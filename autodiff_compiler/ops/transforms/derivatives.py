@@ -35,12 +35,12 @@ from autodiff_compiler.ops.transforms.tangent import Push, TangentFunction
 from autodiff_compiler.ops.transforms.transformed import (
     Differentiable,
     Transformed,
-    again,
     apply,
     caller,
     check_callable,
     is_whole,
     takes_functions,
+    try_fast_call,
     unwrapped,
     whole_numbers,
 )
@@ -442,7 +442,7 @@ def _vjp_apart(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: 
 
 def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
     """``function`` of inputs and of a tangent for each, which must match them one by one."""
-    found = again(function, (*primals, *dots)) if caller() is None else False
+    found = try_fast_call(function, (*primals, *dots)) if caller() is None else False
     if found is not False:
         return found
     _check_tensors((*primals, *dots), len(primals))

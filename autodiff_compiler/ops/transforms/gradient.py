@@ -53,11 +53,11 @@ class GradientFunction(Transformed[P, R]):
     """
 
     # Every call looks at these two first: in slots they are found at once.
-    __slots__ = ("fn", "quick")
+    __slots__ = ("fn", "fast_call")
 
     suffix, phrase = "grad", "gradient of"
     #: As of other transformed functions, but called with ``fn``.
-    quick: Callable[[Any, tuple], Any] | None
+    fast_call: Callable[[Any, tuple], Any] | None
     #: Told lazily, and always the same.
     _key: tuple | None = None
 
@@ -77,7 +77,7 @@ class GradientFunction(Transformed[P, R]):
         unconnected: str = "zero",
     ):
         self.numpy, self.unconnected = numpy, unconnected
-        self.fn, self.quick = unwrapped(fn), None
+        self.fn, self.fast_call = unwrapped(fn), None
         # A snapshot: what the caller does to the list later is another request.
         self.weights = snapshot(weights) if by_list else None
         self.position = position
@@ -91,9 +91,9 @@ class GradientFunction(Transformed[P, R]):
         self.stabilise, self.opt_level = stabilises(), opt_level()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        quick = self.quick
-        if quick is not None and not kwargs:
-            found: Any = quick(self.fn, args)
+        fast_call = self.fast_call
+        if fast_call is not None and not kwargs:
+            found: Any = fast_call(self.fn, args)
             if found is not False:
                 return found
         call = caller()
@@ -128,7 +128,7 @@ class GradientFunction(Transformed[P, R]):
     def of(self, fn: Any, position: tuple[int, ...]) -> GradientFunction[..., Any]:
         """Return a function that asks the same of another one, at these positions."""
         made = copy.copy(self)
-        made.fn, made.quick, made._key, made.position = fn, None, None, position or None
+        made.fn, made.fast_call, made._key, made.position = fn, None, None, position or None
         vars(made).pop("of_leaves", None)
         return made
 

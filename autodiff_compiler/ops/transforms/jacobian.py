@@ -50,7 +50,7 @@ class Jacobian(Transformed[P, R]):
         self.double = PRECISION.double
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self.quick is None and caller() is None:
+        if self.fast_call is None and caller() is None:
             found = self._of_leaves(args, kwargs)
             if found is not None:
                 return found[0]

@@ -28,7 +28,7 @@ R = TypeVar("R")
 First = TypeVar("First", contravariant=True)
 Result = TypeVar("Result", covariant=True)
 #: What a transformed function has found out by being called: no copy of it has that.
-FOUND = frozenset(("quick", "hurried", "ran", "of_leaves", "_key", "_weights_are_plain"))
+FOUND = frozenset(("fast_call", "fast_unit", "last_run", "of_leaves", "_key", "_weights_are_plain"))
 
 
 class Differentiable(Protocol[P, First, Result]):
@@ -55,20 +55,20 @@ class Transformed(Generic[P, R]):
     #: Whether it takes the arguments that ``fn`` takes.
     takes_its_arguments = True
     #: Set by the engine: serves a call ``(self, args)`` that is like the last one, or gives False.
-    quick: Callable[[Any, tuple], Any] | None = None
+    fast_call: Callable[[Any, tuple], Any] | None = None
     fn: Any
     key: Hashable = ()
     #: Whether float32 means float64 in it.
     double = False
-    #: Set by the engine: the unit that answers quickly, and the one that answered a call that was
-    #: not quick, with the calls that the first had had by then; each by a weak reference.
-    hurried: Any = None
-    ran: Any = None
+    #: Set by the engine: the unit whose fast path answers, and the one that answered a call that
+    #: did not take it, with the calls that the first had had by then; each by a weak reference.
+    fast_unit: Any = None
+    last_run: Any = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if caller() is None:
-            quick = self.quick
-            found: Any = False if quick is None or kwargs else quick(self, args)
+            fast_call = self.fast_call
+            found: Any = False if fast_call is None or kwargs else fast_call(self, args)
             if found is not False:
                 return found
             check_callable(self.fn)
@@ -128,9 +128,9 @@ class Transformed(Generic[P, R]):
 
     def _last(self) -> Any:
         """The unit that ran last."""
-        quick = self.hurried and self.hurried()
-        unit, before = self.ran or (lambda: None, -1)
-        found = quick if quick is not None and quick.calls > before else unit()
+        fast = self.fast_unit and self.fast_unit()
+        unit, before = self.last_run or (lambda: None, -1)
+        found = fast if fast is not None and fast.calls > before else unit()
         if found is None or found.retired:
             raise CallError(
                 f"nothing has been compiled for {self!r} yet",
@@ -149,7 +149,8 @@ class Transformed(Generic[P, R]):
         return f"{self.phrase} {inner}{self.question()}"
 
     def __repr__(self) -> str:
-        found = [] if self.ran is None and self.hurried is None else engine().compiled(self)
+        ran = self.last_run is not None or self.fast_unit is not None
+        found = engine().compiled_titles(self) if ran else []
         return (
             f"<{self.told()}, {'compiled: ' + '; '.join(found) if found else 'not compiled yet'}>"
         )
@@ -161,7 +162,7 @@ class Transformed(Generic[P, R]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self.fn, self.quick = unwrapped(state["fn"]), None
+        self.fn, self.fast_call = unwrapped(state["fn"]), None
 
 
 def apply(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -170,10 +171,10 @@ def apply(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     return engine().run_cell(fn, tuple(args), kwargs) if call is None else call(fn, args, kwargs)
 
 
-def again(function: Transformed, args: tuple) -> Any:
+def try_fast_call(function: Transformed, args: tuple) -> Any:
     """The answer of a call that is like an earlier one, or False. It may be asked before anything
     is looked at: only what was found right once is like an earlier call."""
-    return engine().again(function, args)
+    return engine().try_fast_call(function, args)
 
 
 def caller() -> Any:
@@ -263,6 +264,6 @@ def check_flags(owner: str, **flags: Any) -> None:
 
 
 __all__ = [
-    "Differentiable", "Transformed", "again", "apply", "caller", "check_callable", "check_flags",
-    "is_cached", "is_whole", "takes_functions", "unwrapped", "whole_numbers",
+    "Differentiable", "Transformed", "apply", "caller", "check_callable", "check_flags",
+    "is_cached", "is_whole", "takes_functions", "try_fast_call", "unwrapped", "whole_numbers",
 ]  # fmt: skip

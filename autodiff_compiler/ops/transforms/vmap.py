@@ -38,7 +38,7 @@ class BatchedFunction(Transformed[P, R]):
         self.double = PRECISION.double
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self.quick is None and caller() is None:
+        if self.fast_call is None and caller() is None:
             apart = flattened(self.fn, args, kwargs)
             if apart is not None:
                 return self._of_leaves(*apart, args)

@@ -135,7 +135,7 @@ def test_a_hook_that_cannot_know_the_gradient_is_refused() -> None:
 
 def test_a_hook_stays_on_a_tensor_and_changes_what_is_compiled() -> None:
     x, gradient = Tensor([1.0, 2.0]), ms.grad(Square())
-    for _ in range(4):  # the later ones take the quick way
+    for _ in range(4):  # the later ones take the fast path
         same(gradient(x), [2, 4])
     handle = x.register_hook(lambda g: g * 7)
     for _ in range(4):
