@@ -328,7 +328,7 @@ def drawn(told: Any, rng: np.random.Generator, tensors: bool) -> Any:
 
 def _of_type(type_: Type, told: str, rng: np.random.Generator, tensors: bool) -> Any:
     if type_ in _PLAIN:
-        return _PLAIN[type_]  # type: ignore[index]
+        return _PLAIN[type_]
     if isinstance(type_, TupleType):
         return tuple(_of_type(item, told, rng, tensors) for item in type_.items)
     if isinstance(type_, DictType):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
+from autodiff_compiler.ir.rewrite import Producers
 from autodiff_compiler.ir.types import ArrayType
 
 
-def has_mask(op: Op, makers: Mapping[Value, Op]) -> bool:
+def has_mask(op: Op, makers: Producers) -> bool:
     """Decide whether ``op`` is a product with a mask."""
     masks = op.name == "relu" or any(is_mask(each, makers) for each in op.operands)
     return masks and op.name in ("relu", "mul")
 
 
-def is_mask(operand: AnyOperand, makers: Mapping[Value, Op]) -> bool:
+def is_mask(operand: AnyOperand, makers: Producers) -> bool:
     """Decide whether it holds nothing but zeros and ones, made of a comparison."""
     if not isinstance(operand, Value) or not isinstance(operand.type, ArrayType):
         return False

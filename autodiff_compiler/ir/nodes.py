@@ -10,7 +10,7 @@ import operator
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias, TypeGuard, Union
 
 from autodiff_compiler.ir.opdef import BUILDING, OPERATORS, OpDef
 from autodiff_compiler.ir.types import ArrayType, Type, type_of_literal
@@ -104,6 +104,24 @@ def type_of(operand: AnyOperand) -> Type:
     return operand.type if isinstance(operand, Value) else type_of_literal(operand)
 
 
+def expect_value(operand: AnyOperand) -> Value:
+    """Returns an operand that is known to be a value, and not a literal."""
+    assert isinstance(operand, Value), operand
+    return operand
+
+
+def array_type(operand: AnyOperand) -> ArrayType:
+    """Returns the type of an operand that is known to be an array."""
+    type_ = type_of(operand)
+    assert isinstance(type_, ArrayType), type_
+    return type_
+
+
+def is_real_literal(operand: AnyOperand) -> TypeGuard[int | float]:
+    """True if the operand is an ``int`` or a ``float`` that stands in the IR, and no bool."""
+    return isinstance(operand, (int, float)) and not isinstance(operand, bool)
+
+
 @dataclass(frozen=True, eq=False)
 class Region:
     """Operations in order, with parameters before them and yields after them."""
@@ -164,6 +182,15 @@ class Op:
     @property
     def types(self) -> tuple[Type, ...]:
         return tuple(type_of(operand) for operand in self.operands)
+
+    def value_operand(self, place: int) -> Value:
+        """Returns the operand at ``place``, which is known to be a value, and not a literal."""
+        return expect_value(self.operands[place])
+
+    @property
+    def value_operands(self) -> tuple[Value, ...]:
+        """The operands of an operation that is known to take no literal."""
+        return tuple(map(expect_value, self.operands))
 
     @cached_property
     def viewed(self) -> list[AnyOperand]:

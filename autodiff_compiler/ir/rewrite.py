@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import is_
+from typing import TypeAlias
 
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+
+#: The operation that made an operand. Literals and parameters are not in it, but may be asked for.
+Producers: TypeAlias = Mapping[AnyOperand, Op]
+#: The number of uses of an operand. Literals are not in it, but may be asked for.
+UseCounts: TypeAlias = Mapping[AnyOperand, int]
 
 
 def free_values(region: Region) -> dict[Value, None]:
@@ -56,9 +62,12 @@ def _note_free(
             found[operand] = None
 
 
-def users(region: Region) -> dict[Value, int]:
-    """How often each value is used, as a yield and in nested regions too; only used ones stand."""
-    counts: dict[Value, int] = {}
+def use_counts(region: Region) -> UseCounts:
+    """Counts the uses of each value, yields and nested regions included.
+
+    Unused values are absent.
+    """
+    counts: dict[AnyOperand, int] = {}
 
     def count(operands: Iterable[AnyOperand]) -> None:
         for operand in operands:
@@ -76,9 +85,14 @@ def users(region: Region) -> dict[Value, int]:
     return counts
 
 
-def producers(region: Region) -> dict[Value, Op]:
-    """The operation that defines each value, nested regions included; parameters have none."""
-    return {result: op for op in region.walk() for result in op.results}
+def producers(region: Region) -> dict[AnyOperand, Op]:
+    """Maps each value to the operation that defines it, nested regions included."""
+    return producers_among(region.walk())
+
+
+def producers_among(ops: Iterable[Op]) -> dict[AnyOperand, Op]:
+    """Maps each result of ``ops`` to its operation; nested regions are not entered."""
+    return {result: op for op in ops for result in op.results}
 
 
 def map_regions(op: Op, function: Callable[[Region], Region]) -> Op:
@@ -148,7 +162,7 @@ def substitute_operands(
     """``operands`` with values replaced; the same tuple where nothing changed."""
     if mapping.keys().isdisjoint(operands):
         return operands
-    mapped = tuple([mapping.get(operand, operand) for operand in operands])  # type: ignore[arg-type]
+    mapped = tuple([mapping.get(o, o) if isinstance(o, Value) else o for o in operands])
     return operands if _same(mapped, operands) else mapped
 
 

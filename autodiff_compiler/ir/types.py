@@ -53,6 +53,28 @@ class ArrayType(Type):
     def ndim(self) -> int | None:
         return None if self.shape is None else len(self.shape)
 
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The shape of an array whose rank is known."""
+        assert self.shape is not None, self
+        return self.shape
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape of an array whose dimensions are all known numbers."""
+        return tuple([_expect_number(dim) for dim in self.dims])
+
+    @property
+    def element_count(self) -> int:
+        """The number of elements of an array whose dimensions are all known numbers."""
+        return math.prod(self.static_shape)
+
+    @property
+    def known_dtype(self) -> str:
+        """The dtype of an array whose dtype is known."""
+        assert self.dtype is not None, self
+        return self.dtype
+
     @cached_property
     def is_static(self) -> bool:
         """Whether dtype and every dimension are known numbers."""
@@ -220,7 +242,7 @@ def size_of(type_: Type) -> int:
     """The bytes of an array, 0 where that is not known; what is 0-d is a number, and no memory."""
     if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
         return 0
-    return math.prod(type_.shape) * item_size(type_.dtype)  # type: ignore[arg-type]
+    return type_.element_count * item_size(type_.known_dtype)
 
 
 def rounds_to_bfloat16(types: Iterable[Type]) -> bool:
@@ -383,6 +405,11 @@ def split_outside(text: str, separator: str = ",") -> list[str]:
             start = position + 1
     last = text[start:].strip()
     return parts + [last] if last else parts
+
+
+def _expect_number(dim: Dim) -> int:
+    assert isinstance(dim, int), dim
+    return dim
 
 
 def _read_dim(text: str) -> Dim:

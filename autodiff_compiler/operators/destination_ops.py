@@ -89,7 +89,7 @@ masked = OpDef(
     "times as fast as a choice that a processor cannot foresee.",
     ("x", "c"),
     _masked_numpy,
-    lambda types: _stretched(types, dtype=types[0].dtype),  # type: ignore[attr-defined]
+    lambda types: _stretched(types, dtype=types[0].dtype),
     kind="lowered",
     label="{x}_masked",
 )

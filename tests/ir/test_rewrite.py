@@ -14,7 +14,7 @@ from autodiff_compiler.ir.rewrite import (
     producers,
     substitute,
     substitute_op,
-    users,
+    use_counts,
     uses_of,
 )
 from autodiff_compiler.ir.types import FLOAT, INT
@@ -65,8 +65,8 @@ def test_uses_of_an_op_include_its_regions(nest: Nest) -> None:
     assert list(uses_of(nest.box)) == [nest.c, nest.b, nest.a]
 
 
-def test_users_counts_nested_uses_and_yields(nest: Nest) -> None:
-    counts = users(nest.body)
+def test_use_counts_include_nested_uses_and_yields(nest: Nest) -> None:
+    counts = use_counts(nest.body)
     assert (counts[nest.a], counts[nest.b], counts[nest.out]) == (2, 2, 1)
     assert nest.last.result not in counts
 

@@ -84,7 +84,7 @@ class Origins:
     def returned(self, result: AnyOperand) -> AnyOperand:
         """What the function returns as this result of the call."""
         assert self.call is not None
-        return self.function.returns[self.call.results.index(result)]  # type: ignore[arg-type]
+        return self.function.returns[self.call.results.index(result)]
 
     def given(self, param: Value) -> AnyOperand:
         """What the caller gives for a parameter."""
@@ -175,4 +175,4 @@ def _last(maker: Op, result: AnyOperand) -> AnyOperand | None:
     """What the last iteration made that a loop leaves."""
     if maker.name not in ("for", "while") or result not in Loop(maker).carried:
         return None
-    return Loop(maker).carry_yields[Loop(maker).carried.index(result)]  # type: ignore[arg-type]
+    return Loop(maker).carry_yields[Loop(maker).carried.index(result)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from autodiff_compiler.emit.statements.use_counts import Uses
 from autodiff_compiler.ir.nodes import AnyOperand, Loop, Op, Region, Value
-from autodiff_compiler.ir.rewrite import producers
+from autodiff_compiler.ir.rewrite import Producers, producers
 
 #: The rows of an array but for the last, or the first: how many rows are before them.
 PARTS: dict[Any, int] = {(("slice", None, -1, None),): 0, (("slice", 1, None, None),): 1}
@@ -49,7 +49,7 @@ def mergeable_tapes(body: Region, uses: Uses) -> TapeMerges:
     return tapes
 
 
-def _headed(op: Op, makers: dict[Value, Op], uses: Uses, tapes: TapeMerges) -> None:
+def _headed(op: Op, makers: Producers, uses: Uses, tapes: TapeMerges) -> None:
     head, stacked = op.operands
     if not isinstance(head, Value) or not isinstance(stacked, Value):
         return

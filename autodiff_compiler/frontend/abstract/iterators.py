@@ -55,7 +55,7 @@ def made(low: Any, items: Iterable[Any]) -> HeapRef:
 def begun(low: Any, source: Any) -> HeapRef:
     """The iterator over ``source``, as ``iter`` gives it."""
     if is_iterator(source):
-        return source  # type: ignore[no-any-return]
+        return source
     found: HeapRef = low.allocate(KIND, _begin(low, source))
     return found
 

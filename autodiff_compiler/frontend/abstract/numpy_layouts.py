@@ -80,7 +80,7 @@ def reshaped(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
         return row_major(shape)
     found = layout.view()
     try:
-        return found.reshape(shape, copy=False)  # type: ignore[call-overload,no-any-return]
+        return found.reshape(shape, copy=False)
     except TypeError:  # NumPy 2.0 knows no ``copy``
         pass
     except ValueError:

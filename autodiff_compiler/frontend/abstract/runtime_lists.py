@@ -161,7 +161,7 @@ def kept(low: Any, made: Any, *holders: Any) -> Value:
     """A new list, which may hold the tensors of ``holders``."""
     memory = low.world.memory
     memory.may_be(made, memory.of(tuple(holders)))
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _item_value(low: Any, owner: Value, value: Any) -> Any:

@@ -23,7 +23,7 @@ from autodiff_compiler.interface import Assumption, PythonFunction
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
-from autodiff_compiler.ir.rewrite import free_values, users
+from autodiff_compiler.ir.rewrite import free_values, use_counts
 from autodiff_compiler.ir.types import (
     FUNCTION,
     SHORT,
@@ -246,7 +246,7 @@ class Lowering(Statements):
             returned.name, returned.given = "out", True
         body = self.with_hooks(Region((), tuple(self.builder.ops), yields))
         yields = body.yields
-        used = {**free_values(body), **users(body)}
+        used = {*free_values(body), *use_counts(body)}
         lifted = {value for _, value in self.hoisted.values()}
         own = {*self.parameters, *lifted}
         captured = [value for value in free_values(body) if value not in own]

@@ -210,7 +210,7 @@ class Rules(Fitting):
                 end_of(text.text),
             )
         (packed,) = made.function.returns
-        maker = producers(made.function.body).get(packed)  # type: ignore[arg-type]
+        maker = producers(made.function.body).get(packed)
         yields = () if maker is None else maker.operands
         last = [made.places[len(given) + k] for k in range(len(outs) + len(cts))]
         reads = [k for k in range(len(made.operands)) if k not in last]

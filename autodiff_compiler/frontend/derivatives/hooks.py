@@ -31,7 +31,7 @@ from autodiff_compiler.frontend.derivatives.cotangent_types import cotangent_typ
 from autodiff_compiler.frontend.derivatives.custom_rules import Rules, rule_op
 from autodiff_compiler.interface import PythonFunction
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import fresh, map_regions, producers, substitute
+from autodiff_compiler.ir.rewrite import fresh, map_regions, substitute
 from autodiff_compiler.operators.core.control import undefined
 from autodiff_compiler.operators.core.effects import python_hook
 
@@ -226,7 +226,7 @@ class Hooks(Rules):
             return Region(region.params, tuple(ops), region.yields)
 
         inside = {v for op in body.walk() for r in op.regions for v in r.params}
-        inside |= set(producers(body))
+        inside.update(result for op in body.walk() for result in op.results)
         return visit(substitute(body, last), [value for value in chains if value not in inside])
 
     # ---- texts that look

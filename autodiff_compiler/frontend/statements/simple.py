@@ -332,7 +332,7 @@ def _hand_on(node: Any) -> None:
     for target, value in pairs:
         both = [getattr(each, "elts", None) for each in (target, value)]
         if all(both) and len(both[0]) == len(both[1]):  # type: ignore[arg-type]
-            pairs += zip(*both)  # type: ignore[arg-type]
+            pairs += zip(*both)
     for target, value in pairs:
         value.raw = isinstance(target, gast.Name) and (value is not node.value or len(names) == len(
             node.targets))  # fmt: skip

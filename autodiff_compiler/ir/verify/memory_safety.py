@@ -257,7 +257,7 @@ class _MemoryInterpreter:
         elif isinstance(start, Value):
             self.tile_of[op.result] = start, op.operands[0]  # type: ignore[assignment]
         elif op.viewed and op.viewed[0] in self.tile_of:
-            self.tile_of[op.result] = self.tile_of[op.viewed[0]]  # type: ignore[index]
+            self.tile_of[op.result] = self.tile_of[op.viewed[0]]
 
     def lane(self, op: Op) -> None:
         """What lies in the memory of the array lies in the lane as well, from now on."""

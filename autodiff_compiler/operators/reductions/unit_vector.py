@@ -28,7 +28,7 @@ def _unit_numpy(types: Sequence[Type], *, axes: Any) -> str:
     x = types[0]
     dtype = x.dtype if isinstance(x, ArrayType) and x.dtype in _LEAST else "float64"
     along = f"axis={axes}, keepdims=True" if axes is not None else "keepdims=True"
-    least = _LEAST[dtype]  # type: ignore[index]
+    least = _LEAST[dtype]
     return (
         f"if np.all(({{n}} > {least}) & ({{n}} < {1 / least:.0e})):\n"
         "    {out} = {x} / {n}\n"

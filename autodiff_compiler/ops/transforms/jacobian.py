@@ -91,7 +91,7 @@ class Jacobian(Transformed[P, R]):
 
     def build(self, *args: Any) -> Any:
         places = self.asked(len(args))
-        if any(place >= len(args) for place in places):  # type: ignore[operator]
+        if any(place >= len(args) for place in places):
             raise ValueError("The element in grad_position must belong to [0, args_num).")
         for place in places:
             x = args[place]

@@ -15,7 +15,7 @@ from autodiff_compiler.cost_model import Costs, costs
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
-from autodiff_compiler.ir.rewrite import substitute_op, users
+from autodiff_compiler.ir.rewrite import substitute_op, use_counts
 from autodiff_compiler.ir.types import INT, ArrayType, Type, is_floating
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
@@ -141,7 +141,7 @@ class RuleSet:
         did, and where. The rest is what a view tells besides."""
         if self.rows.keys().isdisjoint(function.op_names):
             return function
-        known = {"uses": users(function.body), "moderate": moderate, "sums": sums}
+        known = {"uses": use_counts(function.body), "moderate": moderate, "sums": sums}
         rewriter = _Rewriter(self, hit, known)
         return with_body(function, rewrite_region(function.body, rewriter.mapping, rewriter.visit))
 

@@ -46,7 +46,7 @@ from dataclasses import replace
 from autodiff_compiler.analysis.trip_count import is_worth_stacking, trip_count
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import fresh, users
+from autodiff_compiler.ir.rewrite import fresh, use_counts
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators.core.structure import reshape, sum_, swap_last_axes
 from autodiff_compiler.operators.linalg.products import matmul
@@ -71,7 +71,7 @@ class _Loop:
         self.steps = trip_count(self.loop) or 0
         body = self.loop.body
         self.makers = {result: inner for inner in body.ops for result in inner.results}
-        self.uses = users(body)
+        self.uses = use_counts(body)
         self.inside = {*body.params, *self.makers}
         self.tapes: dict[Value, Value] = {}
         self.arrays = {

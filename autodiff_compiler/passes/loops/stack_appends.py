@@ -37,12 +37,18 @@ func @f(%x: f32[999]) -> (f32[4,999]) {
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autodiff_compiler.analysis.trip_count import tape_length
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import map_regions, users
+from autodiff_compiler.ir.rewrite import (
+    Producers,
+    UseCounts,
+    map_regions,
+    producers_among,
+    use_counts,
+)
 from autodiff_compiler.ir.types import ListType
 from autodiff_compiler.passes.core.traversal import with_body
 
@@ -52,11 +58,11 @@ def stack_appends(function: Function) -> Function:
     names = function.op_names
     if "for" not in names or not ("list_rows" in names or {"list_append", "stack_rows"} <= names):
         return function
-    return with_body(function, _rewritten(function.body, users(function.body)))
+    return with_body(function, _rewritten(function.body, use_counts(function.body)))
 
 
-def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
-    makers = {result: op for op in region.ops for result in op.results}
+def _rewritten(region: Region, uses: UseCounts) -> Region:
+    makers = producers_among(region.ops)
     stacked = {op.operands[0] for op in region.ops if op.name == "stack_rows"}
     ops: list[Op] = []
     for op in region.ops:
@@ -68,7 +74,7 @@ def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
     return region if same else Region(region.params, tuple(ops), region.yields)
 
 
-def _reading(op: Op, makers: Mapping[Value, Op]) -> Op:
+def _reading(op: Op, makers: Producers) -> Op:
     """``op``, a loop, with arrays to read in the place of lists of their rows."""
     reads = Loop(op).reads
     lists = [makers.get(each) if isinstance(each, Value) else None for each in reads]
@@ -81,7 +87,7 @@ def _reading(op: Op, makers: Mapping[Value, Op]) -> Op:
 
 
 def _appended(
-    loop: Loop, makers: Mapping[Value, Op], stacked: set[AnyOperand], uses: Mapping[Value, int]
+    loop: Loop, makers: Producers, stacked: set[AnyOperand], uses: UseCounts
 ) -> tuple[int, Op] | None:
     """The number of a list that ``loop`` carries, and the operation that appends to it."""
     appends = {op.result: op for op in loop.body.ops if op.name == "list_append"}

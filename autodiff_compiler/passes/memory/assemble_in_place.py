@@ -36,7 +36,13 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import is_row, updates_in_place
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import map_regions, users
+from autodiff_compiler.ir.rewrite import (
+    Producers,
+    UseCounts,
+    map_regions,
+    producers_among,
+    use_counts,
+)
 from autodiff_compiler.ir.types import ArrayType, size_of
 from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.operators.core.index_patterns import FULL, Index, index_shape
@@ -56,7 +62,7 @@ def assemble_in_place(function: Function, kept: Sequence[Placement] = ()) -> Fun
     if function.op_names.isdisjoint(STARTS):
         return function
     spared = _over_lanes(function, kept)
-    return with_body(function, _rewritten(function.body, users(function.body), spared))
+    return with_body(function, _rewritten(function.body, use_counts(function.body), spared))
 
 
 def _over_lanes(function: Function, kept: Sequence[Placement]) -> set[Value]:
@@ -106,10 +112,11 @@ class _Assembly:
         return sum(elements) == math.prod(self.type.shape)  # type: ignore[arg-type]
 
 
-def _rewritten(region: Region, uses: Mapping[Value, int], spared: Set[Value]) -> Region:
-    makers = {result: op for op in region.ops for result in op.results}
-    takers = {operand: op for op in region.ops for operand in op.operands[:1]
-              if isinstance(operand, Value) and uses.get(operand) == 1}  # fmt: skip
+def _rewritten(region: Region, uses: UseCounts, spared: Set[Value]) -> Region:
+    makers = producers_among(region.ops)
+    takers = {
+        operand: op for op in region.ops for operand in op.operands[:1] if uses.get(operand) == 1
+    }
     instead: dict[Op, list[Op]] = {}
     order = {op: place for place, op in enumerate(region.ops)}
     for op in region.ops:
@@ -130,7 +137,7 @@ def _rewritten(region: Region, uses: Mapping[Value, int], spared: Set[Value]) ->
     return region if same else Region(region.params, tuple(ops), region.yields)
 
 
-def _whole(op: Op, takers: Mapping[Value, Op]) -> _Assembly | None:
+def _whole(op: Op, takers: Producers) -> _Assembly | None:
     """What ``op`` begins, with the parts that are written to it next."""
     type_ = op.result.type
     if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
@@ -175,7 +182,7 @@ def _first(op: Op) -> list[_Slice]:
     return parts
 
 
-def _told(part: _Slice, makers: Mapping[Value, Op], uses: Mapping[Value, int]) -> Op | None:
+def _told(part: _Slice, makers: Producers, uses: UseCounts) -> Op | None:
     """The one call that makes ``part``, of just its type and for nobody else."""
     made = makers.get(part.value) if isinstance(part.value, Value) else None
     whole = part.op.result.type
@@ -191,7 +198,7 @@ def _row_for(
     whole: _Assembly,
     told: list[Op | None],
     region: Region,
-    uses: Mapping[Value, int],
+    uses: UseCounts,
 ) -> Op | None:
     """The operation that writes the whole to a row of an array which nothing else in ``region``
     knows of, so that the whole may be made there."""

@@ -16,14 +16,13 @@ memory with a parameter or with another returned array, and each may be written 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.analysis.trip_count import surely_reads
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.rewrite import producers
+from autodiff_compiler.ir.rewrite import Producers, producers
 from autodiff_compiler.ir.types import ArrayType, ListType
 from autodiff_compiler.operators.core.structure import copy
 from autodiff_compiler.operators.lists.runtime_lists import list_own
@@ -139,7 +138,7 @@ class _Roots:
     """Whose memory a value may lie in: values that own theirs, or ``FOREIGN``."""
 
     def __init__(self, function: Function):
-        self.makers: Mapping[Value, Op] = producers(function.body)
+        self.makers: Producers = producers(function.body)
         self.loop_params: dict[Value, tuple[AnyOperand, ...]] = {}
         for op in function.body.walk():
             if op.name in LOOPS:

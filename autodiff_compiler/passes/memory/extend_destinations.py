@@ -33,7 +33,7 @@ says whether anybody would read what was spoilt.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +42,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import alias_sets, is_row
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.rewrite import map_regions, users
+from autodiff_compiler.ir.rewrite import UseCounts, map_regions, use_counts
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.passes.core.traversal import with_body
@@ -58,7 +58,7 @@ def extend_destinations(function: Function) -> Function:
         return function
     for row in list(_rows(function.body)):
         room = _taken(function, row)
-        changed = with_body(function, _begun(function.body, row, users(function.body)))
+        changed = with_body(function, _begun(function.body, row, use_counts(function.body)))
         if changed is not function and is_memory_safe(changed) and _taken(changed, row) == room:
             function = changed
     return function
@@ -71,7 +71,7 @@ def _taken(function: Function, row: Value) -> list[Value]:
         if op.name == "for" and any(row in each.results for each in op.regions[0].ops):
             loop, made = Loop(op), next(e for e in op.regions[0].ops if row in e.results)
             if made.operands[0] in loop.carry_params:
-                carry = loop.carry_params.index(made.operands[0])  # type: ignore[arg-type]
+                carry = loop.carry_params.index(made.operands[0])
                 return arrays_taken(loop, carry, alias_sets(function.body))
     return []
 
@@ -92,7 +92,7 @@ def _rows(region: Region) -> Iterator[Value]:
                 yield each.result
 
 
-def _begun(region: Region, row: Value, uses: Mapping[Value, int]) -> Region:
+def _begun(region: Region, row: Value, uses: UseCounts) -> Region:
     ops = []
     for op in region.ops:
         now = map_regions(op, lambda inner: _begun(inner, row, uses))
@@ -103,7 +103,7 @@ def _begun(region: Region, row: Value, uses: Mapping[Value, int]) -> Region:
     return region if same else Region(region.params, tuple(ops), region.yields)
 
 
-def _in_row(op: Op, row: Value, uses: Mapping[Value, int]) -> Op:
+def _in_row(op: Op, row: Value, uses: UseCounts) -> Op:
     """The loop ``op`` with all of the calls that lead to the one that writes to ``row`` there."""
     body = Loop(op).body
     makers = {each.result: each for each in body.ops if len(each.results) == 1}

@@ -40,7 +40,8 @@ import numpy as np
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import Function, Op, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, type_of
+from autodiff_compiler.ir.rewrite import Producers
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.operators.core.structure import reshape
 from autodiff_compiler.operators.destination_ops import empty, filled, into
@@ -52,7 +53,7 @@ TURNS = ("transpose", "swap_last_axes")
 def materialize_copies(function: Function) -> Function:
     """``function`` with large columns of windows, and of axes that were apart, in arrays that are
     filled."""
-    makers: dict[Value, Op] = {}
+    makers: dict[AnyOperand, Op] = {}
 
     def visit(op: Op) -> Sequence[Op]:
         for result in op.results:
@@ -80,13 +81,13 @@ def _converts(op: Op) -> bool:
     return np.can_cast(np.dtype(x.dtype), np.dtype(made.dtype), "same_kind")
 
 
-def _copies(op: Op, makers: dict[Value, Op]) -> bool:
+def _copies(op: Op, makers: Producers) -> bool:
     """Whether ``op`` is a large array of windows that overlap, or of other axes that do not follow
     one another in memory."""
-    turned = makers.get(op.operands[0]) if len(op.operands) == 1 else None  # type: ignore[arg-type]
+    turned = makers.get(op.operands[0]) if len(op.operands) == 1 else None
     if turned is None or turned.name not in TURNS or size_of(op.result.type) < costs().large_bytes:
         return False
-    made = makers.get(turned.operands[0])  # type: ignore[arg-type]
+    made = makers.get(turned.operands[0])
     if made is not None and made.name == "windows":
         return size_of(op.result.type) > size_of(made.types[0]) > 0
     return _splits(turned, op.result.type)

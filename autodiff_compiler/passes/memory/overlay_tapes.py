@@ -44,7 +44,7 @@ from typing import Any
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import AliasSet, alias_sets, destination_of
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import producers, users, uses_of
+from autodiff_compiler.ir.rewrite import Producers, producers, use_counts, uses_of
 from autodiff_compiler.ir.types import ArrayType, Type, size_of
 from autodiff_compiler.ir.verify.disjoint_slices import AxisSlice
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
@@ -82,11 +82,11 @@ def _filled(forward: Function, backward: Function) -> Iterator[_Filled]:
     packed = [op.operands for op in forward.body.ops if forward.residuals in op.results]
     items = {op.result: packed[0][op.attrs["key"]] for op in backward.body.ops if packed
              and op.name == "item" and op.operands[0] is backward.params[0]}  # fmt: skip
-    uses = users(backward.body)
+    uses = use_counts(backward.body)
     empty = {op.result for op in backward.body.ops if op.name == "empty"}
     for op in backward.body.ops:
         if op.name == "for":
-            read = [each for each in Loop(op).reads if uses.get(each) == 1]  # type: ignore[arg-type]
+            read = [each for each in Loop(op).reads if uses.get(each) == 1]
             tapes = frozenset(items[each] for each in read if each in items)
             for init in Loop(op).inits:
                 if init in empty:
@@ -114,7 +114,7 @@ def _with_all(function: Function, taken: Sequence[Op]) -> Function:
         for array in op.operands:
             after[array].append(op)
             if array in joined:
-                first[op.result] = joined.pop(array)  # type: ignore[arg-type]
+                first[op.result] = joined.pop(array)
     lies = alias_sets(function.body)
 
     def visit(op: Op) -> Sequence[Op]:
@@ -231,10 +231,10 @@ def _written_at(body: Region, tape: Value, lies: Mapping[Value, AliasSet]) -> in
     return min(writes, default=None)
 
 
-def _is_part(value: AnyOperand, tape: Value, makers: Mapping[Value, Op]) -> bool:
+def _is_part(value: AnyOperand, tape: Value, makers: Producers) -> bool:
     """Whether ``value`` is ``tape``, or was taken of it by subscripts alone."""
     while value is not tape:
-        op = makers.get(value)  # type: ignore[arg-type]
+        op = makers.get(value)
         if op is None or op.name not in ("index", "filled", "set_item"):
             return False
         value = op.operands[-1 if op.name == "filled" else 0]

@@ -46,7 +46,14 @@ from autodiff_compiler.analysis.trip_count import trip_count
 from autodiff_compiler.ir.aliasing import alias_sets
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
-from autodiff_compiler.ir.rewrite import fresh, map_regions, users
+from autodiff_compiler.ir.rewrite import (
+    Producers,
+    UseCounts,
+    fresh,
+    map_regions,
+    producers_among,
+    use_counts,
+)
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.destination_ops import empty, filled, into
 from autodiff_compiler.operators.elementwise.arithmetic import add
@@ -63,7 +70,7 @@ def preallocate_tapes(function: Function) -> Function:
     """``function`` with arrays in the place of lists that are only stacked."""
     if not any(op.name == "stack_rows" for op in function.body.walk()):
         return function
-    return with_body(function, _rewritten(function.body, users(function.body)))
+    return with_body(function, _rewritten(function.body, use_counts(function.body)))
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,8 @@ class _Stack:
         return self.made.result
 
 
-def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
-    makers = {result: op for op in region.ops for result in op.results}
+def _rewritten(region: Region, uses: UseCounts) -> Region:
+    makers = producers_among(region.ops)
     found: dict[Op, dict[Value, _Stack]] = {}
     for op in region.ops:
         stack = _stack(op, makers, uses)
@@ -102,9 +109,7 @@ def _rewritten(region: Region, uses: Mapping[Value, int]) -> Region:
     return region if same else Region(region.params, tuple(ops), region.yields)
 
 
-def _stack(
-    op: Op, makers: Mapping[Value, Op], uses: Mapping[Value, int]
-) -> tuple[Value, Op] | None:
+def _stack(op: Op, makers: Producers, uses: UseCounts) -> tuple[Value, Op] | None:
     """The tape that ``op`` makes an array of, and its loop, if each iteration sets one row."""
     if op.name != "stack_rows" or len(op.operands) != 1:
         return None
@@ -112,29 +117,29 @@ def _stack(
     assert isinstance(type_, ArrayType)
     joined = makers.get(tape) if isinstance(tape, Value) else None
     if joined is not None and joined.name == "list_join":
-        one = makers.get(joined.operands[0])  # type: ignore[arg-type]
+        one = makers.get(joined.operands[0])
         if one is None or one.name != "make_list" or len(one.operands) != 1:
             return None
-        if uses.get(tape) != 1 or uses.get(one.result) != 1:  # type: ignore[arg-type]
+        if uses.get(tape) != 1 or uses.get(one.result) != 1:
             return None
         first, tape, rows = one.operands[0], joined.operands[1], 1
         made = makers.get(first) if isinstance(first, Value) else None
         order = list(makers.values())
-        if made is not None and order.index(made) >= order.index(makers[tape]):  # type: ignore[index]
+        if made is not None and order.index(made) >= order.index(makers[tape]):
             return None
     loop = makers.get(tape) if isinstance(tape, Value) else None
-    if loop is None or loop.name != "for" or uses.get(tape) != 1:  # type: ignore[arg-type]
+    if loop is None or loop.name != "for" or uses.get(tape) != 1:
         return None
     steps = trip_count(Loop(loop))
     fits = steps is not None and tape in Loop(loop).stacked and type_.is_static
     return (tape, loop) if fits and type_.shape[:1] == (steps + rows,) else None  # type: ignore[index, operator, return-value]
 
 
-def _headed(op: Op, tape: Value, makers: Mapping[Value, Op]) -> tuple[tuple[Op, ...], AnyOperand]:
+def _headed(op: Op, tape: Value, makers: Producers) -> tuple[tuple[Op, ...], AnyOperand]:
     if op.operands[0] is tape:
         return (op,), None
-    joined = makers[op.operands[0]]  # type: ignore[index]
-    head = makers[joined.operands[0]]  # type: ignore[index]
+    joined = makers[op.operands[0]]
+    head = makers[joined.operands[0]]
     return (op, joined, head), head.operands[0]
 
 

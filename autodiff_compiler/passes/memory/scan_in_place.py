@@ -28,13 +28,19 @@ func @f(%x: f32[99999]) -> (f32[99999]) {
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import memory_effect
 from autodiff_compiler.ir.nodes import Function, Op, Region, Value
-from autodiff_compiler.ir.rewrite import map_regions, users
+from autodiff_compiler.ir.rewrite import (
+    Producers,
+    UseCounts,
+    map_regions,
+    producers_among,
+    use_counts,
+)
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.operators.destination_ops import filled, into
 from autodiff_compiler.passes.core.traversal import with_body
@@ -45,11 +51,11 @@ def scan_in_place(function: Function) -> Function:
     """``function`` with large running sums from the end made in their operands."""
     if "flip" not in function.op_names:
         return function
-    return with_body(function, _turned(function.body, users(function.body)))
+    return with_body(function, _turned(function.body, use_counts(function.body)))
 
 
-def _turned(region: Region, uses: Mapping[Value, int]) -> Region:
-    makers = {result: op for op in region.ops for result in op.results}
+def _turned(region: Region, uses: UseCounts) -> Region:
+    makers = producers_among(region.ops)
     instead: dict[Op, Op] = {}
     for back in region.ops:
         chain = _chain(back, makers)
@@ -67,7 +73,7 @@ def _turned(region: Region, uses: Mapping[Value, int]) -> Region:
     return region if same else Region(region.params, tuple(ops), region.yields)
 
 
-def _chain(back: Op, makers: Mapping[Value, Op]) -> Sequence[Op] | None:
+def _chain(back: Op, makers: Producers) -> Sequence[Op] | None:
     """What makes a large array of this function's own, the view of it in reverse, and what runs
     along that, where ``back`` turns it round again."""
     found: list[Op] = []

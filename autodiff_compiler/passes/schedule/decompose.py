@@ -27,14 +27,14 @@ func @f(%x: f32[300,200]) -> (f32[300,200]) {
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import Function, Op, Value
+from autodiff_compiler.ir.nodes import Function, Op
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
-from autodiff_compiler.ir.rewrite import producers
+from autodiff_compiler.ir.rewrite import Producers, producers, producers_among
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
@@ -73,26 +73,26 @@ def _decompose_early(function: Function, when: str) -> Function:
     return with_body(function, rewrite_region(function.body, {}, visit))
 
 
-def _is_begun(parts: Sequence[Op], makers: Mapping[Value, Op]) -> bool:
+def _is_begun(parts: Sequence[Op], makers: Producers) -> bool:
     """Whether a part that reads another one is made already, if only that other one's shape is left
     out of sight."""
-    inner = {op.result: op for op in parts}
+    inner = producers_among(parts)
     return any(_is_like(op, made, inner, makers)
                for op in parts if not inner.keys().isdisjoint(op.operands)
                for made in makers.values() if made.opdef is op.opdef)  # fmt: skip
 
 
-def _is_like(part: Op, made: Op, inner: Mapping[Value, Op], makers: Mapping[Value, Op]) -> bool:
+def _is_like(part: Op, made: Op, inner: Producers, makers: Producers) -> bool:
     """Whether ``made`` computes what ``part`` does, of the same things, shapes aside."""
     attrs = [{**op.attrs, "keepdims": None, "shape": None} for op in (part, made)]
     if part.opdef is not made.opdef or attrs[0] != attrs[1]:
         return False
     for operand, other in zip(part.operands, made.operands):
-        while other not in inner and (view := makers.get(other)) and view.name == "reshape":  # type: ignore[arg-type]
+        while other not in inner and (view := makers.get(other)) and view.name == "reshape":
             other = view.operands[0]
         if operand is other:
             continue
-        both = inner.get(operand), makers.get(other)  # type: ignore[arg-type]
+        both = inner.get(operand), makers.get(other)
         if None in both or not _is_like(*both, inner, makers):  # type: ignore[arg-type]
             return False
     return len(part.operands) == len(made.operands)

@@ -71,7 +71,7 @@ def _late(region: Region) -> Region:
             make(op)
     for value in region.yields:
         if value in waiting:
-            make(waiting.pop(value))  # type: ignore[arg-type]
+            make(waiting.pop(value))
     done = _sooner(done, region.yields)
     if all(a is b for a, b in zip(done, region.ops)):
         return region

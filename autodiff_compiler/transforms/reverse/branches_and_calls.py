@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
-from autodiff_compiler.ir.rewrite import free_values, fresh, substitute
+from autodiff_compiler.ir.rewrite import Producers, free_values, fresh, substitute
 from autodiff_compiler.ir.types import Type
 from autodiff_compiler.operators.core.containers import list_item
 from autodiff_compiler.operators.core.control import undefined
@@ -46,7 +46,7 @@ class SweepProtocol(Protocol):
     builder: Builder
     varied: frozenset[Value]
     unset: set[Value]
-    producers: dict[Value, Op]
+    producers: Producers
     changing: frozenset[Value]
 
     def region(self, region: Region, scope: Cotangents) -> list[Op]:

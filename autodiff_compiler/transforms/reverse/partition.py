@@ -18,7 +18,14 @@ from dataclasses import dataclass, replace
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
-from autodiff_compiler.ir.rewrite import clone_ops, free_values, map_regions, substitute, uses_of
+from autodiff_compiler.ir.rewrite import (
+    clone_ops,
+    free_values,
+    map_regions,
+    producers_among,
+    substitute,
+    uses_of,
+)
 from autodiff_compiler.ir.types import INT, ArrayType, is_floating, size_of
 from autodiff_compiler.operators.core.structure import reshape
 from autodiff_compiler.transforms.reverse.element_residuals import picked_forward
@@ -312,7 +319,7 @@ def _computed_late(
     there without being kept: where several large values wait for backward, few steps away from an
     argument are worth the memory. (One alone costs none: what backward makes takes its place.)"""
     needed = set(free_values(backward))
-    made = {result: op for op in forward for result in op.results}
+    made = producers_among(forward)
     #: What goes before each operation of backward, and where each value is read first.
     before: defaultdict[int, list[Op]] = defaultdict(list)
     first: dict[Value, int] = {}

@@ -21,7 +21,7 @@ from autodiff_compiler.errors import NoDerivative, Problem, calling, raise_all
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import call_with_named, rule_arguments
-from autodiff_compiler.ir.rewrite import free_values, fresh, producers, substitute
+from autodiff_compiler.ir.rewrite import Producers, free_values, fresh, producers, substitute
 from autodiff_compiler.ir.types import ArrayType, Type, as_cotangent, is_complex, takes_sensitivity
 from autodiff_compiler.operators.core.containers import item, make_tuple
 from autodiff_compiler.operators.core.structure import cast_like, reshape_like
@@ -301,7 +301,8 @@ class ReverseSweep:
         self.zeros = adjoint.choices.of(function, asked)
         self.builder = Builder()
         self.varied = adjoint.activity.varied(function, tuple(wrt))
-        self.producers, self.changing = producers(function.body), changing(function.body)
+        self.producers: Producers = producers(function.body)
+        self.changing = changing(function.body)
         names = Names(self.builder, function)
         #: What may be unset: of the function, and what is handed from its branches to backward.
         self.unset = set(adjoint.activity.unset(function))

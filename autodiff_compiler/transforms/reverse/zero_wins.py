@@ -8,7 +8,7 @@ in which a zero wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from autodiff_compiler.analysis.masks import has_mask, is_mask
 from autodiff_compiler.analysis.zero_times_infinity import Found, has_extreme
 from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value
+from autodiff_compiler.ir.rewrite import Producers, producers_among
 from autodiff_compiler.ir.types import ArrayType, is_complex, is_floating
 from autodiff_compiler.operators.elementwise.zero_wins import ZERO_WINS, zero_mul
 
@@ -23,7 +24,7 @@ from autodiff_compiler.operators.elementwise.zero_wins import ZERO_WINS, zero_mu
 def with_zeros(
     found: Found,
     op: Op,
-    makers: Mapping[Value, Op],
+    makers: Producers,
     builder: Builder,
     ct: Sequence[Value],
     rule: Callable[[], Any],
@@ -71,7 +72,7 @@ def _is_real(value: Value) -> bool:
 def tangent_with_zeros(
     found: Found,
     op: Op,
-    makers: Mapping[Value, Op],
+    makers: Producers,
     stilled: frozenset[Value],
     builder: Builder,
     dots: Collection[AnyOperand],
@@ -86,11 +87,11 @@ def tangent_with_zeros(
     return _settled(found, op, builder, dots, rule) if level and found.read_by(op) else rule()
 
 
-def _masked(makers: Mapping[Value, Op], builder: Builder, rule: Callable[[], Any]) -> Any:
+def _masked(makers: Producers, builder: Builder, rule: Callable[[], Any]) -> Any:
     """Return what ``rule`` gives, with products in which the zeros of masks win."""
     with builder.block() as made:
         outcome = rule()
-    known = {**makers, **{result: each for each in made for result in each.results}}
+    known = {**makers, **producers_among(made)}
     for each in made:
         if each.name == "mul" and _is_real(each.result):
             for mask, other in (each.operands, each.operands[::-1]):

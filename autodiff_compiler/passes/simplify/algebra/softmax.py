@@ -48,7 +48,7 @@ def _axis(op: Op) -> int | None:
     axes, rank = op.attrs["axes"], getattr(op.types[0], "ndim", None)
     if not axes or len(axes) != 1 or not rank or not op.attrs["keepdims"]:
         return None
-    return axes[0] % rank  # type: ignore[no-any-return]
+    return axes[0] % rank
 
 
 def _of_shifted(view: Match) -> Any:
