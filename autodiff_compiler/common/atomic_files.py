@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 import os
 import tempfile
 from collections.abc import Iterator

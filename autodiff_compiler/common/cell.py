@@ -12,6 +12,8 @@ A subclass writes ``construct``; calling the Cell runs it, as Python or compiled
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar

@@ -6,6 +6,8 @@ its Cell was stored, unless it was given one.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, ValuesView
 from typing import Any, NamedTuple

@@ -7,6 +7,8 @@ first needed.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 

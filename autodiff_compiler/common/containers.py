@@ -5,6 +5,8 @@ Children are registered by position or key, never as attributes: a key must not 
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -10,6 +10,8 @@ may write to, for what is in it is run.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import difflib
 import os
 import warnings

@@ -9,6 +9,8 @@ Float32 mindspore.float32 float32
 
 from __future__ import annotations
 
+__macro__ = True
+
 import importlib
 from typing import Any
 

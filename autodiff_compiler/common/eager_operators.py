@@ -6,6 +6,8 @@ fails the same, whether it is compiled or not.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -6,6 +6,8 @@ identity of the tuple tells whether anything was registered or removed since.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,6 +5,8 @@ NumPy's rules hold; what MindSpore refuses is refused here, in its words.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -6,6 +6,8 @@ from ``common/random.py``.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

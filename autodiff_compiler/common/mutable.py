@@ -7,6 +7,8 @@ structure. A mutable thing is the thing itself, in every other way.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload

@@ -5,6 +5,8 @@ A Parameter without a name takes that of the attribute it is stored under.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator

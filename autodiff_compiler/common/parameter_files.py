@@ -7,6 +7,8 @@ net takes new values only when all of them fit.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -6,6 +6,8 @@ There is one generator for the whole program, a stream for each explicit seed, a
 
 from __future__ import annotations
 
+__macro__ = True
+
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager

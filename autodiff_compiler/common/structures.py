@@ -8,6 +8,8 @@ holds is part of the skeleton.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

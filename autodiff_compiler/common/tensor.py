@@ -10,6 +10,8 @@ Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00])
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any

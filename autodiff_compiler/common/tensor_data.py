@@ -5,6 +5,8 @@ Python ints become int64 and floats float32; an array keeps its dtype.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 import sys
 from collections.abc import Iterator

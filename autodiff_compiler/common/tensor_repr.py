@@ -11,6 +11,8 @@ Tensor(shape=[2, 2], dtype=Float32, value=
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -3,6 +3,8 @@ here functions take both."""
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 import inspect
 from collections.abc import Callable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 from operator import index
 from typing import Any
 

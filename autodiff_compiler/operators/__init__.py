@@ -3,6 +3,8 @@
 A record can be had by its name: ``from autodiff_compiler.operators import matmul``.
 """
 
+__macro__ = True
+
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.operators import (
     core,

@@ -6,6 +6,8 @@ every write against ``ir/verify/memory_safety.py``. They have no derivative.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -40,7 +40,7 @@ from autodiff_compiler.frontend.abstract.values import (
 )
 from autodiff_compiler.frontend.calls.external import Outside, is_hashable, is_numpy, stays_outside
 from autodiff_compiler.frontend.calls.user_objects import is_users
-from autodiff_compiler.frontend.core.assumptions import MISSING, PACKAGE, PLAIN, is_theirs
+from autodiff_compiler.frontend.core.assumptions import MISSING, PLAIN, is_theirs
 from autodiff_compiler.frontend.core.attribute_protocol import is_written
 from autodiff_compiler.frontend.core.naming import hides_values
 from autodiff_compiler.frontend.derivatives.custom_rules import CONTEXT
@@ -54,20 +54,15 @@ from autodiff_compiler.frontend.library.numpy_writes import WRITERS, write_by
 from autodiff_compiler.frontend.library.warning_filters import SilencedWarnings
 from autodiff_compiler.ir.effects import Effects
 from autodiff_compiler.ir.nodes import Value
-from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import effects, structure
+from autodiff_compiler.operators.core.macros import is_macro
 from autodiff_compiler.ops.core.primitive_base import Primitive
 from autodiff_compiler.ops.transforms.gradient import GradOperation
 from autodiff_compiler.ops.transforms.hooks import GradientHook, insert_grad_of
 from autodiff_compiler.ops.transforms.recompute import checkpointed
 from autodiff_compiler.ops.transforms.transformed import Transformed, is_cached, unwrapped
 
-#: Rooms of the package whose functions are macros; Cells of ``nn`` compile like a user's.
-MACROS = ("ops", "operators", "common", "numpy")
-#: Modules of these packages whose functions are inlined all the same: they call what the user
-#: passes in.
-TEXTS = ("autodiff_compiler.ops.transforms.higher_order",)
 #: What takes no more items of a generator expression than it needs.
 LAZY = {*ITERATORS, any, all}
 
@@ -90,7 +85,7 @@ class Calls(Outside):
         mark = len(self.world.memory.writes)
         handed_on = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
         for part in (*node.args, *(keyword.value for keyword in node.keywords)):
-            part.raw = handed_on and not _is_macro(callee)  # a text may ask whether it is None
+            part.raw = handed_on and not is_macro(callee)  # a text may ask whether it is None
             part.spot = not part.raw and not (is_hashable(callee) and callee in LAZY)
         args = self._items(node.args)
         refuse_spoilt(self, getattr(callee, "value", None), mark)
@@ -207,7 +202,7 @@ class Calls(Outside):
             return callee(*args, **kwargs)  # its items are compile-time values
         if self.keeps_less(callee):
             return self.call_keeping_less(callee, args, kwargs)
-        if _is_macro(callee):
+        if is_macro(callee):
             if isinstance(callee, Primitive):
                 for setting in vars(callee):  # read by the macro, so that they are guarded
                     self.world.attribute(callee, setting, self.builder.span)
@@ -337,19 +332,6 @@ class Calls(Outside):
             memory(leaves(detach(things, state))) & memory(state.heap[cell] for cell in cells)
             for things, state in sides
         )
-
-
-def _is_macro(callee: Any) -> bool:
-    if isinstance(callee, OpDef):
-        return True
-    kind = callee if isinstance(callee, type) or hasattr(callee, "__module__") else type(callee)
-    module = str(getattr(kind, "__module__", "") or "")
-    if isinstance(callee, types.MethodType):
-        module = str(type(callee.__self__).__module__)
-    parts = module.split(".")
-    if module in TEXTS:
-        return isinstance(callee, type)
-    return parts[0] == PACKAGE and len(parts) > 1 and parts[1] in MACROS
 
 
 def _is_of_named_tuple(callee: Any) -> bool:

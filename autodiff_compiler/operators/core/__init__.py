@@ -8,6 +8,7 @@ from autodiff_compiler.operators.core import (
     effects,
     families,
     index_patterns,
+    macros,
     scalar_conversion,
     structure,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "effects",
     "families",
     "index_patterns",
+    "macros",
     "scalar_conversion",
     "structure",
 ]

@@ -5,6 +5,8 @@ They are records so that every ``Op`` has one, and so that text and verifier kno
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.ir.opdef import OpDef

@@ -4,6 +4,8 @@ order; backward never does. None of it has a result, so none of it has a derivat
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,6 +6,8 @@ types; no rule mentions them.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

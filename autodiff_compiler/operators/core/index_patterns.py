@@ -11,6 +11,8 @@ The bounds of a slice may be ``('op', k)`` too.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from typing import Any
 

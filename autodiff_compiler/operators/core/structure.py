@@ -7,6 +7,8 @@ Where a static shape is not known they take it from a run-time operand, ``shape_
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -5,6 +5,8 @@ The rest (gelu, silu, mish, …) are written with other records, in ``ops/functi
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,6 +6,8 @@ A rule gives the partial derivative, or the cotangent itself where that reads be
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.operators.core.families import boolean, elementwise, no_casts
 

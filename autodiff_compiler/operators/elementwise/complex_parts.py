@@ -8,6 +8,8 @@ f'(z); the sweep hands them conjugates, which comes to the same, as f' has real 
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

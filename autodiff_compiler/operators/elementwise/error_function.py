@@ -7,6 +7,8 @@ order, is what the texts in ``special.py`` compute, with the same polynomials.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

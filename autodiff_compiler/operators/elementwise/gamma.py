@@ -6,6 +6,8 @@ formula below 0 (5.5.3, 5.15.6), and the series around 2 (5.7.3) near the zeros 
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 

@@ -3,6 +3,8 @@ vanishes before their product does."""
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -4,6 +4,8 @@ takes for arrays without axes. What loops compute item by item is made of such.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 
 from autodiff_compiler.ir.types import BOOL, ArrayType, ScalarType, Type

@@ -6,6 +6,8 @@ Sources: the error function from M. Shepherd and J. Laframboise, "Chebyshev appr
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Callable, Sequence
 

@@ -7,6 +7,8 @@ cotangent may be 0 for that reason the reverse sweep uses these records
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -9,6 +9,8 @@ gradient (``written_last``).
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,6 +6,8 @@ all its values and of what stood there. Sums are ``add_at``, plain writing is ``
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -7,6 +7,8 @@ order is the same, and so are the bits.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 

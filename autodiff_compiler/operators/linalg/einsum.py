@@ -6,6 +6,8 @@ and a letter has one size: ``ops`` brings every other form to this one.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

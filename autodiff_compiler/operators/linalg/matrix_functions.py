@@ -9,6 +9,8 @@ pseudo-inverse's those of G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

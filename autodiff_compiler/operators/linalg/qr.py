@@ -7,6 +7,8 @@ Derivatives: S. Walter and L. Lehmann, "Algorithmic differentiation of linear al
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.errors import ShapeError

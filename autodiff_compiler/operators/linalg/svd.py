@@ -7,6 +7,8 @@ Vectors have a slope where all singular values differ; equal ones count as not t
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -6,6 +6,8 @@ bring that list back to the length and kind of what was read. They are each othe
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Hashable, Sequence
 from typing import Any
 

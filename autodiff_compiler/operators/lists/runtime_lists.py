@@ -8,6 +8,8 @@ have to keep a list for each iteration.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -8,6 +8,8 @@ and shift draws by what does have a derivative.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

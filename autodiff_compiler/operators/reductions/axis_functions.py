@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from typing import Any
 

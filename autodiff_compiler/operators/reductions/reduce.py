@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,6 +5,8 @@ Positions are ints and carry no gradient: the values are what ``take_along`` fin
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -6,6 +6,8 @@ from; equal elements keep their order.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 
 import numpy as np

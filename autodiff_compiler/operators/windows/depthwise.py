@@ -7,6 +7,8 @@ images x, kernel w and cotangent ct given, each makes the third.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -7,6 +7,8 @@ elements takes 2k steps and not k². Where two elements of a window are equal, t
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -7,6 +7,8 @@ axes; ``size``, ``stride`` and ``dilation`` have one entry for each of them.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from dataclasses import replace
 

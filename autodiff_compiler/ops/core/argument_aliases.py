@@ -3,6 +3,8 @@ those of ``mindspore.numpy`` are not NumPy's."""
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 import inspect
 from collections.abc import Callable

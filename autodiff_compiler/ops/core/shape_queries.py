@@ -6,6 +6,8 @@ they decide is decided from shapes, ranks and dtype names, which these few funct
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar

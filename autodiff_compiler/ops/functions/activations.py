@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from typing import Any
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.common.dtype import to_numpy_name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any

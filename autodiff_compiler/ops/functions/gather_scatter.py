@@ -6,6 +6,8 @@ the name stands for. Negative positions count from the end, also for gradients.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,6 +8,8 @@ of the shift and the scale.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.common.dtype import float32, int64, to_numpy_name

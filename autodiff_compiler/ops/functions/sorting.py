@@ -6,6 +6,8 @@ Equal elements keep their order, and of equal elements ``topk`` prefers the firs
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.common.dtype import int32, int64

@@ -5,6 +5,8 @@ Those that a function of ``ops`` is as it stands are only named in the table.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Callable
 from typing import Any

@@ -7,6 +7,8 @@ written to, in compiled text a new value takes the place of the old one.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable
 from typing import Any
 

@@ -6,6 +6,8 @@ are functions of ``ops`` as they are; those whose signature differs have a text 
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -6,6 +6,8 @@ is written for one dimension of space holds for two and three.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,6 +5,8 @@ The gradient goes through what is kept, scaled as in forward: d_x = ct * kept / 
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor, wrap

@@ -6,6 +6,8 @@ et al., "Spatial Transformer Networks" (2015), sections 3.2 and 3.3.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -7,6 +7,8 @@ product is, and nothing is added up element by element.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,6 +6,8 @@ has a gradient, also those that MindSpore takes as constants (targets, weights).
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from typing import Any
 

@@ -5,6 +5,8 @@ Variances are of the deviations from the mean, never a difference of squares.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,6 +6,8 @@ too. Only where positions are asked for, windows are laid out, along a first axi
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -3,6 +3,8 @@ products, which can be taken together."""
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.operators.elementwise import arithmetic as records

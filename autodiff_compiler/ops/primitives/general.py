@@ -5,6 +5,8 @@ Most are made from their function by ``primitive``.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

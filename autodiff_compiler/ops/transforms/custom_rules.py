@@ -13,6 +13,8 @@ the same with a method ``bprop``.)
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 import inspect
 from collections.abc import Callable

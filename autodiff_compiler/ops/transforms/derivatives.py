@@ -6,6 +6,8 @@ being compiled the same lines become a part of that text.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 

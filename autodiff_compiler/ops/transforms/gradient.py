@@ -9,6 +9,8 @@ A call is a row of slots: positional arguments, then keyword arguments in the or
 
 from __future__ import annotations
 
+__macro__ = True
+
 import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from autodiff_compiler.common.tensor import Tensor
+from autodiff_compiler.operators.core.macros import macro
 
 #: The names that ``MultitypeFuncGraph.register`` takes, and what they stand for.
 KINDS: dict[str, Any] = {
@@ -20,6 +21,7 @@ KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@macro
 class MultitypeFuncGraph:
     """Several functions under one name; which one runs is decided by the kinds of the arguments.
 
@@ -59,6 +61,7 @@ class MultitypeFuncGraph:
         raise TypeError(f"MultitypeFuncGraph '{self.name}' has no function for these arguments")
 
 
+@macro
 class HyperMap:
     """Applies a function to the items of tuples, lists and dicts, at every depth.
 
@@ -78,6 +81,7 @@ class HyperMap:
         return _mapped(self.ops, args, True)
 
 
+@macro
 class Map:
     """As ``HyperMap``, but only to the items themselves: what is inside them is left together."""
 
@@ -109,6 +113,7 @@ def _mapped(function: Any, args: Sequence[Any], deep: bool) -> Any:
     return tuple(made) if isinstance(first, tuple) else made
 
 
+@macro
 class WhileLoop:
     """``WhileLoop()(cond_func, loop_func, init_val)``: as long as the condition holds."""
 
@@ -118,6 +123,7 @@ class WhileLoop:
         return init_val
 
 
+@macro
 class ForiLoop:
     """``ForiLoop()(lower, upper, loop_func, init_val)``: with the index and the value so far."""
 
@@ -129,6 +135,7 @@ class ForiLoop:
         return init_val
 
 
+@macro
 class Scan:
     """``Scan()(loop_func, init, xs)``: the last value, and the list of what each step gave.
 
@@ -150,6 +157,7 @@ class Scan:
         return init, made
 
 
+@macro
 class Depend:
     """``Depend()(value, expr)`` is ``value``. What stands earlier in a text is done earlier."""
 
@@ -157,6 +165,7 @@ class Depend:
         return value
 
 
+@macro
 class Partial:
     """``Partial()(function, *args)`` is ``function`` with its first arguments given."""
 

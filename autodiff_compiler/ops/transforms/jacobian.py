@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__macro__ = True
+
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar

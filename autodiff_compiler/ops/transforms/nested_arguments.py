@@ -6,6 +6,8 @@ takes containers of them, of every kind that ``common/structures.py`` knows.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -5,6 +5,8 @@ What the function writes and draws is written and drawn once, by the call.
 
 from __future__ import annotations
 
+__macro__ = True
+
 from typing import Any
 
 from autodiff_compiler.ops.transforms.gradient import GradientFunction

@@ -5,6 +5,8 @@ Both change what is kept between forward and backward, and nothing of what is co
 
 from __future__ import annotations
 
+__macro__ = True
+
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 

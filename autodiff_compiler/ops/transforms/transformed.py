@@ -7,6 +7,8 @@ once for both worlds.
 
 from __future__ import annotations
 
+__macro__ = True
+
 import functools
 import sys
 import types
