@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from autodiff_compiler import pipeline
 from autodiff_compiler.abstract_arguments import abstract, laid
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.compiler_hook import install
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import raise_all

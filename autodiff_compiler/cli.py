@@ -25,8 +25,8 @@ import numpy as np
 from autodiff_compiler import pipeline
 from autodiff_compiler.cli_arguments import UsageError, drawn, load_target
 from autodiff_compiler.cli_arguments import arguments as told
-from autodiff_compiler.common.atomic_files import written_whole
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.files.atomic_files import written_whole
 from autodiff_compiler.emit.memory_report.table import columns
 from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.generated_source import (

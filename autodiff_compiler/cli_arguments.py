@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError
 from autodiff_compiler.generated_source import argument_names, keyword_names

@@ -15,10 +15,10 @@ import numpy as np
 
 from autodiff_compiler import pipeline
 from autodiff_compiler.abstract_arguments import laid, slot_of
-from autodiff_compiler.common.atomic_files import written_whole
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.context import opt_level as opt_level_now
 from autodiff_compiler.common.context import stabilises
+from autodiff_compiler.common.files.atomic_files import written_whole
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of

@@ -11,8 +11,9 @@ import sys
 from types import ModuleType
 
 from autodiff_compiler import amp, nn
-from autodiff_compiler.common import context, parameter_files, random
-from autodiff_compiler.nn import learning_rate, loss, loss_scale
+from autodiff_compiler.common import context, random
+from autodiff_compiler.common.files import parameter_files
+from autodiff_compiler.nn.training import learning_rate, loss_scale
 from autodiff_compiler.ops.core import primitive_base
 
 #: The files of ``nn.layer`` and ``nn.optim``.
@@ -41,9 +42,11 @@ PATHS: dict[str, ModuleType | None] = {
     "nn.cell": nn,
     "nn.layer": nn,
     **{f"nn.layer.{file}": nn for file in _LAYERS},
-    "nn.loss.loss": loss,
+    "nn.loss": nn,
+    "nn.loss.loss": nn,
     "nn.optim": nn,
     **{f"nn.optim.{file}": nn for file in _OPTIMIZERS},
+    "nn.wrap": nn,
     "nn.wrap.cell_wrapper": nn,
     "nn.wrap.loss_scale": loss_scale,
     "nn.dynamic_lr": learning_rate,

@@ -25,8 +25,11 @@ nn.cell Cell
 nn.layer.basic Dense
 nn.layer.conv Conv2d
 nn.learning_rate_schedule CosineDecayLR
+nn.loss CTCLoss
 nn.loss.loss LossBase
+nn.optim Adam
 nn.optim.adam Adam
+nn.wrap TrainOneStepCell
 nn.wrap.cell_wrapper WithLossCell
 nn.wrap.loss_scale TrainOneStepWithLossScaleCell
 ops.composite GradOperation
@@ -36,11 +39,34 @@ ops.primitive constexpr
 train.serialization load_param_into_net
 """
 
+#: MindSpore's modules that are modules here, too; ``PATHS`` has the others.
+MODULES = (
+    "amp",
+    "common",
+    "common.dtype",
+    "common.initializer",
+    "common.mutable",
+    "common.parameter",
+    "common.tensor",
+    "nn",
+    "numpy",
+    "ops",
+    "ops.composite",
+    "ops.functional",
+    "ops.operations",
+)
+
 
 @pytest.mark.parametrize("row", NAMES.split("\n")[1:-1])
 def test_a_name_is_found_where_mindspore_has_it(row: str) -> None:
     path, name = row.split()
     assert callable(getattr(importlib.import_module(f"autodiff_compiler.{path}"), name))
+
+
+@pytest.mark.parametrize("path", [*MODULES, *PATHS])
+def test_every_module_of_mindspore_imports(path: str) -> None:
+    module = importlib.import_module(f"autodiff_compiler.{path}")
+    assert [name for name in vars(module) if not name.startswith("_")]
 
 
 def test_paths_are_attributes_too() -> None:

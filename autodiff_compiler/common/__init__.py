@@ -1,8 +1,8 @@
 """What a user's program is made of: Tensor, Parameter, Cell, dtypes and settings."""
 
 from autodiff_compiler.common import dtype
-from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.cells.containers import CellDict, CellList, SequentialCell
 from autodiff_compiler.common.context import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -14,13 +14,13 @@ from autodiff_compiler.common.dtype import (
     dtype_to_pytype,
     pytype_to_dtype,
 )
-from autodiff_compiler.common.mutable import jit_class, lazy_inline, mutable
-from autodiff_compiler.common.parameter import Parameter, ParameterTuple
-from autodiff_compiler.common.parameter_files import (
+from autodiff_compiler.common.files.parameter_files import (
     load_checkpoint,
     load_param_into_net,
     save_checkpoint,
 )
+from autodiff_compiler.common.mutable import jit_class, lazy_inline, mutable
+from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.random import (
     Generator,
     default_generator,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import CompileError, DTypeError, raise_all
 from autodiff_compiler.frontend.abstract.heap import detach
 from autodiff_compiler.frontend.abstract.packing import pack

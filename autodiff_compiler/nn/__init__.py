@@ -1,62 +1,81 @@
-"""Layers, written in ordinary ``construct`` code: they compile like a user's Cell."""
+"""MindSpore's ``nn``: layers, losses and optimizers, as Cells that compile like a user's Cell."""
 
 from typing import TYPE_CHECKING
 
-from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.containers import CellDict, CellList, SequentialCell
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.cells.containers import CellDict, CellList, SequentialCell
 from autodiff_compiler.mindspore_names.suggestions import module_getattr
-from autodiff_compiler.nn import (
+from autodiff_compiler.nn.layers import (
     activation,
     attention,
     basic,
     convolution,
-    ctc,
     dropout,
     image,
-    learning_rate,
-    loss,
-    loss_scale,
-    math,
+    legacy_arithmetic,
     normalization,
-    optimizer,
-    optimizers,
     padding,
     pooling,
-    recurrent,
+    recurrent_cells,
     recurrent_layers,
     transformer,
-    wrap,
 )
-from autodiff_compiler.nn.activation import *  # noqa: F403
-from autodiff_compiler.nn.attention import *  # noqa: F403
-from autodiff_compiler.nn.basic import *  # noqa: F403
-from autodiff_compiler.nn.convolution import *  # noqa: F403
-from autodiff_compiler.nn.ctc import *  # noqa: F403
-from autodiff_compiler.nn.dropout import *  # noqa: F403
-from autodiff_compiler.nn.image import *  # noqa: F403
-from autodiff_compiler.nn.learning_rate import *  # noqa: F403
-from autodiff_compiler.nn.loss import *  # noqa: F403
-from autodiff_compiler.nn.loss_scale import *  # noqa: F403
-from autodiff_compiler.nn.math import *  # noqa: F403
-from autodiff_compiler.nn.normalization import *  # noqa: F403
-from autodiff_compiler.nn.optimizer import *  # noqa: F403
-from autodiff_compiler.nn.optimizers import *  # noqa: F403
-from autodiff_compiler.nn.padding import *  # noqa: F403
-from autodiff_compiler.nn.pooling import *  # noqa: F403
-from autodiff_compiler.nn.recurrent import *  # noqa: F403
-from autodiff_compiler.nn.recurrent_layers import *  # noqa: F403
-from autodiff_compiler.nn.transformer import *  # noqa: F403
-from autodiff_compiler.nn.wrap import *  # noqa: F403
+from autodiff_compiler.nn.layers.activation import *  # noqa: F403
+from autodiff_compiler.nn.layers.attention import *  # noqa: F403
+from autodiff_compiler.nn.layers.basic import *  # noqa: F403
+from autodiff_compiler.nn.layers.convolution import *  # noqa: F403
+from autodiff_compiler.nn.layers.dropout import *  # noqa: F403
+from autodiff_compiler.nn.layers.image import *  # noqa: F403
+from autodiff_compiler.nn.layers.legacy_arithmetic import *  # noqa: F403
+from autodiff_compiler.nn.layers.normalization import *  # noqa: F403
+from autodiff_compiler.nn.layers.padding import *  # noqa: F403
+from autodiff_compiler.nn.layers.pooling import *  # noqa: F403
+from autodiff_compiler.nn.layers.recurrent_cells import *  # noqa: F403
+from autodiff_compiler.nn.layers.recurrent_layers import *  # noqa: F403
+from autodiff_compiler.nn.layers.transformer import *  # noqa: F403
+from autodiff_compiler.nn.training import (
+    ctc_loss,
+    learning_rate,
+    loss_scale,
+    losses,
+    optimizer_base,
+    optimizers,
+    training_cells,
+)
+from autodiff_compiler.nn.training.ctc_loss import *  # noqa: F403
+from autodiff_compiler.nn.training.learning_rate import *  # noqa: F403
+from autodiff_compiler.nn.training.loss_scale import *  # noqa: F403
+from autodiff_compiler.nn.training.losses import *  # noqa: F403
+from autodiff_compiler.nn.training.optimizer_base import *  # noqa: F403
+from autodiff_compiler.nn.training.optimizers import *  # noqa: F403
+from autodiff_compiler.nn.training.training_cells import *  # noqa: F403
 
 __all__ = [
-    "Cell", "CellDict", "CellList", "SequentialCell",
-    *activation.__all__, *attention.__all__, *basic.__all__, *convolution.__all__,
-    *ctc.__all__, *dropout.__all__, *image.__all__, *loss.__all__, *math.__all__,
+    "Cell",
+    "CellDict",
+    "CellList",
+    "SequentialCell",
+    *activation.__all__,
+    *attention.__all__,
+    *basic.__all__,
+    *convolution.__all__,
+    *dropout.__all__,
+    *image.__all__,
+    *legacy_arithmetic.__all__,
     *normalization.__all__,
-    *padding.__all__, *pooling.__all__, *recurrent.__all__, *recurrent_layers.__all__,
-    *transformer.__all__, *learning_rate.__all__, *optimizer.__all__, *optimizers.__all__,
-    *loss_scale.__all__, *wrap.__all__,
-]  # fmt: skip
+    *padding.__all__,
+    *pooling.__all__,
+    *recurrent_cells.__all__,
+    *recurrent_layers.__all__,
+    *transformer.__all__,
+    *ctc_loss.__all__,
+    *learning_rate.__all__,
+    *loss_scale.__all__,
+    *losses.__all__,
+    *optimizer_base.__all__,
+    *optimizers.__all__,
+    *training_cells.__all__,
+]
 
 if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
     __getattr__ = module_getattr("nn", globals())

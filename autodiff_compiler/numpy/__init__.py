@@ -8,9 +8,9 @@ from math import e, inf, nan, pi
 
 from autodiff_compiler.numpy import argument_aliases as _names
 from autodiff_compiler.numpy import linalg
+from autodiff_compiler.numpy.creation import *  # noqa: F403
 from autodiff_compiler.numpy.differences import *  # noqa: F403
 from autodiff_compiler.numpy.elementwise import *  # noqa: F403
-from autodiff_compiler.numpy.making import *  # noqa: F403
 from autodiff_compiler.numpy.padding import *  # noqa: F403
 from autodiff_compiler.numpy.products import *  # noqa: F403
 from autodiff_compiler.numpy.reductions import *  # noqa: F403

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.mutable import Mutable, MutableFloat, plain_kind
 from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor

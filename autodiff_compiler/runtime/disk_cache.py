@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.atomic_files import written_whole
+from autodiff_compiler.common.files.atomic_files import written_whole
 from autodiff_compiler.interface import GeneratedText, parse_type
 from autodiff_compiler.span import Span
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor

@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.ops.transforms.transformed import Transformed
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.parameter import Parameter, stored_instead
 from autodiff_compiler.common.random import replayed
 from autodiff_compiler.common.tensor import Tensor, wrap

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from autodiff_compiler import nn, ops
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.ir.opdef import OPERATORS, OpDef
 from autodiff_compiler.mindspore_names.suggestions import names

@@ -6,14 +6,14 @@ import zlib
 
 import numpy as np
 
-from tests.numpy_arguments import elementwise, making, products, reductions, shapes, subscripts
+from tests.numpy_arguments import creation, elementwise, products, reductions, shapes, subscripts
 from tests.numpy_arguments.check import Case
 from tests.numpy_arguments.draw import Draw
 from tests.numpy_arguments.reductions import Make
 
 CALLS: dict[str, Make] = {
     **elementwise.CALLS, **reductions.CALLS, **shapes.CALLS, **products.CALLS,
-    **making.CALLS,
+    **creation.CALLS,
 }  # fmt: skip
 
 

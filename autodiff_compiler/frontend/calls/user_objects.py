@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.structures import Known, Node, is_named_tuple, registered
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.frontend.abstract.heap import detach

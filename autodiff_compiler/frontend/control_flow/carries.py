@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.heap import detach, is_frozen
 from autodiff_compiler.frontend.abstract.join import conform, join_structure, joined_type, leaf_type

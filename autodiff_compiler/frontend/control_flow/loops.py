@@ -15,7 +15,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.common.containers import CellList, SequentialCell
+from autodiff_compiler.common.cells.containers import CellList, SequentialCell
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.fast_ast import nodes_in

@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.fast_ast import children
 from autodiff_compiler.frontend.abstract.values import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.hooks import TO_FLOAT
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, rebuild

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.hooks import TO_FLOAT, Hook
 from autodiff_compiler.common.tensor import wrap
 from autodiff_compiler.errors import CompileError, UnsupportedSyntax

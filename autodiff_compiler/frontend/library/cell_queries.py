@@ -12,8 +12,8 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from autodiff_compiler.common.cell import Cell
-from autodiff_compiler.common.cell_tree import Tree
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.cells.cell_tree import Tree
 from autodiff_compiler.frontend.abstract import iterators
 from autodiff_compiler.frontend.abstract.values import DictView
 

@@ -12,13 +12,13 @@ from typing import Any
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.containers import CellList
+from autodiff_compiler.common.cells.containers import CellList
 from autodiff_compiler.common.initializer import initializer
-from autodiff_compiler.nn.activation import GELU, ReLU
-from autodiff_compiler.nn.attention import MultiheadAttention
-from autodiff_compiler.nn.basic import Dense
-from autodiff_compiler.nn.dropout import Dropout
-from autodiff_compiler.nn.normalization import LayerNorm
+from autodiff_compiler.nn.layers.activation import GELU, ReLU
+from autodiff_compiler.nn.layers.attention import MultiheadAttention
+from autodiff_compiler.nn.layers.basic import Dense
+from autodiff_compiler.nn.layers.dropout import Dropout
+from autodiff_compiler.nn.layers.normalization import LayerNorm
 
 _ACTIVATIONS = {"relu": ops.relu, "gelu": ops.gelu}
 

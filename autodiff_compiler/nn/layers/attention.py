@@ -13,7 +13,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import XavierNormal, XavierUniform, initializer
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.basic import Dense, positive
+from autodiff_compiler.nn.layers.basic import Dense, positive
 
 
 def masked(scores: Any, mask: Any) -> Any:

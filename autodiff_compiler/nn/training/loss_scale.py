@@ -10,10 +10,10 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.nn.wrap import TrainOneStepCell
+from autodiff_compiler.nn.training.training_cells import TrainOneStepCell
 from autodiff_compiler.ops.transforms.gradient import GradientFunction
 
 

@@ -237,6 +237,7 @@ class Recorder:
 
 def test_calls_through_the_engine(monkeypatch):
     monkeypatch.setattr(compiler_hook, "_installed", [])
+    monkeypatch.setattr(compiler_hook, "_loaders", [])
 
     class Compiled(Leaf):
         _compiled_forward = True

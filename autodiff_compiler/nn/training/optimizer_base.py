@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from autodiff_compiler import ops
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.nn.learning_rate import LearningRateSchedule
+from autodiff_compiler.nn.training.learning_rate import LearningRateSchedule
 
 _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 

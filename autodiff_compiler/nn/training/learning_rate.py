@@ -9,7 +9,7 @@ from typing import Any
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.nn.basic import positive
+from autodiff_compiler.nn.layers.basic import positive
 
 
 def _above_zero(layer: str, **values: float) -> None:

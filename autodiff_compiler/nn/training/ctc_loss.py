@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import Tensor
-from autodiff_compiler.nn.loss import LossBase
+from autodiff_compiler.nn.training.losses import LossBase
 
 
 class CTCLoss(LossBase):

@@ -9,7 +9,7 @@ import numpy as np
 from autodiff_compiler import ops
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.nn.optimizer import Optimizer
+from autodiff_compiler.nn.training.optimizer_base import Optimizer
 
 
 def _number(value: float, name: str | None = None) -> Any:

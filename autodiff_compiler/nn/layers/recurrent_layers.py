@@ -1,4 +1,4 @@
-"""Recurrent layers: the cells of ``recurrent.py`` over sequences, stacked, and both ways.
+"""Recurrent layers: the cells of ``recurrent_cells.py`` over sequences, stacked, and both ways.
 
 What the input adds to the gates is one product for all steps, ahead of the loop.
 """
@@ -13,8 +13,8 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter, ParameterTuple
-from autodiff_compiler.nn.basic import positive
-from autodiff_compiler.nn.dropout import Dropout
+from autodiff_compiler.nn.layers.basic import positive
+from autodiff_compiler.nn.layers.dropout import Dropout
 from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, lstm_step
 
 

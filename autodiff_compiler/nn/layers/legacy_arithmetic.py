@@ -8,7 +8,7 @@ import numpy as np
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.tensor import Tensor
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.common.atomic_files import written_whole
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.files.atomic_files import written_whole
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor
 

@@ -8,7 +8,7 @@ from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.basic import Identity
+from autodiff_compiler.nn.layers.basic import Identity
 from autodiff_compiler.ops.transforms.gradient import GradientFunction, GradOperation
 
 

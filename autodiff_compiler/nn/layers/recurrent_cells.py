@@ -10,7 +10,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.basic import positive
+from autodiff_compiler.nn.layers.basic import positive
 from autodiff_compiler.ops.neural.recurrent_steps import RNN_STEPS, gru_step, lstm_step
 
 

@@ -10,7 +10,7 @@ from autodiff_compiler.common import Cell, Tensor
 from autodiff_compiler.common import dtype as mstype
 from autodiff_compiler.common.initializer import HeUniform, Uniform, initializer
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.nn.activation import get_activation
+from autodiff_compiler.nn.layers.activation import get_activation
 from autodiff_compiler.ops.core.primitive_base import Primitive
 
 

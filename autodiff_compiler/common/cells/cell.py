@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell_tree import Tree
+from autodiff_compiler.common.cells.cell_tree import Tree
 from autodiff_compiler.common.compiler_hook import engine
 from autodiff_compiler.common.context import in_graph_mode
 from autodiff_compiler.common.dtype import to_numpy_name

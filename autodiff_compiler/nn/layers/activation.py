@@ -6,7 +6,7 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import dtype as mstype
-from autodiff_compiler.common.cell import Cell
+from autodiff_compiler.common.cells.cell import Cell
 from autodiff_compiler.common.initializer import initializer
 from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.tensor import Tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Tensor
-from autodiff_compiler.nn.activation import LogSoftmax
+from autodiff_compiler.nn.layers.activation import LogSoftmax
 from autodiff_compiler.ops.neural.losses import reduced
 
 

@@ -1,0 +1,1 @@
+"""Files of Parameters, and files that are replaced as a whole."""

@@ -1,0 +1,1 @@
+"""Training: losses, optimizers, learning rates, loss scaling, and the Cells that run a step."""
