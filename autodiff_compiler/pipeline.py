@@ -351,8 +351,8 @@ def _name_cotangents(backward: Function, names: Sequence[str]) -> None:
     """A cotangent that no user's variable lent its name is called after what it belongs to."""
     made = producers(backward.body)
     for value, name in zip(backward.returns, names):
-        if isinstance(value, Value) and value in made and not value.given:
-            value.name, value.given = f"d_{name}", True
+        if isinstance(value, Value) and value in made and not value.has_user_name:
+            value.name, value.has_user_name = f"d_{name}", True
 
 
 def emit(stages: Stages, request: Request, constants: Mapping[Value, str] | None = None) -> Emitted:

@@ -145,7 +145,7 @@ class _Unbounded(_Spread):
         super().__init__(Activity())
         self.choices = choices
         self.makers = producers(function.body)
-        self.moderate = safe_magnitude_values(function.body, function.moderate, GUARD)
+        self.safe_magnitude = safe_magnitude_values(function.body, function.safe_magnitude, GUARD)
         self.regular: set[int] = set()
         tested = [op.operands[0] for op in function.body.walk() if op.name in TESTS]
         self.values.update(value for value in tested if isinstance(value, Value))
@@ -171,7 +171,7 @@ class _Unbounded(_Spread):
     def is_regular(self, op: Op) -> bool:
         """Decide whether a singular operator is applied where it is not singular."""
         x, last = op.operands[0], op.operands[-1]
-        if op.result in self.moderate:
+        if op.result in self.safe_magnitude:
             return True
         if op.name in ("div", "mod", "fmod"):
             return self.is_positive(last) or isinstance(last, (int, float)) and last != 0
@@ -190,7 +190,7 @@ class _Unbounded(_Spread):
         if not isinstance(operand, Value):
             return isinstance(operand, (int, float)) and operand >= LEAST
         op = self.makers.get(operand)
-        if operand in self.moderate:
+        if operand in self.safe_magnitude:
             return op is None or op.name != "neg"
         if op is None or depth >= costs().sign_search_levels:
             return False

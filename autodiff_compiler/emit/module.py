@@ -328,7 +328,7 @@ class _Writer:
         if span in (NOWHERE, self.function.span):  # what is about the whole needs no tag
             self.document.add(text, indent)
             return
-        adjoint = statement.about == "adjoint"
+        adjoint = statement.role == "adjoint"
         behind = behind or not adjoint
         here = (span.file, span.line, adjoint)
         news = None if self.told == here else span.tag

@@ -61,7 +61,7 @@ class Builder:
         self.inside = inside
         self.blocks: list[list[Op]] = [[]]
         self.span: Span = NOWHERE
-        self.about = "primal"
+        self.role = "primal"
         self._lift, self.known = lift, known
         #: Looks at each operation that is added.
         self.watch: Callable[[Op], None] | None = None
@@ -74,9 +74,9 @@ class Builder:
     def __exit__(self, *exc: object) -> None:
         BUILDING.stack.pop()
 
-    def at(self, span: Span, about: str | None = None) -> _At:
-        """Operations born inside are about ``span``; what that says aside is not theirs."""
-        return _At(self, replace(span, aside="") if span.aside else span, about or self.about)
+    def at(self, span: Span, role: str | None = None) -> _At:
+        """Gives the operations that are built inside this place, without its aside, and role."""
+        return _At(self, replace(span, aside="") if span.aside else span, role or self.role)
 
     @contextmanager
     def saying(self, aside: str) -> Iterator[None]:
@@ -172,7 +172,7 @@ class Builder:
         results = tuple(Value(type_) for type_ in (types if several else (types,)))
         if not several:
             results[0].name = label(opdef, given)
-        self.add(Op(opdef, given, dict(attrs), results, self.span, self.about))
+        self.add(Op(opdef, given, dict(attrs), results, self.span, self.role))
         return results if several else results[0]
 
     def _in_single(self, opdef: OpDef, given: tuple, attrs: Mapping[str, Any]) -> Any:
@@ -235,7 +235,7 @@ class Builder:
                     )
                 )
             results.append(Value(joined, names[position] if position < len(names) else ""))
-        op = Op(OPERATORS["if"], (predicate,), {}, tuple(results), self.span, self.about,
+        op = Op(OPERATORS["if"], (predicate,), {}, tuple(results), self.span, self.role,
                 (then, orelse))  # fmt: skip
         return self.add(op).results
 
@@ -254,7 +254,7 @@ class Builder:
         carries = len(inits)
         lead = carries + (2 if bounds is not None else 1)
         params = body.params[lead - carries : lead]
-        results = [Value(param.type, param.name, param.given) for param in params]
+        results = [Value(param.type, param.name, param.has_user_name) for param in params]
         for yielded in body.yields[carries : len(body.yields) - until]:
             name = f"{yielded.name}_tape" if isinstance(yielded, Value) else "tape"
             results.append(Value(ListType(type_of(yielded)), name))
@@ -265,7 +265,7 @@ class Builder:
             attrs["checkpoint"] = checkpoint
         opdef = OPERATORS["for" if bounds is not None else "while"]
         operands = (*(bounds or ()), *inits, *reads)
-        return self.add(Op(opdef, operands, attrs, tuple(results), self.span, self.about, regions))
+        return self.add(Op(opdef, operands, attrs, tuple(results), self.span, self.role, regions))
 
     def call(
         self, callee: Function, operands: Sequence[AnyOperand], recompute: bool = False
@@ -277,7 +277,7 @@ class Builder:
             for value in callee.returns
         )
         attrs = {"callee": callee, "recompute": True} if recompute else {"callee": callee}
-        op = Op(OPERATORS["call"], tuple(operands), attrs, results, self.span, self.about)
+        op = Op(OPERATORS["call"], tuple(operands), attrs, results, self.span, self.role)
         return self.add(op).results
 
 
@@ -286,17 +286,17 @@ class _At:
 
     __slots__ = ("builder", "there", "before")
 
-    def __init__(self, builder: Builder, span: Span, about: str):
-        self.builder, self.there = builder, (span, about)
+    def __init__(self, builder: Builder, span: Span, role: str):
+        self.builder, self.there = builder, (span, role)
 
     def __enter__(self) -> None:
-        self.before = self.builder.span, self.builder.about
-        self.builder.span, self.builder.about = self.there
+        self.before = self.builder.span, self.builder.role
+        self.builder.span, self.builder.role = self.there
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             note_place(error, self.builder.span)
-        self.builder.span, self.builder.about = self.before
+        self.builder.span, self.builder.role = self.before
 
 
 def _promote_alike(left: Sequence[Type], right: Sequence[Type]) -> bool:

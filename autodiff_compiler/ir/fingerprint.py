@@ -80,7 +80,7 @@ class _Reader:
             raise _Opaque
 
     def value(self, value: Value) -> Iterator[str]:
-        yield from self.pieces((value.type, value.name, value.given))
+        yield from self.pieces((value.type, value.name, value.has_user_name))
 
     def data(self, thing: Any) -> Iterator[str]:
         """The fields of a dataclass, one after the other."""

@@ -60,18 +60,20 @@ class Operand:
 
 
 class Value(Operand):
-    """An SSA value. Identity is equality; ``name`` is a wish that the emitter tries to honour.
+    """An SSA value. Identity is equality.
 
-    ``given`` tells a name that the user wrote (or its cotangent) from one that an operator made up.
+    name            a wish that the emitter tries to honour.
+    has_user_name   True if the user wrote the name, or if it is that of such a value's cotangent;
+                    False if an operator made it up.
     """
 
-    __slots__ = ("name", "type", "given")
+    __slots__ = ("name", "type", "has_user_name")
     apply_rank = 2
     #: Arrays and NumPy's scalars leave arithmetic with a value to it.
     __array_ufunc__ = None
 
-    def __init__(self, type_: Type, name: str = "", given: bool = False):
-        self.type, self.name, self.given = type_, name, given
+    def __init__(self, type_: Type, name: str = "", has_user_name: bool = False):
+        self.type, self.name, self.has_user_name = type_, name, has_user_name
 
     def __apply_operator__(self, opdef: OpDef, operands: tuple, attrs: Mapping[str, Any]) -> Any:
         return BUILDING.stack[-1].apply(opdef, operands, attrs)
@@ -145,14 +147,17 @@ class Region:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Op:
-    """One operation. ``about`` is 'primal', 'adjoint' or 'tangent': its part in the derivative."""
+    """An operation.
+
+    ``role`` is its part in a derivative: 'primal', 'adjoint' or 'tangent'.
+    """
 
     opdef: OpDef
     operands: tuple[AnyOperand, ...]
     attrs: Mapping[str, Any]
     results: tuple[Value, ...]
     span: Span
-    about: str = "primal"
+    role: str = "primal"
     regions: tuple[Region, ...] = ()
     name: str = field(init=False, repr=False)
 
@@ -163,13 +168,13 @@ class Op:
         attrs: Mapping[str, Any],
         results: tuple[Value, ...],
         span: Span,
-        about: str = "primal",
+        role: str = "primal",
         regions: tuple[Region, ...] = (),
     ):
         # Operations are what a compilation makes most: one write for all fields, and the name,
         # which is read more than anything else, at hand.
         vars(self).update(
-            opdef=opdef, operands=operands, attrs=attrs, results=results, span=span, about=about,
+            opdef=opdef, operands=operands, attrs=attrs, results=results, span=span, role=role,
             regions=regions, name=opdef.name,
         )  # fmt: skip
 
@@ -198,9 +203,11 @@ class Op:
         return self.opdef.viewed(self.operands, self.types, self.attrs) if self.opdef.views else []
 
     @cached_property
-    def likeness(self) -> Hashable:
-        """What is equal for operations that compute the same, if neither has an effect or
-        regions. Beside arrays of floats 1 is 1.0."""
+    def value_key(self) -> Hashable:
+        """The key of value numbering: equal keys mean equal results.
+
+        It holds for operations without effects and regions. Beside arrays of floats 1 is 1.0.
+        """
         operands = self.operands
         if self.opdef.batch == "elements" and any(type(operand) is int for operand in operands):
             operands = _beside_floats(operands)
@@ -223,8 +230,8 @@ class Function:
     order   how many sweeps, of either kind, made it: 0 for the user's own text.
     role    'primal', 'value' (that is wanted alone), 'forward', 'backward', 'gradient' (both halves
             in one body) or 'tangent'.
-    moderate  values known to be neither tiny nor huge, of a backward half: what made them is in
-            the other.
+    safe_magnitude  values of a backward function that are neither tiny nor huge, as is known from
+            the forward function, which computes them.
     """
 
     name: str
@@ -233,7 +240,7 @@ class Function:
     title: str = ""
     order: int = 0
     role: str = "primal"
-    moderate: frozenset[Value] = frozenset()
+    safe_magnitude: frozenset[Value] = frozenset()
 
     @property
     def params(self) -> tuple[Value, ...]:

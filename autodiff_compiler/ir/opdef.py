@@ -93,12 +93,12 @@ class OpDef:
     batch       how it takes a batch of operands, the examples along the first axis: a word or a
                 rule (``transforms/batching/operators.py``); empty where it is run for one after the
                 other.
-    parts       a rule from operands and attributes to the same result in other records, or None:
-                what stands for it in the last stage where the result is large, so that each part
-                can be told where to put what it makes.
-    apart       when large ones are taken apart, if not at the very end: ``first``, before anything
-                is differentiated, where the parts have the better derivative; ``shared``, before
-                common subexpressions are looked for a last time, where others compute a part, too.
+    decompose   a rule from operands and attributes that computes the same result by other
+                operators, or None. It replaces the operator in the last stage if the result is
+                large: then each of its operations can be given a destination.
+    decompose_at    when a large one is decomposed, if not in the last stage. ``first``: before
+                differentiation, if its operations have the better derivative. ``shared``: before
+                the last common subexpression elimination, which finds its operations elsewhere.
     kind        ``elementwise``, ``linear``, ``bilinear``, ``zero``, ``container``, ``control``,
                 ``effect`` (no result), or ``general``.
     label       how an unnamed result is called: ``"{x}_times_{y}"``.
@@ -119,8 +119,8 @@ class OpDef:
     tangent: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     linear_in: tuple[str, ...] = ()
     batch: str | Callable[..., Any] = ""
-    parts: Callable[..., Any] | None = None
-    apart: str = ""
+    decompose: Callable[..., Any] | None = None
+    decompose_at: str = ""
     kind: str = "general"
     label: str = ""
     views: tuple[str, ...] = ()

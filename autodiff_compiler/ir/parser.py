@@ -20,7 +20,7 @@ NAME = re.compile(r"[\w.]+")
 SUFFIX = re.compile(r"\.\d+$")
 BLANK = re.compile(r"(?:\s|#(?! (?:title|role|order)=)[^\n]*)*")
 COMMENT = re.compile(
-    r"[ ]*#[ ]*(?:(?:(?P<file>[^\n]+):)?(?P<line>\d+))?[ ]*(?P<about>primal|adjoint|tangent)?[ ]*$",
+    r"[ ]*#[ ]*(?:(?:(?P<file>[^\n]+):)?(?P<line>\d+))?[ ]*(?P<role>primal|adjoint|tangent)?[ ]*$",
     re.MULTILINE,
 )
 FACTS = re.compile(r"# ((?:title|role|order)=[^\n]*)")
@@ -107,9 +107,9 @@ class Reader:
             raise self.error(f"there is no operator {name}")
         opdef = self.operators[name]
         parts = (self.loop if name in LOOP_WORDS else self.plain)(opdef)
-        operands, attrs, span, about, regions = parts
+        operands, attrs, span, role, regions = parts
         results = tuple(self.declare(*named) for named in names)
-        return Op(opdef, tuple(operands), attrs, results, span, about, regions)
+        return Op(opdef, tuple(operands), attrs, results, span, role, regions)
 
     def plain(self, opdef: OpDef) -> tuple:
         attrs: dict[str, Any] = {}
@@ -124,14 +124,14 @@ class Reader:
         attrs |= self.attrs()
         regions = []
         if self.word_is("region") or self.at("{"):
-            params, span, about = self.opening()
+            params, span, role = self.opening()
             regions.append(self.region(params))
             while self.word_is("region") or self.word_is("else"):
                 params, _, _ = self.opening()
                 regions.append(self.region(params))
         else:
-            span, about = self.comment()
-        return operands, attrs, span, about, tuple(regions)
+            span, role = self.comment()
+        return operands, attrs, span, role, tuple(regions)
 
     def opening(self) -> tuple[list[Value], Span, str]:
         params: list[Value] = []
@@ -166,17 +166,17 @@ class Reader:
         if opdef.name == "while":
             tested = self.ports("test")[0]
             self.take("{")
-            span, about = self.comment()
+            span, role = self.comment()
             regions.append(self.region(tested))
             self.take("do")
             self.take("{")
         else:
             self.take("{")
-            span, about = self.comment()
+            span, role = self.comment()
         ops, yields, (_, _, until) = self.block("yield")
         regions.append(Region((*lead, *carries, *reads), ops, tuple(yields)))
         attrs |= {"carries": len(carries), "until": bool(until), "reverse": reverse}
-        return [*operands, *inits, *sources], attrs, span, about, tuple(regions)
+        return [*operands, *inits, *sources], attrs, span, role, tuple(regions)
 
     def ports(self, word: str) -> tuple[list[Value], list[AnyOperand]]:
         """``word (%a: T, %b: T = %c)``: the values, and what follows the signs of equality."""
@@ -288,10 +288,10 @@ class Reader:
         if not found:
             return NOWHERE, "primal"
         self.position = found.end()
-        about = found["about"] or "primal"
+        role = found["role"] or "primal"
         if found["line"] is None:
-            return NOWHERE, about
-        return Span(found["file"] or self.file, int(found["line"]), 1, 2, ""), about
+            return NOWHERE, role
+        return Span(found["file"] or self.file, int(found["line"]), 1, 2, ""), role
 
     # -- characters ------------------------------------------------------------------------------
 

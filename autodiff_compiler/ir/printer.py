@@ -12,8 +12,8 @@
 
 ``!`` marks a name that the user gave. A value or function whose name is taken already gets a suffix
 (``%x.1``), which reading takes off again. A comment holds what an operation carries besides its
-meaning: the user's line (with the file, where it is not the function's) and what it is about,
-unless that is ``primal``. The text of the user's line is not kept.
+meaning: the user's line (with the file, where it is not the function's) and its role in the
+derivative, unless that is ``primal``. The text of the user's line is not kept.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Printer:
         head = self.head(op)
         opening = self.openings(op)
         text = f"{results} = {head}" if results else head
-        self.line(depth, text + next(opening, ""), self.comment(op.span, op.about))
+        self.line(depth, text + next(opening, ""), self.comment(op.span, op.role))
         for region in op.regions:
             self.ops(region, depth + 1)
             self.line(depth + 1, "yield " + self.yields(op, region))
@@ -171,7 +171,7 @@ class _Printer:
         return ", ".join(self.define(value) for value in values)
 
     def define(self, value: Value) -> str:
-        return f"{self.operand(value)}{'!' if value.given else ''}: {value.type}"
+        return f"{self.operand(value)}{'!' if value.has_user_name else ''}: {value.type}"
 
     def counter(self, value: Value) -> str:
         text = self.define(value)
@@ -208,8 +208,8 @@ class _Printer:
             return f"{{{', '.join(pairs)}}}"
         return repr(thing)
 
-    def comment(self, span: Span, about: str) -> str:
-        parts = [] if about == "primal" else [about]
+    def comment(self, span: Span, role: str) -> str:
+        parts = [] if role == "primal" else [role]
         if span != NOWHERE:
             file = os.path.basename(span.file)
             parts.insert(0, str(span.line) if file == self.file else f"{file}:{span.line}")

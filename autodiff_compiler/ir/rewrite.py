@@ -185,7 +185,7 @@ def clone_ops(ops: Iterable[Op], mapping: dict[Value, AnyOperand]) -> list[Op]:
 
 def fresh(value: Value) -> Value:
     """Another value of the same type and name."""
-    return Value(value.type, value.name, value.given)
+    return Value(value.type, value.name, value.has_user_name)
 
 
 def _clone(region: Region, mapping: dict[Value, AnyOperand]) -> Region:

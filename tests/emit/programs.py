@@ -72,7 +72,7 @@ class Program:
 
     def rename(self, value: Value) -> Value:
         value.name = self.random.choice(NAMES)
-        value.given = bool(value.name) and self.random.random() < 0.5
+        value.has_user_name = bool(value.name) and self.random.random() < 0.5
         return value
 
     def fresh(self, type_=INT) -> Value:
@@ -196,7 +196,7 @@ class Program:
         body = self.region([*lead, *params, *reads], scope, depth, yields)
         condition = None
         if counter:
-            tests = [Value(p.type, p.name, p.given) for p in params]
+            tests = [Value(p.type, p.name, p.has_user_name) for p in params]
 
             def test(inner):
                 if self.random.random() < 0.5:

@@ -16,7 +16,7 @@ def integer(name="", given=True):
 
 
 def given(value, name):
-    value.name, value.given = name, True
+    value.name, value.has_user_name = name, True
     return value
 
 

@@ -27,7 +27,7 @@ def span(lines, number):
 
 
 def named(value, name, given=True):
-    value.name, value.given = name, given
+    value.name, value.has_user_name = name, given
     return value
 
 

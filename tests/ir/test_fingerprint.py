@@ -59,10 +59,10 @@ def test_what_is_known_of_values_counts_in_no_order():
     text = parse_function(TEXT)
     first, last = text.params[0], text.body.ops[-1].results[0]
     known = [frozenset(), frozenset({first}), frozenset({last}), frozenset({first, last})]
-    digests = [fingerprint(replace(text, moderate=some)) for some in known]
+    digests = [fingerprint(replace(text, safe_magnitude=some)) for some in known]
     assert None not in digests and len(set(digests)) == 4
-    assert digests[3] == fingerprint(replace(text, moderate=frozenset({last, first})))
-    assert fingerprint(replace(text, moderate=frozenset({Value(parse_type("int"))}))) is None
+    assert digests[3] == fingerprint(replace(text, safe_magnitude=frozenset({last, first})))
+    assert fingerprint(replace(text, safe_magnitude=frozenset({Value(parse_type("int"))}))) is None
 
 
 def test_plain_data_is_told_apart():

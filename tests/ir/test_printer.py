@@ -76,14 +76,14 @@ def test_what_is_read() -> None:
     assert loop.op.span.line == 11 and loop.runs_reversed and loop.has_until
     assert loop.starts_at_zero and loop.bounds[1] is function.params[2]
     assert loop.inits == function.params[:1] and loop.reads == function.params[1:2]
-    assert loop.index is not None and (loop.index.name, loop.index.given) == ("i", True)
+    assert loop.index is not None and (loop.index.name, loop.index.has_user_name) == ("i", True)
     summed, item, branch = loop.body.ops
     assert summed.attrs == {"axes": (0, 1), "keepdims": False}
     assert item.attrs == {"key": "#}"}
-    assert (item.span.file, item.span.line, item.about) == ("other.py", 13, "adjoint")
-    assert branch.about == "tangent"
+    assert (item.span.file, item.span.line, item.role) == ("other.py", 13, "adjoint")
+    assert branch.role == "tangent"
     inner = branch.regions[0].ops[0]
-    assert inner.span == NOWHERE and inner.about == "adjoint"
+    assert inner.span == NOWHERE and inner.role == "adjoint"
     assert loop.until is item.result and loop.stack_yields == loop.carry_params
     assert function.returns[2] == -1e-05
 
@@ -221,12 +221,17 @@ def skeleton(function: Function) -> list:
     def seen(value: Any) -> Any:
         if not isinstance(value, Value):
             return repr(value)
-        return numbers.setdefault(value, len(numbers)), value.name, value.given, str(value.type)
+        return (
+            numbers.setdefault(value, len(numbers)),
+            value.name,
+            value.has_user_name,
+            str(value.type),
+        )
 
     def region(inner: Region) -> list:
         ops = [
             (op.name, [seen(o) for o in op.operands], op.attrs, [seen(r) for r in op.results],
-             op.span, op.about, [region(r) for r in op.regions])
+             op.span, op.role, [region(r) for r in op.regions])
             for op in inner.ops
         ]  # fmt: skip
         return [[seen(p) for p in inner.params], ops, [seen(y) for y in inner.yields]]

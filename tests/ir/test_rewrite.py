@@ -34,7 +34,7 @@ PLUS, BOX = record("plus"), record("box")
 
 
 def value(name: str) -> Value:
-    return Value(FLOAT, name, given=True)
+    return Value(FLOAT, name, has_user_name=True)
 
 
 class Nest:
@@ -105,8 +105,8 @@ def test_clone_renews_every_definition(nest: Nest) -> None:
     assert not old_values & new_values
     assert set(mapping) == old_values
     assert not free_values(new)
-    assert [(v.name, v.type, v.given) for v in new.params] == [
-        (v.name, v.type, v.given) for v in nest.body.params
+    assert [(v.name, v.type, v.has_user_name) for v in new.params] == [
+        (v.name, v.type, v.has_user_name) for v in nest.body.params
     ]
     assert new.ops[0].span is HERE
 

@@ -40,7 +40,7 @@ class Writer:
         self.flags: list[Value] = []
 
     def function(self, name: str) -> Function:
-        params = tuple(Value(FLOAT, word, given=True) for word in "xy")
+        params = tuple(Value(FLOAT, word, has_user_name=True) for word in "xy")
         with self.builder:
             yields = self.block(list(params), 2)
             returns = self.some(yields, self.draw(st.integers(1, 3)))
@@ -75,7 +75,7 @@ class Writer:
                 product = OPERATORS[kind](*self.some(scope, 2))
                 scope.append(OPERATORS["mul"](product, 0.25) if kind == "mul" else product)
             scope = [thing for thing in scope if isinstance(thing, Value)]
-            scope[-1].given = scope[-1].given or self.draw(st.booleans())
+            scope[-1].has_user_name = scope[-1].has_user_name or self.draw(st.booleans())
         self.flags = outer
         return scope
 

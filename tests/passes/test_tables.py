@@ -73,10 +73,10 @@ def test_another_number_of_uses_is_seen(table: RuleSet) -> None:
 def test_another_fact_is_seen() -> None:
     def rewrite(view: Match) -> Any:
         x, y = view.operands
-        return y * x if view.moderate.get(x) else None
+        return y * x if view.safe_magnitude.get(x) else None
 
-    table = RuleSet([Rule("moderate", "mul", rewrite)])
+    table = RuleSet([Rule("safe_magnitude", "mul", rewrite)])
     function = parse_function(TEXT)
     factor = function.body.ops[1].result
     assert table.applied(function) is function
-    assert table.applied(function, moderate={factor: True}) is not function
+    assert table.applied(function, safe_magnitude={factor: True}) is not function

@@ -52,7 +52,7 @@ def coalesce_variables(
         # What a loop leaves is called as the variable that went round in it.
         known = value in alias and variable is not None and variable.given
         if variable is not None and value.name and not known:
-            given = value.given or value in function.params
+            given = value.has_user_name or value in function.params
             (variable.given if given else variable.made).append(as_identifier(value.name))
     moves = [statement for statement in walk(block) if isinstance(statement, ParallelAssign)]
     for kind in KINDS:

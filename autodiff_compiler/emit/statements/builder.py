@@ -80,7 +80,7 @@ class PendingExpression:
         )
 
     def statement(self, target: Value) -> Statement:
-        return Assign((target,), self.tree, span=self.op.span, about=self.op.about)
+        return Assign((target,), self.tree, span=self.op.span, role=self.op.role)
 
 
 class StatementBuilder:
@@ -201,7 +201,11 @@ class StatementBuilder:
         value = op.result
         if op.name == "undefined":
             return True
-        if not self.uses.only_in(value, region) or value.given and value.name != "residuals":
+        if (
+            not self.uses.only_in(value, region)
+            or value.has_user_name
+            and value.name != "residuals"
+        ):
             return False
         if value in self.uses.moved:
             self.movable.add(value)
@@ -278,7 +282,7 @@ class StatementBuilder:
 
     def emit(self, statement: Statement, op: Op | None = None) -> None:
         if op is not None:
-            statement.span, statement.about = op.span, op.about
+            statement.span, statement.role = op.span, op.role
         self.out.append(statement)
 
     # What waits

@@ -104,7 +104,7 @@ class _Loop:
         loop, alias = self.loop, self.builder.alias
         tests = (None,) * loop.carries if loop.condition is None else loop.condition.params
         for param, result, test in zip(loop.carry_params, loop.carried, tests):
-            stands = result if result.given and not param.given else param
+            stands = result if result.has_user_name and not param.has_user_name else param
             alias.update({param: stands, result: stands})
             if test is not None:
                 alias[test] = stands

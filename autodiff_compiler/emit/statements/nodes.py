@@ -28,7 +28,7 @@ class Statement:
     """``span`` and ``about`` are those of the operation it came from, for comments."""
 
     span: Span = field(default=NOWHERE, kw_only=True)
-    about: str = field(default="primal", kw_only=True)
+    role: str = field(default="primal", kw_only=True)
 
 
 @dataclass

@@ -160,7 +160,7 @@ def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
             break
         base = maker.operands[0]
         now = write(base, now, maker)
-    now.name, now.given = base.name, base.given
+    now.name, now.has_user_name = base.name, base.has_user_name
     low.world.memory.like(base, now)
     found = {base: now}
 
@@ -172,7 +172,7 @@ def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
         if source is None:
             return None
         made: Value = maker.opdef(source, *maker.operands[1:], **maker.attrs)
-        made.name, made.given = value.name, value.given
+        made.name, made.has_user_name = value.name, value.has_user_name
         low.world.memory.like(value, made)
         found[value] = made
         return made

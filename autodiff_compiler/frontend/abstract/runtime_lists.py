@@ -207,8 +207,8 @@ def method(low: Any, ref: HeapRef, name: str, args: Sequence[Any]) -> Any:
     owner = low.state.heap[ref]
     found = _method(low, ref, owner, name, args)
     changed = low.state.heap[ref]
-    if changed is not owner and isinstance(changed, Value) and not changed.given:
-        changed.name, changed.given = owner.name, owner.given
+    if changed is not owner and isinstance(changed, Value) and not changed.has_user_name:
+        changed.name, changed.has_user_name = owner.name, owner.has_user_name
     return found
 
 

@@ -264,7 +264,7 @@ class Outlines(Texts):
         """Writes here what a called function wrote: its last results."""
         for write, value, like in zip(made.writes, news, made.contents):
             value.name = str(write.name or write.target.name.rpartition(".")[2])
-            value.given = True
+            value.has_user_name = True
             cell = self.world.cells[id(write.target), write.name]
             if write.name is None:
                 put(self, cell, self.unpacked(value))

@@ -416,7 +416,7 @@ class Branches(Writes):
         names = [name if name.isidentifier() else "" for *_, name in merger.pairs]
         results = self.builder.branch(test, regions[0], regions[1], names)
         for result, (*sources, _, _) in zip(results, merger.pairs):
-            result.given = bool(result.name)
+            result.has_user_name = bool(result.name)
             self.world.memory.may_be(result, self.world.memory.of_all(sources))
         return results
 

@@ -157,7 +157,7 @@ class LoopHypothesis:
                     and item in reads
                     and isinstance(getattr(self.node.target, "id", None), str)
                 ):
-                    item.name, item.given = self.node.target.id, True
+                    item.name, item.has_user_name = self.node.target.id, True
             low.block(self.node.body)
             self.until = low.until_of(self.node)
 

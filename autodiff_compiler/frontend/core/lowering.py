@@ -107,7 +107,7 @@ class Lowering(Statements):
             for key, part in parts:
                 if isinstance(part, Value) or any(True for _ in leaves(detach(part, self.state))):
                     item = containers.item(param, key=key)
-                    item.name, item.given = f"{name}_{key}", True
+                    item.name, item.has_user_name = f"{name}_{key}", True
                     made[key] = self.projected(item, part, f"{name}_{key}")
                 else:
                     made[key] = part
@@ -242,8 +242,12 @@ class Lowering(Statements):
         """The finished function, and what its parameters after the arguments are: values of the
         function around it, then outside arrays."""
         yields = () if returned is MISSING else (returned, *written)
-        if isinstance(returned, Value) and not returned.given and self.builder.producer(returned):
-            returned.name, returned.given = "out", True
+        if (
+            isinstance(returned, Value)
+            and not returned.has_user_name
+            and self.builder.producer(returned)
+        ):
+            returned.name, returned.has_user_name = "out", True
         body = self.with_hooks(Region((), tuple(self.builder.ops), yields))
         yields = body.yields
         used = {*free_values(body), *use_counts(body)}

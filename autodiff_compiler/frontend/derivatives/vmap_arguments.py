@@ -109,7 +109,9 @@ class Batch:
         def one(leaf: Any, axis: int | None) -> Any:
             if axis is None:
                 return leaf
-            return Value(ArrayType(leaf.type.dtype, leaf.type.shape[1:]), leaf.name, leaf.given)
+            return Value(
+                ArrayType(leaf.type.dtype, leaf.type.shape[1:]), leaf.name, leaf.has_user_name
+            )
 
         return self.each(value, axes, one)
 

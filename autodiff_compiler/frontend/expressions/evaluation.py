@@ -212,9 +212,9 @@ class Expressions(Stepping):
 
     def bind(self, name: str, value: Any) -> None:
         """Sets a variable; a value that nobody named yet takes its name."""
-        new = isinstance(value, Value) and not value.given
+        new = isinstance(value, Value) and not value.has_user_name
         if new and (self.builder.producer(value) or value.name == NAMELESS):
-            value.name, value.given = name, True
+            value.name, value.has_user_name = name, True
         self.state.names[name] = value
 
     # ---- truth and choice

@@ -117,7 +117,7 @@ class Storing(Raising):
         """A new value takes the place of ``owner`` under every name that holds it."""
         memory = self.world.memory.of(owner)
         self.wrote |= {self.taken[value] for value in memory if value in self.taken}
-        new.name, new.given = owner.name, owner.given
+        new.name, new.has_user_name = owner.name, owner.has_user_name
         changes = numpy_views.changes(self, owner, new) if self.world.numpy else {owner: new}
         written(self, memory, changes)
         return changes[owner]

@@ -138,10 +138,10 @@ class Writes(Recursing):
 
     def _name(self, cell: HeapRef, value: Any) -> None:
         """A value that nobody named takes the name of the cell that it is put in."""
-        if isinstance(value, Value) and not value.given and self.builder.producer(value):
+        if isinstance(value, Value) and not value.has_user_name and self.builder.producer(value):
             before = self.state.heap[cell]
             value.name = before.name if isinstance(before, Value) else cell.kind
-            value.given = True
+            value.has_user_name = True
 
     def store_parameter(self, parameter: Parameter, value: Any) -> Any:
         """Gives a Parameter a new value, in its own dtype; its shape stays. Gives the Parameter."""
@@ -179,7 +179,7 @@ class Writes(Recursing):
         ct = Value(new.type, f"d_{new.name}", True)
         body = Region((fresh(before), fresh(new), ct), (), (ct,))
         rule = self.world.share(Function("kept", body, NOWHERE))
-        kept = Value(new.type, new.name, new.given)
+        kept = Value(new.type, new.name, new.has_user_name)
         self.builder.add(rule_op(rule, [before], (0,), [new], [kept], self.builder.span))
         return kept
 

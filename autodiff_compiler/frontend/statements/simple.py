@@ -192,7 +192,7 @@ class Statements(Storing):
             raise
         if isinstance(test, bool):
             return self.block(node.body if test else node.orelse)
-        if not test.given and self.builder.producer(test):
+        if not test.has_user_name and self.builder.producer(test):
             test.name = "branch"
         with self.builder.at(self.source.span(node)):
             return self.choose(test, lambda: self.block(node.body), lambda: self.block(node.orelse))

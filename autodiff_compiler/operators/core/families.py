@@ -142,12 +142,12 @@ def real_function(
     doc: str,
     numpy: str | Callable[..., str],
     rule: Callable[..., Any],
-    parts: Callable[..., Any] | None = None,
+    decompose: Callable[..., Any] | None = None,
 ) -> OpDef:
     """A function of one floating operand; integers and bools are taken in float32."""
     return elementwise(
         name, doc, numpy=numpy, dtype=floating, label=f"{name}_{{x}}", partials={"x": rule},
-        parts=parts,
+        decompose=decompose,
     )  # fmt: skip
 
 

@@ -399,7 +399,7 @@ def unbroadcast(ct: Any, x: Value) -> Any:
 
 def _stretched(x: Value, ct: Value) -> str:
     """What is to be said of the cotangent of a stretched value, if the user knows that."""
-    if not (x.name and x.given and isinstance(x.type, ArrayType)):
+    if not (x.name and x.has_user_name and isinstance(x.type, ArrayType)):
         return ""
     return f"{x.name} was stretched {x.type} -> {ArrayType(x.type.dtype, shape_of_type(ct.type))}"
 

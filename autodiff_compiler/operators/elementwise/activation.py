@@ -51,7 +51,7 @@ elu = elementwise(
     "elu",
     "x where x > 0, else alpha (exp(x) - 1). d_x = ct where x > 0, else ct * alpha * exp(x).",
     numpy=_elu_numpy, dtype=floating, label="elu_{x}", partials={"x": _elu_slope},
-    parts=_elu_parts,
+    decompose=_elu_parts,
 )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ leaky_relu = elementwise(
     numpy="np.maximum({x}, 0.0) + {slope} * np.minimum({x}, 0.0)", dtype=floating,
     label="leaky_relu_{x}",
     partials={"x": lambda x, slope: (1.0 + slope) / 2 + (1.0 - slope) / 2 * sign(x)},
-    parts=_leaky_relu_parts,
+    decompose=_leaky_relu_parts,
 )  # fmt: skip
 
 hardsigmoid = real_function(
@@ -96,7 +96,7 @@ huber = elementwise(
     "delta]).",
     numpy="{out} = np.clip({x}, -{delta}, {delta})\n{out} = {out} * ({x} - 0.5 * {out})",
     dtype=floating, label="huber_{x}",
-    partials={"x": lambda x, delta: clip(x, -delta, delta)}, parts=_huber,
+    partials={"x": lambda x, delta: clip(x, -delta, delta)}, decompose=_huber,
 )  # fmt: skip
 
 
@@ -125,5 +125,5 @@ logistic_loss = elementwise(
         "x": lambda x, y: (1.0 - y) * sigmoid(x) - y * sigmoid(-x),  # p - y would cancel
         "y": lambda x: -x,
     },
-    parts=_logistic_loss_parts,
+    decompose=_logistic_loss_parts,
 )  # fmt: skip

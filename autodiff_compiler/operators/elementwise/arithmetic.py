@@ -98,7 +98,7 @@ maximum = elementwise(
         "x": lambda ct, x, y: _larger(ct, x, y, x < y),
         "y": lambda ct, x, y: _larger(ct, x, y, y < x),
     },
-    parts=lambda x, y: bound_parts(x, y, math.inf),
+    decompose=lambda x, y: bound_parts(x, y, math.inf),
 )  # fmt: skip
 
 minimum = elementwise(
@@ -108,7 +108,7 @@ minimum = elementwise(
         "x": lambda ct, x, y: _larger(ct, x, y, y < x),
         "y": lambda ct, x, y: _larger(ct, x, y, x < y),
     },
-    parts=lambda x, y: bound_parts(x, y, -math.inf),
+    decompose=lambda x, y: bound_parts(x, y, -math.inf),
 )  # fmt: skip
 
 hypot: OpDef = elementwise(
@@ -165,7 +165,7 @@ where: OpDef = elementwise(
         "x": lambda ct, c: where(c, ct, 0.0),
         "y": lambda ct, c: where(c, 0.0, ct),
     },
-    parts=choice_parts,
+    decompose=choice_parts,
 )  # fmt: skip
 
 

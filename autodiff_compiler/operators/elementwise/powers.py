@@ -86,5 +86,5 @@ def _parts(x: Any, y: Any) -> Any:
 pow = elementwise(
     "pow", "x ** y. Broadcasts; a literal exponent gives the plain power rule.",
     operands=XY, numpy="{x} ** {y}", dtype=signed, promote=_casts, label="{x}_to_the_{y}",
-    partials={"x": _slope_of_base, "y": _slope_of_exponent}, parts=_parts,
+    partials={"x": _slope_of_base, "y": _slope_of_exponent}, decompose=_parts,
 )  # fmt: skip

@@ -174,14 +174,14 @@ erf = real_function(
     "below 1e-15, or 2e-7 in float32. d_x = ct * 2 / sqrt(pi) * exp(-x²).",
     _erf_numpy,
     lambda x: 2.0 / math.sqrt(math.pi) * exp(-x * x),
-    parts=erf_parts,
+    decompose=erf_parts,
 )
 erfc = real_function(
     "erfc",
     "1 - erf(x), exact also where it is small. d_x = -ct * 2 / sqrt(pi) * exp(-x²).",
     _from_tail("np.abs(1.0 - np.copysign(1.0, {x}) - {out})", "np.square({out}, dtype=np.float64)"),
     lambda x: -2.0 / math.sqrt(math.pi) * exp(-x * x),
-    parts=erfc_parts,
+    decompose=erfc_parts,
 )
 
 #: Q in erfinv(x) = x sqrt(w + 2) Q(u), w = -log(1 - x²), u = (27 - 368 / (w + 8)) / 19: falling

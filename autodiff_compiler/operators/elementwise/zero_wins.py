@@ -40,7 +40,7 @@ zero_mul: Any = elementwise(
         "x": lambda ct, x, y: ct * _unless(x, y, isfinite, 0.0),
         "y": lambda ct, x: zero_mul(x, ct),
     },
-    parts=lambda x, y: x * where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
+    decompose=lambda x, y: x * where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
 )  # fmt: skip
 
 zero_div: Any = elementwise(
@@ -50,7 +50,7 @@ zero_div: Any = elementwise(
         "x": lambda ct, x, y: ct / _unless(x, y, lambda y: abs(y) > 0.0, 1.0),
         "y": lambda ct, out, y: -zero_div(zero_mul(out, ct), y),
     },
-    parts=lambda x, y: x / where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
+    decompose=lambda x, y: x / where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
 )  # fmt: skip
 
 

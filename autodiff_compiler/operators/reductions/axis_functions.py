@@ -202,7 +202,7 @@ softmax = OpDef(
     "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
     ("x",), _softmax_numpy, _along, promote=float_casts, adjoint={"x": _softmax_back},
     tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
-    parts=_softmax_parts, apart="shared",
+    decompose=_softmax_parts, decompose_at="shared",
     batch="axes",
 )  # fmt: skip
 
@@ -216,7 +216,7 @@ log_softmax = OpDef(
     tangent={
         "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
     },
-    label="log_softmax_{x}", parts=_log_softmax_parts, apart="first",
+    label="log_softmax_{x}", decompose=_log_softmax_parts, decompose_at="first",
     batch="axes",
 )  # fmt: skip
 

@@ -256,7 +256,7 @@ var = OpDef(
             _centred(x, axes) * dot, axes=axes, keepdims=keepdims
         ) * 2.0 / (size_along(x, axes) - ddof)
     },
-    label="var_{x}", parts=_var_parts, apart="shared",
+    label="var_{x}", decompose=_var_parts, decompose_at="shared",
     batch="axes",
 )  # fmt: skip
 
@@ -281,7 +281,7 @@ std = OpDef(
             _centred(x, axes) * dot, axes=axes, keepdims=keepdims
         ) / (not_zero(out) * (size_along(x, axes) - ddof))
     },
-    label="std_{x}", parts=_std_parts, apart="shared",
+    label="std_{x}", decompose=_std_parts, decompose_at="shared",
     batch="axes",
 )  # fmt: skip
 
@@ -327,7 +327,7 @@ logsumexp = OpDef(
             dot * _shares(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
-    label="logsumexp_{x}", parts=_logsumexp_parts, apart="first",
+    label="logsumexp_{x}", decompose=_logsumexp_parts, decompose_at="first",
     batch="axes",
 )  # fmt: skip
 
@@ -365,6 +365,6 @@ norm = OpDef(
             dot * _direction(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
-    label="norm_{x}", parts=_norm_parts, apart="shared",
+    label="norm_{x}", decompose=_norm_parts, decompose_at="shared",
     batch="axes",
 )  # fmt: skip

@@ -146,7 +146,7 @@ window_max: OpDef = OpDef(
         ct, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
     tangent={"x": lambda dot, x, out, axis, size, stride, dilation: window_pick(
         dot, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
-    parts=_parts(maximum), batch="trailing", label="{x}_max",
+    decompose=_parts(maximum), batch="trailing", label="{x}_max",
 )  # fmt: skip
 
 
@@ -221,7 +221,7 @@ window_first: OpDef = OpDef(
     adjoint={"ct": lambda ct, x, best, axis, size, stride, dilation: window_pick(
         ct, x, best, axis=axis, size=size, stride=stride, dilation=dilation),
         "x": lambda: None, "best": lambda: None},
-    linear_in=("ct",), parts=_first_parts, batch="trailing", label="{x}_first",
+    linear_in=("ct",), decompose=_first_parts, batch="trailing", label="{x}_first",
 )  # fmt: skip
 
 
@@ -268,7 +268,7 @@ window_sum: OpDef = linear(
     "The sum of each window along an axis, counted from the back. Within a window neighbours are "
     "dilation apart. A window larger than its axis is a ShapeError. d_x adds ct to every element "
     "of its window.",
-    numpy=_sum_numpy, result=_pooled_type, adjoint={"x": _sum_back}, parts=_parts(add),
+    numpy=_sum_numpy, result=_pooled_type, adjoint={"x": _sum_back}, decompose=_parts(add),
     batch="trailing", label="{x}_sums",
 )  # fmt: skip
 
@@ -315,6 +315,6 @@ window_spread: OpDef = linear(
         ),
         "*rest": lambda: None,
     },
-    parts=_spread_parts,
+    decompose=_spread_parts,
     label="{v}_spread",
 )  # fmt: skip

@@ -75,7 +75,7 @@ tile: OpDef = linear(
     + (str(counts[0]) if len(counts) == 1 else str(tuple(counts))) + ")",
     result=_tile_type,
     adjoint={"x": lambda ct, x, counts: _folded(ct, x, [(count, 1) for count in counts])},
-    parts=_tile_parts, label="{x}_tiled",
+    decompose=_tile_parts, label="{x}_tiled",
 )  # fmt: skip
 
 
@@ -143,7 +143,8 @@ repeat: OpDef = linear(
     operands=("x", "*rest"),
     numpy=lambda types, *, counts, axis: "np.repeat({x}, "
     + ("{1}" if counts is None else str(counts)) + f", axis={axis})",
-    result=_repeat_type, adjoint={"x": _gathered_back, "*rest": lambda: None}, parts=_repeat_parts,
+    result=_repeat_type, adjoint={"x": _gathered_back, "*rest": lambda: None},
+    decompose=_repeat_parts,
     label="{x}_repeated",
 )  # fmt: skip
 

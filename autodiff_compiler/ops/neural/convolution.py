@@ -191,7 +191,7 @@ def _convolve(
 
 def _called(name: str, x: Any) -> Any:
     """x, under this name in generated source."""
-    if isinstance(x, Value) and not x.given:
+    if isinstance(x, Value) and not x.has_user_name:
         x.name = name
     return x
 

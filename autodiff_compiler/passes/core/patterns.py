@@ -50,11 +50,11 @@ class Match:
         op: Op,
         makers: Known,
         uses: Known,
-        moderate: Known = _NOTHING,
+        safe_magnitude: Known = _NOTHING,
         sums: Known = _NOTHING,
     ):
         self.op, self.makers, self.uses = op, makers, uses
-        self.moderate, self.sums = moderate, sums
+        self.safe_magnitude, self.sums = safe_magnitude, sums
 
     @property
     def operands(self) -> tuple[Any, ...]:
@@ -88,10 +88,10 @@ class Match:
         maker = self.made_by(operand, "full") or self.made_by(operand, "full_like")
         return None if maker is None else maker.attrs["value"]
 
-    def is_moderate(self, operand: AnyOperand) -> bool:
+    def has_safe_magnitude(self, operand: AnyOperand) -> bool:
         """Whether a factor is known to be neither tiny nor huge, as numbers in a text are."""
         number = not isinstance(operand, Value) or operand.type == INT
-        return number or self.moderate.get(operand) is not None
+        return number or self.safe_magnitude.get(operand) is not None
 
 
 def signs_move(operand: AnyOperand, result: Type) -> bool:
@@ -134,14 +134,14 @@ class RuleSet:
         self,
         function: Function,
         hit: Callable[[Rule, Op], None] = lambda row, op: None,
-        moderate: Mapping[Any, Any] = _NOTHING,
+        safe_magnitude: Mapping[Any, Any] = _NOTHING,
         sums: Mapping[Any, Any] = _NOTHING,
     ) -> Function:
         """``function`` after the rows were applied until none applies; ``hit`` is told of each that
         did, and where. The rest is what a view tells besides."""
         if self.rows.keys().isdisjoint(function.op_names):
             return function
-        known = {"uses": use_counts(function.body), "moderate": moderate, "sums": sums}
+        known = {"uses": use_counts(function.body), "safe_magnitude": safe_magnitude, "sums": sums}
         rewriter = _Rewriter(self, hit, known)
         return with_body(function, rewrite_region(function.body, rewriter.mapping, rewriter.visit))
 
@@ -182,7 +182,7 @@ class _Rewriter:
             return None
         self.noted.clear()
         view, builder = Match(op, **self.asked), Builder()
-        with builder, builder.at(op.span, op.about):
+        with builder, builder.at(op.span, op.role):
             for row in self.table.rows[op.name]:
                 new = self.apply(row, view, builder)
                 if new is not None:

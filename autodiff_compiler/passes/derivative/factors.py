@@ -110,7 +110,7 @@ class Factorisation:
     def factor(self, operand: AnyOperand, below: bool, uses: int = 1) -> None:
         maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
         alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)
-        large, sure = shape_of(operand) == self.whole.shape, self.view.is_moderate(operand)
+        large, sure = shape_of(operand) == self.whole.shape, self.view.has_safe_magnitude(operand)
         far = self.taken >= costs().factor_search_operations
         if large and alone and not far and maker is not None and is_product(maker):
             self.of(maker, below, uses)
@@ -164,7 +164,7 @@ class Factorisation:
     def moderate_factors(self) -> list[Any]:
         """What is small and moderate of that which multiplies, without its sign."""
         found = [self.positive(f) for group in self.groups for f in group.above]
-        return [factor for factor in found if self.view.is_moderate(factor)]
+        return [factor for factor in found if self.view.has_safe_magnitude(factor)]
 
     def positive(self, factor: Any) -> Any:
         inner = self.view.inner(factor, "neg")
@@ -219,7 +219,7 @@ def is_product(op: Op) -> bool:
     """Decide whether it may be taken apart: numbers that are 0 or infinite stay where they are."""
     signs = op.name in SIGNS or _doubles(op)
     ordinary = all(not _is_plain(x) or x and math.isfinite(x) for x in op.operands)  # type: ignore[arg-type]
-    return signs and ordinary and op.about != "primal" and is_known(op.result.type)
+    return signs and ordinary and op.role != "primal" and is_known(op.result.type)
 
 
 def _doubles(op: Op) -> bool:

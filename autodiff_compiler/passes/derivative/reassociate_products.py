@@ -66,9 +66,9 @@ from autodiff_compiler.passes.derivative.share_partial_sums import PARTIAL_SUMS,
 
 def reassociate_products(function: Function) -> Function:
     """``function`` with fewer operations on whole arrays in what was added to the user's text."""
-    moderate = safe_magnitude_values(function.body, function.moderate)
+    moderate = safe_magnitude_values(function.body, function.safe_magnitude)
     known = dict.fromkeys(moderate, True)
-    return _RULES.applied(function, moderate=known, sums=sums(function))
+    return _RULES.applied(function, safe_magnitude=known, sums=sums(function))
 
 
 def _small_first(view: Match) -> Any:
@@ -84,10 +84,10 @@ def _added_twice(view: Match) -> Any:
     """``a + m + m``, where m has a small factor: that is doubled."""
     for first, m in (view.operands, view.operands[::-1]):
         inner, maker = view.made_by(first, "add"), view.makers.get(m)
-        if inner is None or maker is None or not is_product(maker) or view.op.about == "primal":
+        if inner is None or maker is None or not is_product(maker) or view.op.role == "primal":
             continue
         others = [operand for operand in inner.operands if operand is not m]
-        alone = view.uses.get(first) == 1 and view.uses.get(m) == 2 and inner.about != "primal"
+        alone = view.uses.get(first) == 1 and view.uses.get(m) == 2 and inner.role != "primal"
         if len(others) != 1 or not alone or not view.op.result.type == first.type == m.type:
             continue
         found = Factorisation(view, m.type, False)
@@ -103,7 +103,7 @@ def _shared_first(view: Match) -> Any:
     alone as so many times that."""
     whole: Any = view.op.result.type
     makers = [view.makers.get(o) if isinstance(o, Value) else None for o in view.operands]
-    if view.op.about == "primal" or not is_known(whole):
+    if view.op.role == "primal" or not is_known(whole):
         return None
     sides = [Factorisation(view, whole, False) for _ in makers]
     for operand, maker, side in zip(view.operands, makers, sides):
@@ -152,7 +152,7 @@ def _out_of_sum(view: Match) -> Any:
     """The sum of the large factors, times what does not change along the axes."""
     (x,), axes = view.operands, view.op.attrs["axes"]
     maker = view.makers.get(x)
-    if view.op.about == "primal" or maker is None or not is_product(maker):
+    if view.op.role == "primal" or maker is None or not is_product(maker):
         return None
     whole = x.type
     if not is_known(whole) or not is_known(view.op.result.type):

@@ -72,7 +72,7 @@ def reuse_forward_values(function: Function) -> Function:
         Rule("share of a product", "where", lambda view: _untied(view, larger)),
     )
     moderate = dict.fromkeys(safe_magnitude_values(function.body), True) if larger else {}
-    found = RuleSet(masks).applied(function, moderate=moderate)
+    found = RuleSet(masks).applied(function, safe_magnitude=moderate)
     if _scaled(found):
         tidy = found
         for change in (fold_constants, simplify_algebra, cse, reassociate_products, cse, dce):
@@ -89,7 +89,7 @@ def _unmasked(view: Match) -> Any:
     no number, at the same places."""
     for ct, mask in (view.operands, view.operands[::-1]):
         test = view.made_by(mask, "greater")
-        if test is None or test.operands[1:] != (0,) or view.op.about == "primal":
+        if test is None or test.operands[1:] != (0,) or view.op.role == "primal":
             continue
         y = test.operands[0]
         levels = costs().factor_search_levels
@@ -104,7 +104,7 @@ def _untied(view: Match, larger: Sequence[Op]) -> Any:
     0. (A choice would make a 0 of an infinity times 0, too.)"""
     lost, none, kept = view.operands
     less, tie = view.made_by(lost, "less"), view.made_by(kept, "where")
-    if view.op.about == "primal" or none != 0 or less is None or tie is None:
+    if view.op.role == "primal" or none != 0 or less is None or tie is None:
         return None
     same, ct = view.made_by(tie.operands[0], "equal"), tie.operands[2]
     half = view.made_by(tie.operands[1], "mul")
@@ -128,7 +128,7 @@ def _is_multiple(view: Match, of: Set[Value], product: AnyOperand, depth: int) -
     sides = (0, 1) if maker.name == "mul" else (0,)
     return any(
         _is_multiple(view, of, maker.operands[side], depth - 1)
-        and all(view.is_moderate(o) for o in maker.operands if o is not maker.operands[side])
+        and all(view.has_safe_magnitude(o) for o in maker.operands if o is not maker.operands[side])
         for side in sides
     )
 
@@ -161,13 +161,13 @@ def _scaled(function: Function) -> Mapping[Value, _Scaled]:
     """What forward has scaled, by what it scaled, where backward reads both, or makes the latter
     again."""
     ops = function.body.ops
-    made = {result for op in ops if op.about == "primal" for result in op.results}
-    read = {value for op in ops if op.about != "primal" for value in uses_of(op)}
+    made = {result for op in ops if op.role == "primal" for result in op.results}
+    read = {value for op in ops if op.role != "primal" for value in uses_of(op)}
     for op in reversed(ops):  # a view that is read keeps what it is a view of
         read.update(uses_of(op) if op.name in VIEWS and op.result in read else ())
     found: dict[Value, _Scaled] = {}
     for op in ops:
-        if op.about != "primal" or op.name not in ("mul", "div") or op.result not in read:
+        if op.role != "primal" or op.name not in ("mul", "div") or op.result not in read:
             continue
         for c, scale in (op.operands, op.operands[::-1])[: 1 + (op.name == "mul")]:
             # An argument is there without being kept; to divide it once more takes time.
@@ -188,11 +188,11 @@ def _is_scale(operand: AnyOperand, whole: Any) -> bool:
 
 def _with_scaled(view: Match, by: Mapping[Value, _Scaled]) -> Any:
     """``a * z`` for ``(a / s) * c``, or ``(a * r) * c``; of ``c / t``, ``(a / t) * z``."""
-    if view.op.about == "primal":
+    if view.op.role == "primal":
         return None
     for c, small in (view.operands, view.operands[::-1]):
         quotient, divisor = view.made_by(c, "div"), None
-        if quotient is not None and quotient.about != "primal" and view.uses.get(c) == 1:
+        if quotient is not None and quotient.role != "primal" and view.uses.get(c) == 1:
             c, divisor = quotient.operands
         scaled = by.get(c) if isinstance(c, Value) else None
         if scaled is None or not isinstance(small, Value) or not _is_aligned(small, scaled.scale):
@@ -263,7 +263,7 @@ class _Chain:
     def rebuilt(self, small: AnyOperand, ends: Callable[[Op], Any], depth: int) -> Any:
         """``small`` with one of its factors replaced as ``ends`` says."""
         op = self.maker(small)
-        if op is None or op.about == "primal" or not depth:
+        if op is None or op.role == "primal" or not depth:
             return None
         found = ends(op)
         if found is not None:

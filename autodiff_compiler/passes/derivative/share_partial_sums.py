@@ -43,7 +43,7 @@ def sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
     """The sums over some axes that derivatives ask for, by what is summed up."""
     found: dict[AnyOperand, list[Op]] = {}
     for op in function.body.ops:
-        if op.name == "sum" and op.about != "primal" and op.attrs["axes"]:
+        if op.name == "sum" and op.role != "primal" and op.attrs["axes"]:
             found.setdefault(op.operands[0], []).append(op)
     return found
 
@@ -51,7 +51,7 @@ def sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
 def _of_narrower(view: Match) -> Any:
     """A sum of the sums over fewer axes that are asked for, too."""
     (x,), axes, keepdims = view.operands, view.op.attrs["axes"], view.op.attrs["keepdims"]
-    if view.op.about == "primal" or not _is_floats(x.type):
+    if view.op.role == "primal" or not _is_floats(x.type):
         return None
     over = set(range(x.ndim) if axes is None else axes)
     for other in view.sums.get(x, ()):

@@ -85,7 +85,7 @@ def _taken_away(view: Match) -> Any:
     if negative is ... or not same or view.uses.get(signed) != 1:
         return None
     made = scatter(part, index=index, shape=zeros.attrs["shape"])
-    made.name, made.given = whole.name, whole.given
+    made.name, made.has_user_name = whole.name, whole.has_user_name
     return sub_at(made, negative, index=zeros.attrs["index"])
 
 
@@ -108,7 +108,7 @@ def _transposed(view: Match) -> Any:
             made = scatter(part, index=index, shape=shape)
         else:
             made = (add_at if op.name == "add_at" else set_item)(made, part, index=index)
-        made.name, made.given = op.result.name, op.result.given
+        made.name, made.has_user_name = op.result.name, op.result.has_user_name
     return made
 
 

@@ -56,7 +56,7 @@ def destination_calls(op: Op) -> list[DestinationCall]:
         last = number == len(plan) - 1
         if type_ is None or last and type_ != op.result.type:
             return []
-        result = op.result if last else Value(type_, op.result.name, op.result.given)
+        result = op.result if last else Value(type_, op.result.name, op.result.has_user_name)
         single = step.ufunc is not None or op.opdef.kind == "elementwise" and len(plan) == 1
         in_place = (single or step.runs) and step.ufunc not in ALONE
         made.append(DestinationCall(step.text, arguments, result, in_place, bool(step.floats)))
@@ -65,7 +65,7 @@ def destination_calls(op: Op) -> list[DestinationCall]:
 
 def fill_in_place(op: Op, text: str, target: Value) -> list[Op]:
     """An array of one number, in memory that is there, or made anew by ``text``."""
-    type_, name, given = op.result.type, op.result.name, op.result.given
+    type_, name, given = op.result.type, op.result.name, op.result.has_user_name
     whole, done = Value(type_, name, given), Value(type_, name, given)
     begun = replace(op, opdef=into, operands=(target,), attrs={"text": text}, results=(whole,))
     fill = {"text": "{1}.fill({0})"}

@@ -99,9 +99,9 @@ class _Loop:
             return (self.op,)
         builder, results = Builder(), list(self.op.results)
         for place, values in sorted(wanted.items()):
-            old, about = results[place], self.makers[self.loop.carry_yields[place]]  # type: ignore[index]
+            old, maker = results[place], self.makers[self.loop.carry_yields[place]]  # type: ignore[index]
             results[place] = fresh(old)
-            with builder, builder.at(about.span, about.about):
+            with builder, builder.at(maker.span, maker.role):
                 stacks = [self.all_rows(value) for value in values]  # type: ignore[union-attr]
                 if len(stacks) == 2:
                     total = matmul(swap_last_axes(stacks[0]), stacks[1])

@@ -144,10 +144,10 @@ class _Loop:
         columns = factor.shape[1]  # type: ignore[index]
         if not is_worth_stacking(rows, inner, columns):  # type: ignore[arg-type]
             return False
-        with self.builder, self.builder.at(op.span, op.about):
+        with self.builder, self.builder.at(op.span, op.role):
             flat = reshape(source, shape=(steps * rows, inner))  # type: ignore[operator]
             flat.name = f"{source.name}_rows" if source.name else "rows"
             product = reshape(matmul(flat, self.before(matrix)), shape=(steps, rows, columns))
-        product.name, product.given = op.result.name, op.result.given
+        product.name, product.has_user_name = op.result.name, op.result.has_user_name
         self.port(op.result, product)
         return True

@@ -228,7 +228,7 @@ def _assemble(
         instead.setdefault(part.op, [])
     for part, maker in steps:
         builder, at = Builder(), maker or part.op
-        with builder, builder.at(at.span, at.about):
+        with builder, builder.at(at.span, at.role):
             if array is None:
                 array = _named(whole, _start(whole, row))
             if maker is None:
@@ -260,5 +260,5 @@ def _in_place(op: Op) -> Op:
 
 
 def _named(whole: _Assembly, value: Value) -> Value:
-    value.name, value.given = whole.result.name, whole.result.given
+    value.name, value.has_user_name = whole.result.name, whole.result.has_user_name
     return value

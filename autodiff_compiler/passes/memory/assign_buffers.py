@@ -251,7 +251,12 @@ class _BufferAssigner:
     def has_line(self, operand: Value, user: Op) -> bool:
         """Whether ``operand`` has a line of its own, and is not written inside ``user``."""
         maker = self.made.get(operand)
-        if maker is None or operand.given or self.reads[operand] > 1 or operand in self.written:
+        if (
+            maker is None
+            or operand.has_user_name
+            or self.reads[operand] > 1
+            or operand in self.written
+        ):
             return True
         apart = (maker.span.file, maker.span.line) != (user.span.file, user.span.line)
         return apart or maker in self.settled

@@ -162,9 +162,9 @@ def _entered(function: Function, param: Value) -> Function:
         unsure = init not in function.params and ways.may_be_unset(init)
         if unsure and not surely_reads(loop, param):
             return (op,)
-        with builder, builder.at(op.span, op.about):
+        with builder, builder.at(op.span, op.role):
             copied = copy(init)
-        copied.name, copied.given = param.name, True
+        copied.name, copied.has_user_name = param.name, True
         operands = list(op.operands)
         operands[len(operands) - len(loop.reads) - loop.carries + number] = copied
         return (*builder.ops, replace(op, operands=tuple(operands)))

@@ -38,7 +38,7 @@ def copy_escaping_views(function: Function) -> Function:
     roots = _Roots(function)
     builder = Builder()
     taken: set[Any] = set()
-    builder.span, builder.about = function.span, "adjoint" if function.order else "primal"
+    builder.span, builder.role = function.span, "adjoint" if function.order else "primal"
     returns = list(function.returns)
     makers = producers(function.body)
     entered = _Entered(function, roots)
@@ -58,7 +58,7 @@ def copy_escaping_views(function: Function) -> Function:
         if isinstance(operand.type, ListType):
             with builder, builder.at(maker.span if maker else function.span):
                 made = list_own(operand)
-            made.name, made.given = operand.name, operand.given
+            made.name, made.has_user_name = operand.name, operand.has_user_name
             return made
         if not isinstance(operand.type, ArrayType):
             return operand
@@ -76,7 +76,7 @@ def copy_escaping_views(function: Function) -> Function:
         with builder, builder.at(span):
             made = copy(operand)
         if function.role in ("value", "forward"):
-            made.name, made.given = operand.name, operand.given
+            made.name, made.has_user_name = operand.name, operand.has_user_name
         else:
             made.name = ""
         return made
@@ -119,9 +119,9 @@ class _Entered:
             for result in [each for each in op.results if each in self.copies]:
                 loop, builder = Loop(op), Builder()
                 place, operands = loop.carried.index(result), list(op.operands)
-                with builder, builder.at(op.span, op.about):
+                with builder, builder.at(op.span, op.role):
                     copied = copy(loop.inits[place])
-                copied.name, copied.given = loop.carry_params[place].name, True
+                copied.name, copied.has_user_name = loop.carry_params[place].name, True
                 operands[len(operands) - len(loop.reads) - loop.carries + place] = copied
                 found += builder.ops
                 op = replace(op, operands=tuple(operands))

@@ -118,9 +118,9 @@ def _filled(op: Op) -> Sequence[Op]:
     source, type_, builder = op.operands[0], op.result.type, Builder()
     inner = type_of(source)
     assert isinstance(type_, ArrayType) and isinstance(inner, ArrayType)
-    with builder, builder.at(op.span, op.about):
+    with builder, builder.at(op.span, op.role):
         whole = empty(shape=type_.shape, dtype=type_.dtype)
-        whole.name, whole.given = op.result.name, op.result.given
+        whole.name, whole.has_user_name = op.result.name, op.result.has_user_name
         place = whole if inner.shape == type_.shape else reshape(whole, shape=inner.shape)
         part = into(source, place, text="np.copyto({1}, {0})")
         builder.make(filled, (part, whole), {})

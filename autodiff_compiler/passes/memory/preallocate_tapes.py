@@ -148,7 +148,7 @@ def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
     loop, builder = Loop(op), Builder()
     inits, params, yields = [], [], []
     inner = list(loop.body.ops)
-    with builder, builder.at(op.span, op.about):
+    with builder, builder.at(op.span, op.role):
         for stack in found.values():
             type_ = stack.array.type
             assert isinstance(type_, ArrayType)
@@ -232,7 +232,7 @@ def compute_into(builder: Builder, op: Op, target: Value, in_order: bool = False
     text = calls_of(op)[0].text
     if not in_order:
         text = without_order(text)
-    with builder.at(op.span, op.about):
+    with builder.at(op.span, op.role):
         builder.make(into, (*_given(op), target), {"text": text})
     builder.ops[-1] = replace(builder.ops[-1], results=op.results)
     return op.result
@@ -245,7 +245,7 @@ def without_order(text: str) -> str:
 
 
 def _row(builder: Builder, op: Op, array: Value, place: AnyOperand) -> Value:
-    with builder.at(op.span, op.about):
+    with builder.at(op.span, op.role):
         return index(array, place, index=(("op", 0),))
 
 

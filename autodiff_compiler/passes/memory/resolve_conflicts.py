@@ -220,7 +220,7 @@ def _with_copies(function: Function, changes: _Changes, facts: _Facts) -> Functi
 
 def _copied(view: Op) -> Iterator[Op]:
     builder = Builder()
-    with builder, builder.at(view.span, view.about):
+    with builder, builder.at(view.span, view.role):
         copy(builder.make(view.opdef, view.operands, view.attrs))
     *before, last = builder.ops
     yield from before
@@ -232,7 +232,7 @@ def _kept(op: Op, kept: Set[Value], facts: _Facts) -> Op:
 
     def region(inner: Region) -> Region:
         builder, yields = Builder(), list(inner.yields)
-        with builder, builder.at(op.span, op.about):
+        with builder, builder.at(op.span, op.role):
             for place, value in enumerate(yields):
                 if op.results[place] in kept and not facts.is_nothing(value):
                     surely = value in facts.function.params or not facts.ways.may_be_unset(value)
@@ -246,11 +246,11 @@ def _kept(op: Op, kept: Set[Value], facts: _Facts) -> Op:
 def _entered(op: Op, numbers: Set[int], facts: _Facts) -> list[Op]:
     builder, loop, operands = Builder(), Loop(op), list(op.operands)
     first = len(operands) - len(loop.reads) - len(loop.inits)
-    with builder, builder.at(op.span, op.about):
+    with builder, builder.at(op.span, op.role):
         for number in sorted(numbers):
             own = copy if facts.is_set(loop, number) else copy_if_set
             copied = own(operands[first + number])
-            copied.name, copied.given = loop.carry_params[number].name, True
+            copied.name, copied.has_user_name = loop.carry_params[number].name, True
             operands[first + number] = copied
     return [*builder.ops, replace(op, operands=tuple(operands))]
 

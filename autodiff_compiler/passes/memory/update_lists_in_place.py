@@ -230,7 +230,7 @@ def _with_copies(region: Region, entries: dict[Op, set[int]]) -> Region:
         if op in entries:
             builder, operands = Builder(), list(now.operands)
             first = len(operands) - len(Loop(op).reads) - len(Loop(op).inits)
-            with builder, builder.at(op.span, op.about):
+            with builder, builder.at(op.span, op.role):
                 for number in sorted(entries[op]):
                     if isinstance(operands[first + number], Value):
                         operands[first + number] = list_copy(operands[first + number])

@@ -46,14 +46,14 @@ def decompose(function: Function, when: str | None = None) -> Function:
     """Return ``function`` with composite operators decomposed.
 
     Without ``when`` these are all that make large results; with it, the operators whose record
-    says so in ``OpDef.apart``, which are decomposed earlier.
+    says so in ``OpDef.decompose_at``, which are decomposed earlier.
     """
     return _decompose_large(function) if when is None else _decompose_early(function, when)
 
 
 def _decompose_large(function: Function) -> Function:
     def visit(op: Op) -> Sequence[Op]:
-        if op.opdef.parts is None or size_of(op.result.type) < costs().large_bytes:
+        if op.opdef.decompose is None or size_of(op.result.type) < costs().large_bytes:
             return (op,)
         found = _apart(op)
         return found if op in found else [part for each in found for part in visit(each)]
@@ -65,7 +65,7 @@ def _decompose_early(function: Function, when: str) -> Function:
     makers = producers(function.body)
 
     def visit(op: Op) -> Sequence[Op]:
-        if op.opdef.apart != when:
+        if op.opdef.decompose_at != when:
             return (op,)
         large, found = max(map(size_of, op.types)) >= costs().large_bytes, _apart(op)
         return found if large or _is_begun(found, makers) else (op,)
@@ -99,13 +99,13 @@ def _is_like(part: Op, made: Op, inner: Producers, makers: Producers) -> bool:
 
 
 def _apart(op: Op) -> Sequence[Op]:
-    assert op.opdef.parts is not None
+    assert op.opdef.decompose is not None
     builder = Builder()
-    with builder, builder.at(op.span, op.about):
-        found = call_with_named(op.opdef.parts, rule_arguments(op.opdef, op.operands, op.attrs))
+    with builder, builder.at(op.span, op.role):
+        found = call_with_named(op.opdef.decompose, rule_arguments(op.opdef, op.operands, op.attrs))
     if found is None or found.type != op.result.type:
         return (op,)
     for each in builder.ops:
         if each.name in BEGUN:
-            each.result.name, each.result.given = op.result.name, op.result.given
+            each.result.name, each.result.has_user_name = op.result.name, op.result.has_user_name
     return [*builder.ops[:-1], replace(builder.ops[-1], results=op.results)]

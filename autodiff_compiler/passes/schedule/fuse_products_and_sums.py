@@ -72,7 +72,7 @@ def _sum(view: Match) -> Any:
     rank, axes, keepdims = len(type_.shape), view.op.attrs["axes"], view.op.attrs["keepdims"]
     over = tuple(range(rank)) if axes is None else axes
     if size_of(type_) < costs().medium_bytes:
-        named = isinstance(x, Value) and x.given
+        named = isinstance(x, Value) and x.has_user_name
         if named or axes is not None or keepdims or math.prod(type_.shape) < 2:  # type: ignore[arg-type]
             return None  # a single product of -0.0 stays what it is
     a, b = factors if type_of(factors[0]) == type_ else factors[::-1]

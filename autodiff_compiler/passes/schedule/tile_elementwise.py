@@ -194,20 +194,20 @@ class _TiledLoop:
 
     def build(self) -> list[Op]:
         builder, first = self.builder, self.row[0]
-        with builder, builder.at(first.span, first.about):
+        with builder, builder.at(first.span, first.role):
             inits = [self.init(op) for op in self.wanted]
             self.carried = {op: Value(op.result.type, op.result.name) for op in self.wanted}
             self.after: dict[Op, AnyOperand] = dict(self.carried)
             with builder.block() as ops:
                 for op in self.row:
-                    with builder.at(op.span, op.about):
+                    with builder.at(op.span, op.role):
                         self.step(op)
             params = (Value(INT, "tile"), self.start, *self.carried.values())
             body = Region(params, tuple(ops), tuple(self.after[op] for op in self.wanted))
             loop = builder.loop((0, self.shape[0], self.rows), inits, (), body)
         results = tuple(op.result for op in self.wanted)
         made = Op(loop.opdef, loop.operands, loop.attrs, (*results, loop.results[-1]), loop.span,
-                  loop.about, loop.regions)  # fmt: skip
+                  loop.role, loop.regions)  # fmt: skip
         return [*builder.ops[:-1], made]
 
     def init(self, op: Op) -> Value:

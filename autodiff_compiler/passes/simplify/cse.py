@@ -104,7 +104,7 @@ class _Search:
     def merge(self, later: Op, earlier: Op) -> None:
         for gone, stays in zip(later.results, earlier.results):
             self.mapping[gone] = stays
-            if gone.given and not stays.given:
+            if gone.has_user_name and not stays.has_user_name:
                 self.names.setdefault(stays, gone)
 
 
@@ -113,4 +113,4 @@ def _key(op: Op) -> Hashable:
     type_ = op.result.type if op.name == "reshape" else None
     if isinstance(type_, ArrayType) and type_.is_static and len(op.operands) == 1:
         op = replace(op, attrs={"shape": type_.shape})
-    return op.likeness
+    return op.value_key

@@ -45,7 +45,12 @@ def drop_custom_rules(function: Function) -> Function:
             return (op,)
         for result, value in zip(op.results, op.operands[-len(op.results) :]):
             mapping[result] = value
-            if result.given and value in made and isinstance(value, Value) and not value.given:
+            if (
+                result.has_user_name
+                and value in made
+                and isinstance(value, Value)
+                and not value.has_user_name
+            ):
                 names.setdefault(value, fresh(result))
         return ()
 

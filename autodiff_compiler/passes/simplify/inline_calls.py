@@ -45,9 +45,9 @@ def inline_calls(function: Function, should: Callable[[Op], bool]) -> Function:
         returns = substitute_operands(callee.returns, inner)
         made = {result for cloned in ops for result in cloned.results}
         for result, returned in zip(op.results, returns):
-            if isinstance(returned, Value) and returned in made and result.given:
+            if isinstance(returned, Value) and returned in made and result.has_user_name:
                 # The clone is ours alone still, so that its name may be set.
-                returned.name, returned.given = result.name, True
+                returned.name, returned.has_user_name = result.name, True
         body = rewrite_region(Region((), tuple(ops), returns), mapping, visit)
         mapping.update(zip(op.results, body.yields))
         return body.ops

@@ -88,7 +88,7 @@ def inline_single_use(
 def _shared(caller: Function, may: Callable[[Op], bool]) -> Function:
     """``caller``, if it holds a derivative, with those calls written out of which it computes the
     greater part anyway."""
-    if "call" not in caller.op_names or all(op.about == "primal" for op in caller.body.ops):
+    if "call" not in caller.op_names or all(op.role == "primal" for op in caller.body.ops):
         return caller
     known, share = _Known(caller), costs().computed_anyway_share
     written_out = inline_calls(caller, lambda call: may(call) and known.share_of(call) > share)
@@ -101,7 +101,7 @@ class _Known:
 
     def __init__(self, caller: Function) -> None:
         effects, ops = Effects(), caller.body.ops
-        self.ops = {op.likeness: op for op in ops if not (op.regions or effects.has(op))}
+        self.ops = {op.value_key: op for op in ops if not (op.regions or effects.has(op))}
 
     def share_of(self, call: Op) -> float:
         """The part of the operations of ``call`` that are known, calls in it included."""
@@ -120,7 +120,7 @@ class _Known:
             if "callee" in op.attrs:
                 values.update(zip(op.results, self.enter(op, mapped, found)))
                 continue
-            earlier = self.ops.get(replace(op, operands=mapped).likeness)
+            earlier = self.ops.get(replace(op, operands=mapped).value_key)
             if earlier is not None:
                 values.update(zip(op.results, earlier.results))
             if not op.opdef.views:

@@ -81,7 +81,7 @@ class _Divider:
         callee = replace(self.function, name=name, title="", body=body, span=owner.span)
         results = {value: fresh(value) for value in returns if isinstance(value, Value)}
         attrs = {"callee": callee}
-        made = Op(call, params, attrs, tuple(results.values()), owner.span, owner.about)
+        made = Op(call, params, attrs, tuple(results.values()), owner.span, owner.role)
         unset = tuple(op for op in region.ops if op.name == "undefined")
         return Region((), (*unset, made), substitute_operands(region.yields, results))
 

@@ -139,7 +139,7 @@ class Batching:
 
 
 def _batch_of(value: Value, size: Dim) -> Value:
-    return Value(batched(value.type, size), value.name, value.given)
+    return Value(batched(value.type, size), value.name, value.has_user_name)
 
 
 class BatchSweep:
@@ -189,8 +189,8 @@ class BatchSweep:
         """Enters what stands for a result; where that holds no array, all examples share it."""
         if isinstance(new, Value) and new is not result:
             maker = self.builder.producer(new)
-            if maker is not None and not new.given and result.name:
-                new.name, new.given = result.name, result.given
+            if maker is not None and not new.has_user_name and result.name:
+                new.name, new.has_user_name = result.name, result.has_user_name
         (self.batches if holds_arrays(result.type) else self.stands)[result] = new
 
     # ---- operations
@@ -198,7 +198,7 @@ class BatchSweep:
     def region(self, region: Region) -> None:
         """Adds the operations of a region."""
         for op in region.ops:
-            with self.builder.at(op.span, op.about):
+            with self.builder.at(op.span, op.role):
                 self.op(op)
 
     def block(self, region: Region) -> list[Op]:
@@ -289,7 +289,9 @@ def batch_if(sweep: BatchSweep, op: Op) -> bool:
     results = []
     for number, (result, each) in enumerate(zip(op.results, differs)):
         type_ = join(*(type_of(region.yields[number]) for region in regions)) if each else None
-        results.append(Value(type_ or result.type, result.name, result.given) if each else result)
+        results.append(
+            Value(type_ or result.type, result.name, result.has_user_name) if each else result
+        )
     operands = tuple(map(sweep.now, op.operands))
     sweep.builder.add(
         replace(op, operands=operands, regions=tuple(regions), results=tuple(results))
@@ -342,11 +344,13 @@ def batch_loop(sweep: BatchSweep, op: Op) -> bool:
     bounds = map(sweep.now, loop.bounds)
     operands = (*bounds, *_all(sweep, loop.inits, differs), *sources)
     results = [
-        Value(param.type, result.name, result.given) if each else result
+        Value(param.type, result.name, result.has_user_name) if each else result
         for result, param, each in zip(loop.carried, carries, differs)
     ]
     results += [
-        Value(ListType(type_of(stack)), result.name, result.given) if stack is not old else result
+        Value(ListType(type_of(stack)), result.name, result.has_user_name)
+        if stack is not old
+        else result
         for result, stack, old in zip(loop.stacked, stacks, loop.stack_yields)
     ]
     sweep.builder.add(
@@ -378,7 +382,7 @@ def _source(sweep: BatchSweep, source: AnyOperand) -> AnyOperand:
 def _read(sweep: BatchSweep, source: AnyOperand, new: AnyOperand, param: Value) -> Value:
     if not sweep.differs(source):
         return param
-    made = Value(read_type(type_of(new)), param.name, param.given)
+    made = Value(read_type(type_of(new)), param.name, param.has_user_name)
     sweep.batches[param] = made
     return made
 

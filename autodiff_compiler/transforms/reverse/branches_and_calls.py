@@ -79,7 +79,7 @@ def reverse_if(sweep: SweepProtocol, op: Op, scope: Cotangents) -> Op:
     forward, (then, orelse) = _deliver(sweep, op, [side.cut() for side in sides])
     names = [scope.names.wish(*key) for key in touched]
     for key, result in zip(touched, sweep.builder.branch(op.operands[0], then, orelse, names)):
-        result.given = key[0].given
+        result.has_user_name = key[0].has_user_name
         scope.names.named.add(result)
         scope.put(key, result)
     return forward
@@ -121,7 +121,7 @@ class _Side:
         whole = [v for v in free_values(parts.backward) if v in self.changing and v not in inside]
         with self.builder.block() as ops:
             copies: dict[Value, AnyOperand] = {value: copy(value) for value in whole}
-        forward = (*parts.forward, *(replace(op, about="primal") for op in ops))
+        forward = (*parts.forward, *(replace(op, role="primal") for op in ops))
         kept = (*parts.kept, *(op.result for op in ops))
         return Partition(forward, substitute(parts.backward, copies), kept) if whole else parts
 
@@ -146,7 +146,7 @@ def _deliver(sweep: SweepProtocol, op: Op, cuts: Sequence[Partition]) -> tuple[O
         with sweep.builder.block() as ops:
             strange = any(side != number for side, _, _ in extra)
             nothing = sweep.builder.apply(undefined, (), {}) if strange else None
-        ops = [replace(made, about=op.about) for made in ops]
+        ops = [replace(made, role=op.role) for made in ops]
         yields = [value if side == number else nothing for side, value, _ in extra]
         regions.append(Region((), (*parts.forward, *ops), (*region.yields, *yields)))
     further = tuple(result for _, _, result in extra)

@@ -72,7 +72,7 @@ class Checkpointed(ReversedLoop):
     def _forward(self, parts: Partition) -> list[Op]:
         """The loop as it was, with what it keeps; before that, what it begins with."""
         loop, op, builder = self.loop, self.loop.op, self.builder
-        with builder.at(op.span, op.about):
+        with builder.at(op.span, op.role):
             with builder.block() as before:
                 first = builder.make(make_tuple, loop.inits, {})
                 lists = [builder.make(make_list, (each,), {}) for each in (0, first)]

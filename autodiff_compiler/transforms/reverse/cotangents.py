@@ -169,7 +169,7 @@ def packed(builder: Builder, type_: Type, parts: list[Any]) -> Value:
     attrs = {"keys": type_.keys} if isinstance(type_, DictType) else {}
     opdef = make_dict if attrs else make_tuple
     made = Value(opdef.result([type_of(part) for part in parts], **attrs))
-    builder.add(Op(opdef, tuple(parts), attrs, (made,), builder.span, builder.about))
+    builder.add(Op(opdef, tuple(parts), attrs, (made,), builder.span, builder.role))
     return made
 
 
@@ -184,7 +184,7 @@ class Names:
         self.derived = {
             result.name
             for op in function.body.walk()
-            if op.about != "primal"
+            if op.role != "primal"
             for result in op.results
         }
 
@@ -200,7 +200,7 @@ class Names:
 
     def fresh(self, type_: Type, value: Value, path: Path = ()) -> Value:
         """A new value for the cotangent of a leaf: a parameter of a region or function."""
-        made = Value(type_, self.wish(value, path), value.given)
+        made = Value(type_, self.wish(value, path), value.has_user_name)
         self.named.add(made)
         return made
 
@@ -209,7 +209,7 @@ class Names:
         if isinstance(ct, Value) and ct not in self.named and self.builder.producer(ct):
             self.named.add(ct)
             if value.name:
-                ct.name, ct.given = self.wish(value, path), value.given
+                ct.name, ct.has_user_name = self.wish(value, path), value.has_user_name
         return ct
 
 

@@ -52,4 +52,4 @@ def _adjoint(op: Op) -> Op:
     def inside(region: Region) -> Region:
         return Region(region.params, tuple(map(_adjoint, region.ops)), region.yields)
 
-    return replace(map_regions(op, inside), about="adjoint")
+    return replace(map_regions(op, inside), role="adjoint")

@@ -30,7 +30,7 @@ def picked_forward(
         return forward, backward
     left = tuple(op for op in backward.ops if mapping.keys().isdisjoint(op.results))
     backward = substitute(Region(backward.params, left, backward.yields), mapping)
-    return [*forward, *(replace(op, about="primal") for op in moved.values())], backward
+    return [*forward, *(replace(op, role="primal") for op in moved.values())], backward
 
 
 def _picks(op: Op, changing: Container[Any]) -> bool:

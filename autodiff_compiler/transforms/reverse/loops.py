@@ -285,7 +285,7 @@ class ReversedLoop:
         length = rows + more
         array = Value(ArrayType(item.dtype, (length, *item.shape)), tape.name)
         self.stacked.append(Op(stack_rows, (tape,), {"length": length}, (array,),
-                               self.loop.op.span, self.loop.op.about))  # fmt: skip
+                               self.loop.op.span, self.loop.op.role))  # fmt: skip
         return array
 
     def _index(self) -> AnyOperand:
@@ -306,8 +306,8 @@ class ReversedLoop:
             whole_tapes.append((yielded, tape))
             first = Value(whole.type)
             joins += [
-                Op(make_list, (loop.inits[number],), {}, (first,), op.span, op.about),
-                Op(list_join, (first, tape), {}, (whole,), op.span, op.about),
+                Op(make_list, (loop.inits[number],), {}, (first,), op.span, op.role),
+                Op(list_join, (first, tape), {}, (whole,), op.span, op.role),
             ]
         self.tapes = whole_tapes + self.tapes
         stop = len(loop.body.yields) - loop.has_until
@@ -332,7 +332,7 @@ def _reads_all(sweep: SweepProtocol, loop: Loop, source: AnyOperand) -> bool:
 
     Loops that a sweep made do: they read tapes of the loop that they mirror.
     """
-    if loop.op.about == "adjoint":
+    if loop.op.role == "adjoint":
         return True
     stop = loop.bounds[1] if loop.starts_at_zero and not loop.has_until else None
     type_ = type_of(source)

@@ -124,7 +124,7 @@ def _shapes_forward(
     gone = {op for ops in moved.values() for op in ops}
     mapping = {op.result: ops[0].result for ops in moved.values() for op in ops[1:]}
     backward = substitute(_without(backward, gone), mapping)
-    return [*forward, *(replace(ops[0], about="primal") for ops in moved.values())], backward
+    return [*forward, *(replace(ops[0], role="primal") for ops in moved.values())], backward
 
 
 def _compared_forward(
@@ -151,7 +151,7 @@ def _compared_forward(
     }  # fmt: skip
     if not gone:
         return forward, backward
-    moved = [replace(op, about="primal") for op in backward.ops if op in gone]
+    moved = [replace(op, role="primal") for op in backward.ops if op in gone]
     return [*forward, *moved], _without(backward, gone)
 
 
@@ -182,12 +182,12 @@ def _without(region: Region, gone: set[Op]) -> Region:
 
 def _at_hand(forward: Sequence[Op], backward: Region) -> Region:
     """``backward`` with the means and sums that forward has: they are small, and take long."""
-    known = {op.likeness: op for op in forward if _is_reduced(op)}
+    known = {op.value_key: op for op in forward if _is_reduced(op)}
     ops: list[Op] = []
     mapping: dict[Value, AnyOperand] = {}
     for op in backward.ops:
         for keepdims in (True, False) if known and _is_reduced(op) else ():
-            found = known.get(replace(op, attrs={**op.attrs, "keepdims": keepdims}).likeness)
+            found = known.get(replace(op, attrs={**op.attrs, "keepdims": keepdims}).value_key)
             if found is not None and found.result.type == op.result.type:
                 mapping[op.result] = found.result
             elif found is not None:
@@ -214,7 +214,7 @@ def _seen_together(
     if found is both:
         return backward
     known = set(defined((), forward))
-    ops = [op for op in found.ops if op.about != "primal" and known.isdisjoint(op.results)]
+    ops = [op for op in found.ops if op.role != "primal" and known.isdisjoint(op.results)]
     better = prune(Region(backward.params, tuple(ops), found.yields))
     return better if known.union(both.params).issuperset(free_values(better)) else backward
 
@@ -229,7 +229,7 @@ def _kept_anyway(forward: Sequence[Op], backward: Region) -> Region:
             return None
         operands = tuple(same.get(o, o) if isinstance(o, Value) else o for o in op.operands)
         changed = any(a is not b for a, b in zip(operands, op.operands))
-        return (replace(op, operands=operands) if changed else op).likeness
+        return (replace(op, operands=operands) if changed else op).value_key
 
     known = {key(op, {}): op for op in reversed(forward)}
     known.pop(None, None)
@@ -295,7 +295,7 @@ def _computed_again(
             continue
         part = op.name == "index" and op.operands[0] in changing and op.operands[0] not in needed
         if not part and _costs_nothing(op) or op in cheap:
-            again.append(replace(op, about="adjoint"))
+            again.append(replace(op, role="adjoint"))
             needed |= uses_of(op)
         elif every and not effects.has(quiet := map_regions(op, without_effects)):
             again.append(quiet)
@@ -358,7 +358,7 @@ def _computed_late(
         several = taped is None and len(sizes) - smaller > 1
         found = steps(op, costs().recomputed_steps if several else 0) if large else None
         if found:
-            copied = clone_ops([replace(each, about="adjoint") for each in found], {})
+            copied = clone_ops([replace(each, role="adjoint") for each in found], {})
             mapping[op.result] = copied[-1].result
             here = before[place := first[op.result]]
             users = (k for k, user in enumerate(here) if op.result in uses_of(user))

@@ -192,9 +192,9 @@ class ReverseTransform:
         body = substitute(parts.backward, copies)
         body = Region((*known.values(), *sweep.sens_params), body.ops, body.yields)
         name = self.new_name(f"{function.name}_backward")
-        sure = safe_magnitude_values(Region((), parts.forward, ()), function.moderate)
+        sure = safe_magnitude_values(Region((), parts.forward, ()), function.safe_magnitude)
         moderate = frozenset(known[value] for value in sure if value in known)
-        made = replace(_made(function, name, "backward", body), moderate=moderate)
+        made = replace(_made(function, name, "backward", body), safe_magnitude=moderate)
         body = self.clean(made).body
         read = free_values(Region((), body.ops, body.yields))
         params = body.params[: len(known)]

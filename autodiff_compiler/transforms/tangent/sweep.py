@@ -205,8 +205,8 @@ class TangentSweep:
     def region(self, region: Region) -> None:
         """Adds the operations of a region, each with its tangents after it."""
         for op in region.ops:
-            about = "tangent" if op.about == "primal" else op.about
-            with self.builder.at(op.span, about):
+            role = "tangent" if op.role == "primal" else op.role
+            with self.builder.at(op.span, role):
                 RULES.get(op.name, jvp_plain)(self, op)
 
     def block(self, region: Region) -> list[Op]:

@@ -102,7 +102,7 @@ def test_the_scaled_value_is_read_and_not_the_other(name: str) -> None:
     verify(after, "differentiated: at_hand")
     centred = next(op.result for op in after.body.ops if op.name == "sub")
     readers = [op for op in after.body.ops if centred in op.operands]
-    assert [op.about for op in readers] == ["primal"]
+    assert [op.role for op in readers] == ["primal"]
     (old,), (new,) = run(before, arrays()), run(after, arrays())
     np.testing.assert_allclose(new, old, rtol=5e-6)
 

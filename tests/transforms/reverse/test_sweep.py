@@ -37,7 +37,7 @@ def test_names_and_residuals_of_the_seed_net() -> None:
     kept = [op.result.name for op in backward.body.ops if op.name == "item"]
     assert kept == ["x", "y", "z", "x_1"]
     assert "d_x_1" in {op.result.name for op in backward.body.ops}
-    assert {op.about for op in backward.body.ops} == {"adjoint"}
+    assert {op.role for op in backward.body.ops} == {"adjoint"}
     assert (forward.role, backward.role, backward.order) == ("forward", "backward", 1)
 
 

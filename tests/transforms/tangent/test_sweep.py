@@ -105,7 +105,7 @@ def test_the_tangent_is_as_written_by_hand(before: str, after: str, wrt: tuple) 
     expected = read(after.replace(",\n   ", ",").replace("\n    ->", " ->"))
     assert plain(print_functions(made)) == plain(print_functions(expected))
     assert (made.role, made.order) == ("tangent", 1)
-    assert [op.about for op in made.body.ops[:2]] == ["primal", "tangent"] or wrt == (0,)
+    assert [op.role for op in made.body.ops[:2]] == ["primal", "tangent"] or wrt == (0,)
 
 
 def test_only_what_depends_on_an_input_has_a_tangent() -> None:

@@ -69,7 +69,7 @@ def _stretched_after(view: Match) -> Any:
 def _sum_of_stretched(view: Match) -> Any:
     """In a derivative the sum of what is stretched is it, as often as it is there."""
     narrow = view.inner(view.operands[0], "broadcast_to")
-    if narrow is ... or view.op.about == "primal":
+    if narrow is ... or view.op.role == "primal":
         return None
     types: Any = [type_of(narrow), type_of(view.operands[0]), view.op.result.type]
     if not all(isinstance(each, ArrayType) and each.is_static for each in types):
@@ -137,7 +137,7 @@ def _stretched_product(view: Match) -> Any:
     type_ = view.op.result.type
     if not isinstance(type_, ArrayType) or type_.ndim != 2 or not type_.is_static:
         return None
-    if view.op.about == "primal":
+    if view.op.role == "primal":
         return None  # of -0.0 a product of matrices makes 0.0
     for factor, line in (view.operands, view.operands[::-1]):
         shape, value = getattr(type_of(factor), "shape", None), view.filled(factor)

@@ -91,7 +91,7 @@ def _as_large(view: Match, acc: Any, part: Any) -> bool:
     sizes = getattr(type_of(part), "shape", None)
     if not isinstance(acc, Value) or sizes != getattr(acc.type, "shape", None):
         return False
-    return view.op.about == "adjoint" or sizes is not None and None not in sizes
+    return view.op.role == "adjoint" or sizes is not None and None not in sizes
 
 
 def _added_along(view: Match) -> Any:

@@ -84,7 +84,7 @@ def _sum_of_moved_squares(view: Match) -> Any:
 
 def _named(view: Match, value: Value) -> Value:
     """``value`` under the name of the result: what is done to it after is not worth one."""
-    value.name, value.given = view.op.result.name, view.op.result.given
+    value.name, value.has_user_name = view.op.result.name, view.op.result.has_user_name
     return value
 
 

@@ -87,7 +87,7 @@ def _parts(view: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any, 
 def _joined(view: Match) -> Any:
     """``where(c, a, 0) + where(c, 0, b)`` as ``where(c, a, b)``, each times numbers or not."""
     type_ = view.op.result.type
-    if view.op.about == "primal" or any(type_of(operand) != type_ for operand in view.operands):
+    if view.op.role == "primal" or any(type_of(operand) != type_ for operand in view.operands):
         return None
     one, other = (_parts(view, operand) for operand in view.operands)
     if one is None or other is None or one[0] is not other[0]:
@@ -107,7 +107,7 @@ def _negative(parts: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
 
 def _within(view: Match) -> Any:
     """What multiplies a choice between single numbers, or its sign, in the choice."""
-    if view.op.about == "primal":
+    if view.op.role == "primal":
         return None
     for operand in view.operands:
         op = _choice(view, operand)

@@ -112,7 +112,7 @@ def _with_number(view: Match) -> Any:
             continue
         if not have.dtype == type_of(filled).dtype == type_.dtype:  # type: ignore[attr-defined]
             continue
-        if have == type_ or view.op.about != "primal" and have.is_static:
+        if have == type_ or view.op.role != "primal" and have.is_static:
             found = view.op.opdef(*((x, value), (value, x))[place])
             stretch = OPERATORS["broadcast_to"]
             return found if have == type_ else stretch(found, shape=type_.shape)

@@ -69,7 +69,7 @@ def _among_zeros(view: Match, factor: AnyOperand) -> _Among | None:
         matrix = view.turned(factor)
         found = None if matrix is ... else _among_zeros(view, matrix)
         return found and found.turned()
-    at = written_box(zeros) if zeros.about != "primal" else None
+    at = written_box(zeros) if zeros.role != "primal" else None
     if at is None or len(at) != 2 or not all(each.step == 1 and len(each) for each in at):
         return None
     part: Any = zeros.operands[0]
@@ -81,7 +81,7 @@ def _among_zeros(view: Match, factor: AnyOperand) -> _Among | None:
 
 def _without_zeros(view: Match) -> Any:
     """A product of what is among zeros: of the part alone, and among zeros in its turn."""
-    if view.op.about == "primal" or not _are_matrices(*view.operands):
+    if view.op.role == "primal" or not _are_matrices(*view.operands):
         return None
     for place, factor in enumerate(view.operands):
         found = _among_zeros(view, factor)
@@ -103,7 +103,7 @@ def _without_zeros(view: Match) -> Any:
 def _of_product(view: Match) -> Any:
     """Where less than half of a product is read, only that is made."""
     product = view.made_by(view.operands[0], "matmul")
-    if product is None or product.about == "primal" or view.uses.get(product.result) != 1:
+    if product is None or product.role == "primal" or view.uses.get(product.result) != 1:
         return None
     if len(view.operands) > 1 or not _are_matrices(*product.operands, product.result):
         return None
