@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -200,7 +200,7 @@ def expression(value: Any, path: str) -> str:
     return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
 
 
-def check_arity(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sens: bool) -> None:
+def check_arity(fn: Any, slots: Sequence[Any], keywords: Sequence[str], sens: bool) -> None:
     """Refuses a wrong number of arguments in Python's own words: an empty function with the same
     parameters is called, and Python says what is wrong."""
     while isinstance(fn, Transformed):
@@ -212,11 +212,13 @@ def check_arity(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], sens: b
         parameters = [*inspect.signature(method, follow_wrapped=False).parameters.values()]
     except (TypeError, ValueError):
         return  # written in C: it checks its arguments itself
+    count = len(slots) - len(keywords)
+    given = dict(zip(keywords, slots[count:]))
     bound = inspect.ismethod(method)
     kinds = tuple((p.name, p.kind, p.default is not p.empty) for p in parameters)
     name = getattr(method, "__qualname__", type(method).__name__)
     try:
-        _stand_in(kinds, name, bound)(*([None] if bound else []), *args, **kwargs)
+        _stand_in(kinds, name, bound)(*([None] if bound else []), *slots[:count], **given)
     except TypeError as error:
         shown = ", ".join(map(str, (p.replace(annotation=p.empty) for p in parameters)))
         cure = f"its arguments are ({shown})"

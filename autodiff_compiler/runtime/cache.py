@@ -1,9 +1,13 @@
-"""What has been compiled, by the function it was compiled from.
+"""The cache of compiled functions: finds the code for a call, or compiles it.
 
-A Cell is known by itself, a plain function or lambda by its code (so that one made anew in a loop
-is not compiled anew; guards look at the very function), a transformed function by what it asks and
-what it is made of. Below a function, a key leads to a few units, whose guards decide. When the
-function dies its units go; and the least lately used go where there are too many.
+The first key is the identity of the source function: of a Cell the object itself, of a plain
+function or lambda its code, of a transformed function its question and the function inside. A
+lambda that a loop creates again is therefore not compiled again; guards compare the function
+object. The second key is that of the call. It leads to a few compiled functions, and their guards
+choose among them.
+
+If a source function dies, its entries are dropped. If there are too many entries, the least
+recently used one is dropped.
 """
 
 from __future__ import annotations
@@ -13,44 +17,52 @@ import itertools
 import threading
 import types
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
 
+from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.cost_model import costs
+from autodiff_compiler.faults import compiling
+from autodiff_compiler.interface import Compiled, Request, TupleType
 from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
-from autodiff_compiler.runtime.guards import Guard
+from autodiff_compiler.runtime.compiled_function import CompiledFunction
+from autodiff_compiler.runtime.fast_call import FastCall
+from autodiff_compiler.runtime.guards import check_apart, first_failed_guard
+from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
+from autodiff_compiler.span import Span
 
+#: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
+Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
 
-class CacheEntry(Protocol):
-    """What the cache needs of a unit: its guard, how often it was called, and places for the time
-    of its last use and for the calls that this takes into account."""
+#: What is asked with the settings of the call, the signatures of the slots, the keywords.
+Key = tuple[tuple[Hashable, tuple[Hashable, ...]], tuple[Hashable, ...], tuple[str, ...]]
 
-    guard: Guard
-    calls: int
-    used: int
-    noted: int
-
-    def drop_fast_calls(self) -> None:
-        """It is dropped: nobody may hold on to it."""
+#: How often a call is compiled again if a value that the compiler read has changed meanwhile.
+RETRIES = 2
 
 
 class FunctionEntries:
-    """The units of one function: a key, and those that the guards choose among."""
+    """The compiled functions of one source function, by the keys of its calls.
+
+    units          the compiled functions of each key; their guards choose among them.
+    fast_calls     by ``CallSite.asked``, the unit that answered last and its fast call.
+    static_slots   by key, the slots whose values the compiler turned out to need.
+    owners         weak references to the objects that make up the identity.
+    takes_objects  True if the source function writes to objects among its arguments, so that these
+                   must not be taken apart.
+    """
 
     def __init__(self) -> None:
-        self.units: dict[Hashable, tuple[Any, ...]] = {}
-        #: By what is asked, the unit that answered last, if it has a fast path, and that.
-        self.fast_calls: dict[Hashable, tuple[Any, Any]] = {}
-        #: Slots whose values the compiler turned out to need, by key.
-        self.needed: dict[Hashable, frozenset[int]] = {}
+        self.units: dict[Key, tuple[CompiledFunction, ...]] = {}
+        self.fast_calls: dict[Hashable, tuple[CompiledFunction, FastCall]] = {}
+        self.static_slots: dict[Key, frozenset[int]] = {}
         self.owners: list[Any] = []
-        #: Whether it needs the objects themselves that are arguments: it writes to them.
         self.takes_objects = False
 
-    def all(self) -> Iterator[tuple[Hashable, Any]]:
+    def all(self) -> Iterator[tuple[Key, CompiledFunction]]:
         return ((key, unit) for key, units in [*self.units.items()] for unit in units)
 
-    def drop(self, key: Hashable, unit: Any) -> None:
+    def drop(self, key: Key, unit: CompiledFunction) -> None:
         unit.drop_fast_calls()
         self.fast_calls = {
             asked: row for asked, row in self.fast_calls.items() if row[0] is not unit
@@ -58,94 +70,205 @@ class FunctionEntries:
         self.units[key] = tuple(u for u in self.units.get(key, ()) if u is not unit)
         if not self.units[key]:
             del self.units[key]
-            self.needed.pop(key, None)
+            self.static_slots.pop(key, None)
+
+
+class CallSite:
+    """One call: the function, its arguments and what is asked of it.
+
+    fn        the function that is run or differentiated.
+    asked     the key of the derivative, or None if ``fn`` is run.
+    slots     the positional arguments, then the keyword arguments in the order of the call.
+    keywords  the names of the keyword arguments.
+    key       what decides the code besides ``fn``.
+    entries   the compiled functions of ``fn``, once the cache has looked them up.
+
+    Each kind of call is a subclass in ``dispatch.py``.
+    """
+
+    __slots__ = ("asked", "entries", "fn", "key", "keywords", "slots")
+
+    fn: Any
+    asked: Hashable
+    slots: tuple[Any, ...]
+    keywords: tuple[str, ...]
+    key: Key
+    entries: FunctionEntries | None
+
+    def request(self) -> Request:
+        """Checks the arguments and returns what to compile. The cache asks only on a miss."""
+        raise NotImplementedError
 
 
 class Cache:
-    """Finds units without a lock; ``lock`` is held while compiling, so that nothing is compiled
-    twice. (Compiling is pure Python: two threads would not be faster than one.)"""
+    """The entries of all source functions.
 
-    def __init__(self, per_function: int | None = None, overall: int | None = None):
+    A look-up takes no lock. ``lock`` is held while compiling, so that nothing is compiled twice.
+    Compilation is pure Python: two threads would not be faster than one.
+    """
+
+    def __init__(
+        self,
+        compile_unit: Compile,
+        place_of: Callable[[Any], Span | None] = lambda fn: None,
+        per_function: int | None = None,
+        overall: int | None = None,
+    ):
+        self.compile_unit, self.place_of = compile_unit, place_of
         self.per_function = costs().kept_units_of_function if per_function is None else per_function
         self.overall = costs().kept_units if overall is None else overall
         self.lock = threading.RLock()
-        self.tables: dict[Hashable, FunctionEntries] = {}
+        self.functions: dict[Hashable, FunctionEntries] = {}
         self.clock = itertools.count(1)
 
-    def find(self, fn: Any, key: Hashable, slots: Sequence[Any]) -> Any | None:
-        """The unit for this call, or None."""
-        table = self.tables.get(identity(fn))
-        if table is None:
+    # ---- find or compile
+
+    def find_or_compile(self, site: CallSite) -> CompiledFunction:
+        """Returns the compiled function for a call, and counts the call."""
+        unit = self.find(site)
+        if unit is None:
+            request = site.request()
+            site.fn = unwrapped(site.fn)
+            unit = compiling(lambda: self._compile(site, request), lambda: self.place_of(site.fn))
+        unit.calls += 1
+        return unit
+
+    def find(self, site: CallSite) -> CompiledFunction | None:
+        """Returns the compiled function whose guard holds for a call, or None."""
+        site.entries = entries = self.functions.get(identity(site.fn))
+        if entries is None:
             return None
-        units = table.units.get(key, ())
+        fn, key, slots = site.fn, site.key, site.slots
+        units = entries.units.get(key, ())
         for unit in units:
             if unit.guard(fn, slots):
                 unit.used = next(self.clock)
                 if unit is not units[0]:
                     # Most recent first. Two threads may race here; either order is right.
-                    table.units[key] = (unit, *(other for other in units if other is not unit))
+                    entries.units[key] = (unit, *(other for other in units if other is not unit))
                 return unit
         return None
 
-    def table(self, fn: Any) -> FunctionEntries:
-        """The table of ``fn``, made where there is none. To be called with the lock held."""
-        name = identity(fn)
-        table = self.tables.get(name)
-        if table is None:
-            table = self.tables[name] = FunctionEntries()
-            for owner in _owners(fn):
-                table.owners.append(self._watched(owner, name))
-        return table
+    def _compile(self, site: CallSite, request: Request) -> CompiledFunction:
+        """Returns a new compiled function for a call, or the one that another thread has made."""
+        with self.lock:
+            unit = self.find(site)
+            if unit is not None:
+                return unit
+            reason = self._recompile_reason(site)
+            unit = self._compiled_now(site, request, reason)
+            for _ in range(RETRIES):
+                assumptions = unit.compiled.assumptions
+                check_apart(assumptions, site.fn, site.slots)
+                # Another thread may have changed a value that the compiler read.
+                if unit.guard(site.fn, site.slots) or not first_failed_guard(
+                    assumptions, site.fn, site.slots
+                ):
+                    break
+                unit = self._compiled_now(site, request, reason)
+            self.add(site, unit)
+        return unit
 
-    def add(self, fn: Any, key: Hashable, unit: Any) -> None:
-        """Keeps ``unit``, and drops the least lately used where there are too many."""
+    def _compiled_now(self, site: CallSite, request: Request, reason: str) -> CompiledFunction:
+        """Compiles for a call. Numbers are inputs of the generated function if possible; the others
+        become constants, and a guard compares them."""
+        entries = self.entries(site.fn)
+        compiled, entries.static_slots[site.key] = retry_with_static_numbers(
+            lambda known: self.compile_unit(site.fn, request, site.slots, site.keywords, known),
+            site.slots,
+            entries.static_slots.get(site.key, frozenset()),
+            request.positions,
+        )
+        if request.aux:
+            _check_aux(compiled)
+        title = compiled.title or getattr(site.fn, "__qualname__", type(site.fn).__name__)
+        return CompiledFunction(compiled, request, site.slots, reason, title)
+
+    def _recompile_reason(self, site: CallSite) -> str:
+        """Returns the reason why a call has to be compiled, for ``compile_info``."""
+        rows = list(self.entries(site.fn).all())
+        same = [unit for key, unit in rows if key == site.key]
+        if same:
+            broken = first_failed_guard(same[0].compiled.assumptions, site.fn, site.slots)
+            if broken is None:
+                return "a parameter has another dtype or shape"
+            return f"{broken.path} is no longer {_short(broken.value)}"
+        if not rows:
+            return "first call"
+        asked_before = site.key[0] in {key[0] for key, _ in rows}
+        return "other argument types" if asked_before else "another gradient is asked for"
+
+    # ---- entries
+
+    def entries_of(self, fn: Any) -> FunctionEntries | None:
+        """Returns the entries of ``fn``, or None if it has none."""
+        return self.functions.get(identity(fn))
+
+    def entries(self, fn: Any) -> FunctionEntries:
+        """Returns the entries of ``fn``, created if needed. The caller holds the lock."""
+        name = identity(fn)
+        entries = self.functions.get(name)
+        if entries is None:
+            entries = self.functions[name] = FunctionEntries()
+            for owner in _owners(fn):
+                entries.owners.append(self._watched(owner, name))
+        return entries
+
+    def add(self, site: CallSite, unit: CompiledFunction) -> None:
+        """Stores ``unit`` for a call, and drops the least recently used beyond the limits."""
         with self.lock:
             self._note_calls()
-            table = self.table(fn)
+            site.entries = entries = self.entries(site.fn)
             unit.used = next(self.clock)
-            table.units[key] = (unit, *table.units.get(key, ()))
-            own = [(other.used, k, other) for k, other in table.all()]
+            entries.units[site.key] = (unit, *entries.units.get(site.key, ()))
+            own = [(other.used, key, other) for key, other in entries.all()]
             if len(own) > self.per_function:
                 _, old_key, old = min(own, key=lambda row: row[0])
-                table.drop(old_key, old)
-            every = [(u.used, t, k, u) for t in [*self.tables.values()] for k, u in t.all()]
+                entries.drop(old_key, old)
+            every = [(u.used, e, k, u) for e in [*self.functions.values()] for k, u in e.all()]
             if len(every) > self.overall:
-                _, old_table, old_key, old = min(every, key=lambda row: row[0])
-                old_table.drop(old_key, old)
-            for name in [n for n, t in self.tables.items() if not t.units and t is not table]:
-                self.tables.pop(name, None)
+                _, old_entries, old_key, old = min(every, key=lambda row: row[0])
+                old_entries.drop(old_key, old)
+            empty = [n for n, e in self.functions.items() if not e.units and e is not entries]
+            for name in empty:
+                self.functions.pop(name, None)
 
-    def all(self) -> list[Any]:
-        """Every unit, the least lately used first."""
+    def all(self) -> list[CompiledFunction]:
+        """Returns every compiled function, the least recently used first."""
         self._note_calls()
-        units = [unit for table in [*self.tables.values()] for _, unit in table.all()]
+        units = [unit for entries in [*self.functions.values()] for _, unit in entries.all()]
         return sorted(units, key=lambda unit: unit.used)
 
     def _note_calls(self) -> None:
-        """What was called since calls were noted last, by whatever way, is in use. (To ask for the
-        time in every call would be a tenth of what the way through a small one costs.)"""
-        for table in [*self.tables.values()]:
-            for _, unit in table.all():
+        """Counts the functions that were called since the last time, by any path, as used.
+
+        A fast call does not ask for the time: that would take a tenth of a small call.
+        """
+        for entries in [*self.functions.values()]:
+            for _, unit in entries.all():
                 if unit.calls != unit.noted:
                     unit.noted, unit.used = unit.calls, next(self.clock)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Drops all entries."""
         with self.lock:
             for unit in self.all():
                 unit.drop_fast_calls()
-            self.tables.clear()
+            self.functions.clear()
 
     def _watched(self, owner: Any, name: Hashable) -> Any:
-        """A weak hold on ``owner`` that drops the table with it; a strong one on what allows no
-        other, and on code, which a function made anew will ask for again."""
+        """Returns a weak reference to ``owner`` that drops the entries with it.
+
+        Code stays, because a function that is created again asks for it again. So does an object
+        that allows no weak reference.
+        """
         cache = weakref.ref(self)
 
         def forget(dead: Any) -> None:
-            # It must be this owner's table: another function may have the name by now.
-            tables = found.tables if (found := cache()) is not None else {}
-            if name in tables and any(owner is dead for owner in tables[name].owners):
-                tables.pop(name, None)
+            # Another function may have the name by now: only entries of this owner are dropped.
+            functions = found.functions if (found := cache()) is not None else {}
+            if name in functions and any(owner is dead for owner in functions[name].owners):
+                functions.pop(name, None)
 
         if isinstance(owner, types.CodeType):
             return owner
@@ -155,10 +278,21 @@ class Cache:
             return owner
 
 
-def identity(fn: Any) -> Hashable:
-    """What a function is known by, as long as its owners live.
+def _check_aux(compiled: Compiled) -> None:
+    if not isinstance(compiled.output, TupleType) or len(compiled.output.items) < 2:
+        raise ValueError("When has_aux is True, origin fn requires more than one outputs.")
 
-    Functions made by the same text are alike; their guards tell them apart.
+
+def _short(value: Any) -> str:
+    if isinstance(value, Tensor) or not isinstance(value, (bool, int, float, str, type(None))):
+        return f"the same {type(value).__name__}"
+    return repr(value)
+
+
+def identity(fn: Any) -> Hashable:
+    """Returns the name of a function in the cache, valid as long as its owners live.
+
+    Functions of the same code have one identity; their guards tell them apart.
 
     >>> one, two = (lambda x: x + number for number in (1, 2))
     >>> identity(one) == identity(two)
@@ -178,7 +312,7 @@ def identity(fn: Any) -> Hashable:
 
 
 def _owners(fn: Any) -> Iterator[Any]:
-    """The objects whose ids make up ``identity(fn)``."""
+    """Yields the objects whose ids make up ``identity(fn)``."""
     if isinstance(fn, types.FunctionType):
         inner = unwrapped(fn)
         yield from [fn.__code__] if inner is fn else _owners(inner)
@@ -194,4 +328,4 @@ def _owners(fn: Any) -> Iterator[Any]:
         yield fn
 
 
-__all__ = ["Cache", "FunctionEntries", "identity"]
+__all__ = ["Cache", "CallSite", "Compile", "FunctionEntries", "identity"]

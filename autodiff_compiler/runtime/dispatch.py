@@ -1,7 +1,9 @@
-"""The call path: a row of slots to a signature, to a unit, to arrays, to results.
+"""The path of a call: describes it, finds or compiles its code, runs that and packs the result.
 
-``Runtime`` is the engine behind ``common/compiler_hook.py``. The compiler is handed to it as a
-function, so that this layer knows text and plain records only.
+``Runtime`` is the engine behind ``common/compiler_hook.py``. The compiler is given to it as a
+function: this layer handles source text and plain records only.
+
+A call is a ``CallSite``. Each kind of call is a class here, which knows its key and its request.
 """
 
 from __future__ import annotations
@@ -15,13 +17,12 @@ from autodiff_compiler.common.context import opt_level, stabilises
 from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, CompileError
-from autodiff_compiler.faults import compiling
-from autodiff_compiler.interface import Compiled, Request, TupleType
+from autodiff_compiler.interface import Request
 from autodiff_compiler.ops.transforms.gradient import GradientFunction
 from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
 from autodiff_compiler.ops.transforms.nested_arguments import plain as as_plain
 from autodiff_compiler.ops.transforms.tangent import TangentFunction
-from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
+from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.runtime.arguments import (
     check_arity,
     check_arrays,
@@ -32,89 +33,143 @@ from autodiff_compiler.runtime.arguments import (
     is_tensor,
     signatures,
 )
-from autodiff_compiler.runtime.cache import Cache, identity
+from autodiff_compiler.runtime.cache import Cache, CallSite, Compile, identity
 from autodiff_compiler.runtime.compiled_function import CompiledFunction, copy_if_shared
 from autodiff_compiler.runtime.fast_call import compile_fast_call
-from autodiff_compiler.runtime.guards import check_apart, first_failed_guard
-from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 from autodiff_compiler.span import Span
 
-#: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
-Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
-
 FORWARD = Request()
-#: How often a call is compiled anew where what was read has changed meanwhile.
-TRIES = 2
 
 
-def _nowhere(fn: Any) -> None:
-    """The place of a function, where there is nobody to ask for it."""
+class ForwardCall(CallSite):
+    """A call that runs a Cell or function."""
+
+    __slots__ = ("settings",)
+
+    def __init__(self, fn: Any, args: tuple, kwargs: Mapping[str, Any]):
+        self.fn, self.asked = fn, None
+        self.slots = (*args, *kwargs.values()) if kwargs else args
+        self.keywords = tuple(kwargs)
+        self.settings = stabilises(), opt_level()
+        self.key = ((None, self.settings), signatures(self.slots), self.keywords)
+
+    def request(self) -> Request:
+        fn, slots = self.fn, self.slots
+        check_arity(fn, slots, self.keywords, False)
+        transformed = isinstance(fn, Transformed)
+        if transformed:
+            check_asked(fn.fn, slots, fn.asked(len(slots)))
+        stabilise, level = self.settings
+        return replace(
+            FORWARD,
+            numpy=is_numpy_call(fn, slots),
+            stabilise=stabilise,
+            opt_level=level,
+            double=transformed and fn.double,
+        )
+
+
+class GradientCall(CallSite):
+    """A call of a gradient function, without the sensitivity."""
+
+    __slots__ = ("gradient",)
+
+    def __init__(self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]):
+        self.gradient, self.fn, self.asked = gradient, gradient.fn, gradient.key
+        self.slots = (*args, *kwargs.values()) if kwargs else args
+        self.keywords = tuple(kwargs)
+        self.key = ((self.asked, ()), signatures(self.slots), self.keywords)
+
+    def request(self) -> Request:
+        gradient, fn, slots = self.gradient, self.fn, self.slots
+        check_arity(fn, slots, self.keywords, gradient.sens_param)
+        if not gradient.numpy:
+            return gradient.request([*map(is_tensor, slots)])
+        numpy = is_numpy_call(fn, slots)
+        check_asked(fn, slots, gradient.asked(len(slots)))
+        if not numpy:
+            check_arrays(fn, slots, gradient.wanted())
+        request = gradient.request([numpy or is_tensor(slot) for slot in slots])
+        if gradient.position is not None and not request.positions and request.weights == ():
+            check_bare_numbers(slots)
+        return replace(request, numpy=True) if numpy else request
+
+
+class TangentCall(CallSite):
+    """A call of a tangent function, without the tangents of its inputs."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, tangent: TangentFunction, slots: tuple):
+        self.tangent, (self.fn, self.asked) = tangent, tangent.entry
+        self.slots, self.keywords = slots, ()
+        self.key = ((self.asked, (stabilises(), opt_level())), signatures(slots), ())
+
+    def request(self) -> Request:
+        check_arity(self.fn, self.slots, (), False)
+        check_asked(self.fn, self.slots, self.tangent.positions)
+        return replace(self.tangent.request(), numpy=is_numpy_call(self.fn, self.slots))
 
 
 class Runtime:
-    """Runs Cells, functions and gradient functions, and compiles what is not compiled yet."""
+    """Runs Cells, functions and derivatives, and compiles those that are not compiled yet."""
 
-    def __init__(self, compile_unit: Compile, place_of: Callable[[Any], Span | None] = _nowhere):
-        self.compile_unit, self.place_of = compile_unit, place_of
-        self.cache = Cache()
+    def __init__(
+        self, compile_unit: Compile, place_of: Callable[[Any], Span | None] = lambda fn: None
+    ):
+        self.cache = Cache(compile_unit, place_of)
+
+    # ---- values
 
     def run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
-        """The compiled forward half of ``cell.construct``, or of any function."""
+        """Returns the value of a Cell or function, run compiled."""
         found = False if kwargs else self._try_fast_call(cell, None, args)
         if found is not False:
             return found
-        if apart := self._flat(cell, args, kwargs):
-            return self._either(
-                cell, lambda: self.run_cell(*apart, {}), lambda: self._run_cell(cell, args, kwargs)
+        if flat := self._flattened(cell, args, kwargs):
+            return self._run_flat_or_whole(
+                cell,
+                lambda: self.run_cell(*flat, {}),
+                lambda: self._run_forward(cell, args, kwargs),
             )
-        return self._run_cell(cell, args, kwargs)
+        return self._run_forward(cell, args, kwargs)
 
-    def _run_cell(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
-        slots = (*args, *kwargs.values()) if kwargs else args
-        settings = stable, level = stabilises(), opt_level()
-        key = (settings, signatures(slots), tuple(kwargs))
-        unit = self.cache.find(cell, key, slots)
-        if unit is None:
-            check_arity(cell, args, kwargs, False)
-            if isinstance(cell, Transformed):
-                check_asked(cell.fn, slots, cell.asked(len(slots)))
-            request = replace(
-                FORWARD, numpy=is_numpy_call(cell, slots), stabilise=stable,
-                opt_level=level, double=isinstance(cell, Transformed) and cell.double,
-            )  # fmt: skip
-            unit = self._compiled(cell, key, slots, request, tuple(kwargs))
-        unit.calls += 1
+    def _run_forward(self, cell: Any, args: tuple, kwargs: Mapping[str, Any]) -> Any:
+        site = ForwardCall(cell, args, kwargs)
+        unit = self.cache.find_or_compile(site)
         if isinstance(cell, Transformed):
             unit.note_answer(cell)
-        found = unit.run_forward(cell, slots)
+        found = unit.run_forward(cell, site.slots)
         if not kwargs:
-            self._install_fast_call(cell, cell, None, unit, slots)
+            self._install_fast_call(cell, unit, site)
         return found
+
+    # ---- gradients
 
     def run_gradient(
         self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]
     ) -> Any:
-        """The gradient, packed as promised."""
-        plain = not kwargs and gradient.packs_plainly
-        found = self._try_fast_call(*gradient.entry, args, gradient) if plain else False
+        """Returns the gradient, packed as requested."""
+        simple = not kwargs and gradient.packs_plainly
+        found = self._try_fast_call(*gradient.entry, args, gradient) if simple else False
         if found is not False:
             return found
         sens = None
         if gradient.sens_param:
             args, kwargs, sens = gradient.split_sens(args, kwargs)
         slots = (*args, *kwargs.values()) if kwargs else args
-        # In plain NumPy code, floats in a container that is asked for have gradients.
-        bare = gradient.numpy and not isinstance(gradient.fn, Cell) and not holds([*slots], Tensor)
-        asked = [slot for slot in gradient.wanted() if slot < len(slots)] if bare else []
-        wanted = [slot for slot in asked if holds(slots[slot], float)]
-        if apart := self._flat(gradient.fn, args, kwargs, wanted):
-            due = any(holds_records(slots[slot]) or slot in wanted for slot in asked)
-            return self._either(
+        asked = _named_slots_of_numpy_call(gradient, slots)
+        floats = [slot for slot in asked if holds(slots[slot], float)]
+        if flat := self._flattened(gradient.fn, args, kwargs, floats):
+            only_flat = any(holds_records(slots[slot]) or slot in floats for slot in asked)
+            return self._run_flat_or_whole(
                 gradient.fn,
-                lambda: self._run_apart(gradient, *apart, sens, plain),
-                None if due else lambda: self._run_gradient(gradient, args, kwargs, sens, plain),
+                lambda: self._run_on_leaves(gradient, *flat, sens, simple),
+                None
+                if only_flat
+                else lambda: self._run_gradient(gradient, args, kwargs, sens, simple),
             )
-        return self._run_gradient(gradient, args, kwargs, sens, plain)
+        return self._run_gradient(gradient, args, kwargs, sens, simple)
 
     def _run_gradient(
         self,
@@ -122,36 +177,76 @@ class Runtime:
         args: tuple,
         kwargs: Mapping[str, Any],
         sens: Any,
-        plain: bool,
+        simple: bool,
     ) -> Any:
-        unit, slots = self._pair(gradient, args, kwargs)
+        site = GradientCall(gradient, args, kwargs)
+        unit = self.cache.find_or_compile(site)
         unit.note_answer(gradient)
-        value, inputs, weights = _connected(gradient, unit, slots, sens)
-        if plain:
-            self._install_fast_call(gradient, *gradient.entry, unit, slots)
+        value, inputs, weights = _run_pair(gradient, unit, site.slots, sens)
+        if simple:
+            self._install_fast_call(gradient, unit, site)
         return gradient.pack(value, inputs, weights, unit.request.positions)
 
-    def _flat(
+    def run_pullback(self, gradient: GradientFunction, args: tuple) -> tuple[Any, Callable]:
+        """Returns the value, and a function from a sensitivity to the packed gradients."""
+        simple, asked = gradient.packs_plainly, ("pullback", gradient.key)
+        found: Any = self._try_fast_call(gradient.fn, asked, args) if simple else False
+        if found is not False:
+            return found
+        site = GradientCall(gradient, args, {})
+        unit = self.cache.find_or_compile(site)
+        unit.note_answer(gradient)
+        value, back = unit.run_pullback(gradient.fn, site.slots)
+        if simple and unit.calls > 1 and unit.fast_pullback is None:
+            made = compile_fast_call(
+                unit, site.slots, copy_if_shared, gradient, unit.apply_pullback
+            )
+            unit.fast_pullback = made or False
+        if simple and unit.fast_pullback and site.entries is not None:
+            site.entries.fast_calls[asked] = unit, unit.fast_pullback
+
+        def pull(sens: Any) -> Any:
+            return gradient.pack(None, *back(sens), unit.request.positions)[1]
+
+        return value, pull
+
+    # ---- tangents
+
+    def run_tangent(self, tangent: TangentFunction, args: tuple) -> tuple[Any, Any]:
+        """Returns the value and the tangent."""
+        slots, dots = args[: tangent.inputs], args[tangent.inputs :]
+        site = TangentCall(tangent, slots)
+        unit = self.cache.find_or_compile(site)
+        unit.note_answer(tangent)
+        found = unit.run_tangent(site.fn, slots, dots)
+        self._install_fast_call(tangent, unit, site)
+        return found
+
+    # ---- arguments that hold objects
+
+    def _flattened(
         self, fn: Any, args: tuple, kwargs: Mapping[str, Any], wanted: Sequence[int] = ()
     ) -> tuple[Flat, tuple] | None:
-        """The function of leaves, and the leaves of a call whose arguments are to be taken apart;
-        None where they are not."""
+        """Returns ``fn`` as a function of leaves, and the leaves; None if no argument is taken
+        apart."""
         if isinstance(fn, Transformed):
             return None
-        table = self.cache.tables.get(identity(fn))
-        if table is not None and table.takes_objects and not wanted:
+        entries = self.cache.entries_of(fn)
+        if entries is not None and entries.takes_objects and not wanted:
             return None
         try:
             return flattened(fn, args, kwargs, wanted)
         except RecursionError:
-            signatures((*args, *kwargs.values()))  # which refuses what holds itself
+            signatures((*args, *kwargs.values()))  # refuses a container that holds itself
             raise
 
-    def _either(self, fn: Any, apart: Callable[[], Any], whole: Callable[[], Any] | None) -> Any:
-        """The outcome of a call with its arguments taken apart; or, where that is refused, with the
-        objects as they are: a text may write to them. Then it is so from now on."""
+    def _run_flat_or_whole(
+        self, fn: Any, flat: Callable[[], Any], whole: Callable[[], Any] | None
+    ) -> Any:
+        """Returns the result with the arguments taken apart. If the compiler refuses that, passes
+        the objects as they are, for ``fn`` may write to them; so does every later call."""
         try:
-            return apart()
+            return flat()
         except CompileError as error:
             refusal = error
         if whole is None:
@@ -161,14 +256,16 @@ class Runtime:
         except CompileError:
             raise refusal from None
         with self.cache.lock:
-            self.cache.table(fn).takes_objects = True
+            self.cache.entries(fn).takes_objects = True
         return found
 
-    def _run_apart(
+    def _run_on_leaves(
         self, gradient: GradientFunction, flat: Flat, leaves: tuple, sens: Any, simple: bool
     ) -> Any:
-        """The gradient, in the structure of the arguments that were taken apart. A ``simple``
-        question is asked of the leaves in the same words, and may be answered the fast path."""
+        """Returns the gradient in the structure of the arguments that were taken apart.
+
+        A ``simple`` gradient packs the gradients of the leaves likewise, and may be a fast call.
+        """
         kind = (flat.key, *map(type, leaves), *map(is_active, leaves))
         known = gradient.of_leaves.get(kind) if simple else None
         if known is not None:
@@ -177,107 +274,33 @@ class Runtime:
             value, packed = answer if gradient.value else (None, answer)
             found = dict(zip(active, packed if len(active) > 1 else (packed,)))
             return gradient.pack(value, flat.gradients(slots, found), (), slots)
-        count = len(flat.skeletons)
-        numpy = gradient.numpy and is_numpy_call(flat, leaves)
-        # A container of Tensors is a constant, as in MindSpore.
-        is_due = [numpy or flat.is_leaf(n) and is_tensor(leaves[flat.places(n)[0]])
-                  for n in range(count)]  # fmt: skip
-        slots = gradient.positions(is_due)
-        if numpy:
-            bare = [leaves[flat.places(n)[0]] if flat.is_leaf(n) else None for n in range(count)]
-            check_asked(flat.fn, bare, slots)
+        slots = _differentiated_arguments(gradient, flat, leaves)
         active = [
-            place for n in slots for place in flat.places(n)
-            if flat.is_leaf(n) or is_active(leaves[place])
-        ]  # fmt: skip
+            place
+            for slot in slots
+            for place in flat.places(slot)
+            if flat.is_leaf(slot) or is_active(leaves[place])
+        ]
         inner = gradient.of(flat, tuple(active))
-        unit, _ = self._pair(inner, leaves, {})
-        value, inputs, weights = _connected(inner, unit, leaves, as_plain(sens))
+        unit = self.cache.find_or_compile(GradientCall(inner, leaves, {}))
+        value, inputs, weights = _run_pair(inner, unit, leaves, as_plain(sens))
         if simple and active and not (gradient.by_list or gradient.sens_param or gradient.has_aux):
             gradient.keep_leaves(kind, (flat, inner, slots, active))
         made = flat.gradients(slots, dict(zip(active, inputs)))
         return gradient.pack(value, made, weights, slots)
 
-    def run_pullback(self, gradient: GradientFunction, args: tuple) -> tuple[Any, Callable]:
-        """The value, and what gives the gradients, packed as promised, for a sensitivity."""
-        plain, asked = gradient.packs_plainly, ("pullback", gradient.key)
-        found: Any = self._try_fast_call(gradient.fn, asked, args) if plain else False
-        if found is not False:
-            return found
-        unit, slots = self._pair(gradient, args, {})
-        unit.note_answer(gradient)
-        value, back = unit.run_pullback(gradient.fn, slots)
-        if plain and unit.calls > 1 and unit.fast_pullback is None:
-            made = compile_fast_call(unit, slots, copy_if_shared, gradient, unit.apply_pullback)
-            unit.fast_pullback = made or False
-        table = self.cache.tables.get(identity(gradient.fn))
-        if plain and unit.fast_pullback and table is not None:
-            table.fast_calls[asked] = unit, unit.fast_pullback
-
-        def pull(sens: Any) -> Any:
-            return gradient.pack(None, *back(sens), unit.request.positions)[1]
-
-        return value, pull
-
-    def _pair(
-        self, gradient: GradientFunction, args: tuple, kwargs: Mapping[str, Any]
-    ) -> tuple[CompiledFunction, tuple]:
-        """The unit for a gradient, and the slots."""
-        slots = (*args, *kwargs.values()) if kwargs else args
-        key = (gradient.key, signatures(slots), tuple(kwargs))
-        unit = self.cache.find(gradient.fn, key, slots)
-        if unit is None:
-            check_arity(gradient.fn, args, kwargs, gradient.sens_param)
-            numpy = gradient.numpy and is_numpy_call(gradient.fn, slots)
-            if gradient.numpy:
-                check_asked(gradient.fn, slots, gradient.asked(len(slots)))
-            if gradient.numpy and not numpy:
-                check_arrays(gradient.fn, slots, gradient.wanted())
-            request = gradient.request([numpy or is_tensor(slot) for slot in slots])
-            asked = gradient.numpy and gradient.position is not None
-            if asked and not request.positions and request.weights == ():
-                check_bare_numbers(slots)
-            if numpy:
-                request = replace(request, numpy=True)
-            unit = self._compiled(gradient.fn, key, slots, request, tuple(kwargs))
-        unit.calls += 1
-        return unit, slots
-
-    def run_tangent(self, tangent: TangentFunction, args: tuple) -> tuple[Any, Any]:
-        """The value and the tangent."""
-        slots, dots = args[: tangent.inputs], args[tangent.inputs :]
-        fn, asked = tangent.entry
-        key = ((asked, stabilises(), opt_level()), signatures(slots), ())
-        unit = self.cache.find(fn, key, slots)
-        if unit is None:
-            check_arity(fn, slots, {}, False)
-            check_asked(fn, slots, tangent.positions)
-            request = replace(tangent.request(), numpy=is_numpy_call(fn, slots))
-            unit = self._compiled(fn, key, slots, request, ())
-        unit.calls += 1
-        unit.note_answer(tangent)
-        found = unit.run_tangent(fn, slots, dots)
-        self._install_fast_call(tangent, fn, asked, unit, slots)
-        return found
+    # ---- fast calls
 
     def try_fast_call(self, function: Transformed, args: tuple) -> Any:
-        """The answer of a call that is like an earlier one, or False."""
+        """Returns the result of a call that matches an earlier one, or False."""
         return self._try_fast_call(*function.entry, args)
-
-    def compiled_titles(self, function: Transformed) -> list[str]:
-        """The titles of the units that answer ``function``, the least lately used first."""
-        fn, asked = function.entry
-        table = self.cache.tables.get(identity(fn))
-        rows = () if table is None else table.all()
-        found = [unit for key, unit in rows if asked is None or asked in (key[0], key[0][0])]  # type: ignore[index]
-        return [unit.title for unit in sorted(found, key=lambda unit: unit.used)]
 
     def _try_fast_call(
         self, fn: Any, asked: Hashable, args: tuple, caller: Transformed | None = None
     ) -> Any:
-        """As ``again``; where there is one, ``caller`` need not look for it any more."""
-        table = self.cache.tables.get(identity(fn))
-        known = None if table is None else table.fast_calls.get(asked)
+        """Like ``try_fast_call``; ``caller`` makes its next fast call without a look-up."""
+        entries = self.cache.functions.get(identity(fn))
+        known = None if entries is None else entries.fast_calls.get(asked)
         if known is None:
             return False
         unit, fast_call = known
@@ -286,90 +309,54 @@ class Runtime:
             unit.install_fast_call(caller)
         return found
 
-    def _install_fast_call(
-        self, caller: Any, fn: Any, asked: Hashable, unit: CompiledFunction, slots: tuple
-    ) -> None:
-        """The next call that asks this of ``fn`` may take the fast path, if there is one: it is
-        made when the unit is used again, for many are not."""
+    def _install_fast_call(self, caller: Any, unit: CompiledFunction, site: CallSite) -> None:
+        """Lets the next call of ``caller`` take the fast path of ``unit``, if it has one.
+
+        The fast call is compiled at the second use, because many functions are called once.
+        """
         gradient = caller if isinstance(caller, GradientFunction) else None
         if unit.calls > 1 and unit.fast_call is None:
-            unit.fast_call = compile_fast_call(unit, slots, copy_if_shared, gradient) or False
-        table = self.cache.tables.get(identity(fn))
-        if unit.fast_call and table is not None:
-            table.fast_calls[asked] = unit, unit.fast_call
+            unit.fast_call = compile_fast_call(unit, site.slots, copy_if_shared, gradient) or False
+        if unit.fast_call and site.entries is not None and not unit.retired:
+            site.entries.fast_calls[site.asked] = unit, unit.fast_call
             if isinstance(caller, Transformed):
                 unit.install_fast_call(caller)
 
-    def _compiled(
-        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
-    ) -> CompiledFunction:
-        fn = unwrapped(fn)
-        return compiling(
-            lambda: self._made(fn, key, slots, request, keywords), lambda: self.place_of(fn)
-        )
-
-    def _made(
-        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
-    ) -> CompiledFunction:
-        with self.cache.lock:
-            unit = self.cache.find(fn, key, slots)
-            if unit is not None:
-                return unit
-            reason = self._reason(fn, key, slots)
-            unit = self._unit(fn, key, slots, request, keywords, reason)
-            for _ in range(TRIES):
-                check_apart(unit.compiled.assumptions, fn, slots)
-                # Another thread may have changed what was read meanwhile.
-                if unit.guard(fn, slots) or not first_failed_guard(
-                    unit.compiled.assumptions, fn, slots
-                ):
-                    break
-                unit = self._unit(fn, key, slots, request, keywords, reason)
-            self.cache.add(fn, key, unit)
-        return unit
-
-    def _unit(
-        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...],
-        reason: str,
-    ) -> CompiledFunction:  # fmt: skip
-        compiled = self._text(fn, key, slots, request, keywords)
-        if request.aux:
-            _check_aux(compiled)
-        title = compiled.title or getattr(fn, "__qualname__", type(fn).__name__)
-        return CompiledFunction(compiled, request, slots, reason, title)
-
-    def _text(
-        self, fn: Any, key: tuple, slots: tuple, request: Request, keywords: tuple[str, ...]
-    ) -> Compiled:
-        """What the compiler makes of a call. Numbers are carried at run time where that can be;
-        where it cannot, they become known values, which a guard holds on to."""
-        table = self.cache.table(fn)
-        compiled, table.needed[key] = retry_with_static_numbers(
-            lambda known: self.compile_unit(fn, request, slots, keywords, known),
-            slots, table.needed.get(key, frozenset()), request.positions,
-        )  # fmt: skip
-        return compiled
-
-    def _reason(self, fn: Any, key: tuple, slots: Sequence[Any]) -> str:
-        """Why a call has to be compiled, for ``compile_info``."""
-        rows = list(self.cache.table(fn).all())
-        same = [unit for other, unit in rows if other == key]
-        if same:
-            broken = first_failed_guard(same[0].compiled.assumptions, fn, slots)
-            if broken is None:
-                return "a parameter has another dtype or shape"
-            return f"{broken.path} is no longer {_short(broken.value)}"
-        if not rows:
-            return "first call"
-        asked = {other[0] for other, _ in rows}  # type: ignore[index]
-        return "other argument types" if key[0] in asked else "another gradient is asked for"
+    def compiled_titles(self, function: Transformed) -> list[str]:
+        """Returns the titles of the units that serve ``function``, least recently used first."""
+        fn, asked = function.entry
+        entries = self.cache.entries_of(fn)
+        rows = () if entries is None else entries.all()
+        found = [unit for (question, *_), unit in rows if asked is None or asked == question[0]]
+        return [unit.title for unit in sorted(found, key=lambda unit: unit.used)]
 
 
-def _connected(
+def _named_slots_of_numpy_call(gradient: GradientFunction, slots: Sequence[Any]) -> list[int]:
+    """Returns the slots that a gradient names, if it is of plain NumPy code: only there do the
+    floats in a container have gradients."""
+    plain = gradient.numpy and not isinstance(gradient.fn, Cell) and not holds([*slots], Tensor)
+    return [slot for slot in gradient.wanted() if slot < len(slots)] if plain else []
+
+
+def _differentiated_arguments(
+    gradient: GradientFunction, flat: Flat, leaves: Sequence[Any]
+) -> tuple[int, ...]:
+    """Returns the arguments, before they were taken apart, whose gradient is asked for."""
+    count = len(flat.skeletons)
+    bare = [leaves[flat.places(n)[0]] if flat.is_leaf(n) else None for n in range(count)]
+    numpy = gradient.numpy and is_numpy_call(flat, leaves)
+    # A container of Tensors is a constant, as in MindSpore.
+    slots = gradient.positions([numpy or is_tensor(leaf) for leaf in bare])
+    if numpy:
+        check_asked(flat.fn, bare, slots)
+    return slots
+
+
+def _run_pair(
     gradient: GradientFunction, unit: CompiledFunction, slots: Sequence[Any], sens: Any
 ) -> tuple[Any, list, list]:
-    """What a unit gives, with what is asked for in the place of gradients in what the output does
-    not depend on."""
+    """Returns the value and the gradients of inputs and weights. A gradient in a value that the
+    output does not depend on is what ``gradient.unconnected`` says."""
     if gradient.unconnected == "error" and unit.unconnected:
         raise _unconnected(unit)
     value, inputs, weights = unit.run_pair(gradient.fn, slots, sens)
@@ -381,7 +368,7 @@ def _connected(
 
 
 def _unconnected(unit: CompiledFunction) -> CallError:
-    """What to say of inputs and weights that the output does not depend on."""
+    """Returns the refusal of gradients in values that the output does not depend on."""
     slots = [f"argument {slot}" for slot, _ in unit.inputs]
     names = [*slots, *(f"the Parameter '{weight.name}'" for weight, _ in unit.weights)]
     return CallError(
@@ -390,15 +377,4 @@ def _unconnected(unit: CompiledFunction) -> CallError:
     )
 
 
-def _check_aux(compiled: Compiled) -> None:
-    if not isinstance(compiled.output, TupleType) or len(compiled.output.items) < 2:
-        raise ValueError("When has_aux is True, origin fn requires more than one outputs.")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, Tensor) or not isinstance(value, (bool, int, float, str, type(None))):
-        return f"the same {type(value).__name__}"
-    return repr(value)
-
-
-__all__ = ["Runtime"]
+__all__ = ["ForwardCall", "GradientCall", "Runtime", "TangentCall"]

@@ -8,7 +8,8 @@ import weakref
 
 from autodiff_compiler import ops
 from autodiff_compiler.common import Cell, Parameter
-from autodiff_compiler.runtime.cache import Cache, identity
+from autodiff_compiler.runtime.cache import Cache, CallSite, identity
+from tests.runtime.records import FakeCompiler
 
 
 class Entry:
@@ -19,6 +20,12 @@ class Entry:
 
     def drop_fast_calls(self):
         self.retired = True
+
+
+def site(fn, key, slots=()):
+    made = CallSite()
+    made.fn, made.key, made.slots = fn, key, slots
+    return made
 
 
 class Net(Cell):
@@ -55,82 +62,84 @@ def test_identity_of_gradients_is_what_they_ask():
 
 
 def test_guards_decide_and_the_most_recent_is_tried_first():
-    cache, fn = Cache(), make(0)
+    cache, fn = Cache(FakeCompiler()), make(0)
     tried = []
 
     def guard(number):
         return lambda fn, slots: tried.append(number) or slots == (number,)
 
     first, second = Entry(guard(1)), Entry(guard(2))
-    cache.add(fn, "key", first)
-    cache.add(fn, "key", second)
-    assert cache.find(fn, "key", (1,)) is first
-    assert cache.find(fn, "key", (1,)) is first
+    cache.add(site(fn, "key"), first)
+    cache.add(site(fn, "key"), second)
+    assert cache.find(site(fn, "key", (1,))) is first
+    assert cache.find(site(fn, "key", (1,))) is first
     assert tried == [2, 1, 1]
-    assert cache.find(fn, "key", (3,)) is None
-    assert cache.find(fn, "other", (1,)) is None
-    assert cache.find(lambda x: x, "key", (1,)) is None
+    assert cache.find(site(fn, "key", (3,))) is None
+    assert cache.find(site(fn, "other", (1,))) is None
+    assert cache.find(site(lambda x: x, "key", (1,))) is None
 
 
 def test_the_least_lately_used_goes():
-    cache, fn = Cache(per_function=2), make(0)
+    cache, fn = Cache(FakeCompiler(), per_function=2), make(0)
     units = [Entry() for _ in range(3)]
-    cache.add(fn, 0, units[0])
-    cache.add(fn, 1, units[1])
-    cache.find(fn, 0, ())
-    cache.add(fn, 2, units[2])
-    assert [cache.find(fn, key, ()) for key in range(3)] == [units[0], None, units[2]]
+    cache.add(site(fn, 0), units[0])
+    cache.add(site(fn, 1), units[1])
+    cache.find(site(fn, 0, ()))
+    cache.add(site(fn, 2), units[2])
+    assert [cache.find(site(fn, key, ())) for key in range(3)] == [units[0], None, units[2]]
 
 
 def test_what_was_called_without_the_cache_is_in_use():
-    cache, fn = Cache(per_function=2), make(0)
+    cache, fn = Cache(FakeCompiler(), per_function=2), make(0)
     units = [Entry() for _ in range(3)]
-    cache.add(fn, 0, units[0])
-    cache.add(fn, 1, units[1])
+    cache.add(site(fn, 0), units[0])
+    cache.add(site(fn, 1), units[1])
     units[0].calls += 1
-    cache.add(fn, 2, units[2])
-    assert [cache.find(fn, key, ()) for key in range(3)] == [units[0], None, units[2]]
+    cache.add(site(fn, 2), units[2])
+    assert [cache.find(site(fn, key, ())) for key in range(3)] == [units[0], None, units[2]]
 
 
 def test_the_bound_over_all_functions():
-    cache = Cache(overall=3)
+    cache = Cache(FakeCompiler(), overall=3)
     nets = [Net() for _ in range(5)]
     for net in nets:
-        cache.add(net, "key", Entry())
-    assert [cache.find(net, "key", ()) is not None for net in nets] == [False] * 2 + [True] * 3
+        cache.add(site(net, "key"), Entry())
+    assert [cache.find(site(net, "key", ())) is not None for net in nets] == [False] * 2 + [
+        True
+    ] * 3
     assert len(cache.all()) == 3
-    assert len(cache.tables) <= 4
+    assert len(cache.functions) <= 4
 
 
 def test_units_go_with_the_cell():
-    cache, net = Cache(), Net()
+    cache, net = Cache(FakeCompiler()), Net()
     unit = Entry()
     gone = weakref.ref(unit)
-    cache.add(net, "key", unit)
-    cache.add(ops.GradOperation()(net), "key", unit)
-    cache.add(net.construct, "key", unit)
-    assert len(cache.tables) == 3
+    cache.add(site(net, "key"), unit)
+    cache.add(site(ops.GradOperation()(net), "key"), unit)
+    cache.add(site(net.construct, "key"), unit)
+    assert len(cache.functions) == 3
     del net, unit
     gc.collect()
-    assert not cache.tables
+    assert not cache.functions
     assert gone() is None
 
 
 def test_units_of_a_lambda_stay():
-    cache = Cache()
+    cache = Cache(FakeCompiler())
     for number in range(3):
         fn = make(number)
-        if cache.find(fn, "key", ()) is None:
-            cache.add(fn, "key", Entry())
+        if cache.find(site(fn, "key", ())) is None:
+            cache.add(site(fn, "key"), Entry())
     del fn
     gc.collect()
     assert len(cache.all()) == 1
 
 
 def test_clear():
-    cache = Cache()
+    cache = Cache(FakeCompiler())
     entry = Entry()
-    cache.add(make(0), "key", entry)
+    cache.add(site(make(0), "key"), entry)
     cache.clear()
     assert entry.retired
-    assert cache.all() == [] and cache.find(make(0), "key", ()) is None
+    assert cache.all() == [] and cache.find(site(make(0), "key", ())) is None

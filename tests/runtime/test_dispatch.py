@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import threading
+from importlib import import_module
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
 
 from autodiff_compiler import ops
+from autodiff_compiler import runtime as package
 from autodiff_compiler.common import Cell, Parameter, Tensor
 from autodiff_compiler.errors import DTypeError
 from autodiff_compiler.interface import Assumption, Compiled, Hoisted, NeedValues
 from autodiff_compiler.ir.types import array
+from autodiff_compiler.runtime.cache import CallSite
 from autodiff_compiler.runtime.dispatch import Runtime
 from tests.runtime.records import FakeCompiler, product
 
@@ -110,7 +116,7 @@ def with_weight(net, *assumptions):
 
 def test_weights(runtime):
     net = Net()
-    runtime.compile_unit = with_weight(net)
+    runtime.cache.compile_unit = with_weight(net)
     gradient = ops.GradOperation(True, True)(net, [net.other, net.w])
     (d_x,), (d_other, d_w) = run(runtime, gradient, X)
     assert (d_x.tolist(), d_w.tolist()) == ([7, 8], [1, 2])
@@ -118,24 +124,24 @@ def test_weights(runtime):
     assert type(d_other) is Tensor
     net.w.set_data(t(5, 6))
     assert run(runtime, gradient, X)[0][0].tolist() == [5, 6]
-    assert len(runtime.compile_unit.calls) == 1
+    assert len(runtime.cache.compile_unit.calls) == 1
 
 
 def test_omitted_weights_are_those_that_take_part(runtime):
     net = Net()
-    runtime.compile_unit = with_weight(net)
+    runtime.cache.compile_unit = with_weight(net)
     (d_w,) = run(runtime, ops.GradOperation(get_by_list=True)(net), X)
     assert d_w.tolist() == [1, 2]
 
 
 def test_a_weight_of_another_shape_compiles_anew(runtime):
     net = Net()
-    runtime.compile_unit = with_weight(net)
+    runtime.cache.compile_unit = with_weight(net)
     gradient = ops.GradOperation()(net)
     run(runtime, gradient, X)
     net.w.set_data(t(1))
     run(runtime, gradient, X)
-    assert len(runtime.compile_unit.calls) == 2
+    assert len(runtime.cache.compile_unit.calls) == 2
     assert runtime.cache.all()[-1].reason == "a parameter has another dtype or shape"
 
 
@@ -147,14 +153,14 @@ def test_a_broken_assumption_compiles_anew(runtime):
         found = Assumption("fn.training", "equal", net.training)
         return product(request, (found,), hoisted, dynamic=(0,))
 
-    runtime.compile_unit = FakeCompiler(make)
+    runtime.cache.compile_unit = FakeCompiler(make)
     gradient = ops.GradOperation()(net)
     run(runtime, gradient, X)
     run(runtime, gradient, X)
-    assert len(runtime.compile_unit.calls) == 1
+    assert len(runtime.cache.compile_unit.calls) == 1
     net.set_train()
     run(runtime, gradient, X)
-    assert len(runtime.compile_unit.calls) == 2
+    assert len(runtime.cache.compile_unit.calls) == 2
     assert runtime.cache.all()[-1].reason == "fn.training is no longer False"
 
 
@@ -168,15 +174,15 @@ def test_what_changed_while_it_was_compiled_is_compiled_anew(runtime):
         net.set_train()
         return product(request, (found,), hoisted, dynamic=(0,))
 
-    runtime.compile_unit = FakeCompiler(make)
+    runtime.cache.compile_unit = FakeCompiler(make)
     run(runtime, ops.GradOperation()(net), X)
-    assert len(runtime.compile_unit.calls) == 2
+    assert len(runtime.cache.compile_unit.calls) == 2
     (unit,) = runtime.cache.all()
     assert unit.compiled.assumptions[0].value is True
 
 
 def test_unused_inputs_get_zeros(runtime):
-    runtime.compile_unit = lambda *_: Compiled(
+    runtime.cache.compile_unit = lambda *_: Compiled(
         "def f(x, y):\n    return x\n\ndef b(x):\n    return x * 2\n", "f", "b",
         array("float32", 2), dynamic_slots=(0, 1), hoisted=(), assumptions=(), positions=(0,),
     )  # fmt: skip
@@ -193,7 +199,7 @@ def test_values_that_the_compiler_needs(runtime):
             raise NeedValues((1,), "an axis")
         return product(request, (Assumption("slots[1]", "equal", slots[1]),))
 
-    runtime.compile_unit = compile_unit
+    runtime.cache.compile_unit = compile_unit
     gradient = ops.GradOperation()(multiply)
     assert run(runtime, gradient, X, 2) == 2
     assert run(runtime, gradient, X, 3) == 3
@@ -210,7 +216,7 @@ def test_numbers_become_known_where_compiling_fails(runtime):
             raise DTypeError("an axis cannot be a run-time value")
         return product(request)
 
-    runtime.compile_unit = compile_unit
+    runtime.cache.compile_unit = compile_unit
     assert run(runtime, ops.GradOperation()(multiply), X, 2) == 2
     assert asked == [frozenset(), {1}]
     with pytest.raises(DTypeError):
@@ -221,7 +227,7 @@ def test_a_compiler_that_needs_a_value_twice_is_not_asked_for_ever(runtime):
     def compile_unit(*_):
         raise NeedValues((1,), "an axis")
 
-    runtime.compile_unit = compile_unit
+    runtime.cache.compile_unit = compile_unit
     with pytest.raises(NeedValues):
         run(runtime, ops.GradOperation()(multiply), X, 2)
 
@@ -233,7 +239,7 @@ def test_arrays_in_arrays_out(runtime):
 
 
 def test_containers_that_hold_an_argument_are_copied(runtime):
-    runtime.compile_unit = lambda *_: Compiled(
+    runtime.cache.compile_unit = lambda *_: Compiled(
         "def f(x, y):\n    return [x, x.T, (y, 3, None)]\n", "f", None,
         array("float32", 2), dynamic_slots=(0, 1), hoisted=(), assumptions=(),
     )  # fmt: skip
@@ -287,3 +293,59 @@ def test_objects_in_the_signature_are_kept_alive(runtime, compiler):
     runtime.run_cell(multiply, (X, Option()), {})
     runtime.run_cell(multiply, (X, Option()), {})
     assert len(compiler.calls) == 2
+
+
+def stays_of_the_record(call):
+    """The modules in which functions hold the ``CallSite`` while ``call`` runs, in order: one
+    entry for each stay, which ends when a function of another module holds it and goes on."""
+    modules = []
+
+    def enter(frame, event, argument):
+        module = frame.f_globals.get("__name__", "")
+        return step if module.startswith("autodiff_compiler.") else None
+
+    def step(frame, event, argument):
+        module = frame.f_globals["__name__"]
+        holds = any(isinstance(value, CallSite) for value in frame.f_locals.values())
+        if event == "line" and holds and modules[-1:] != [module]:
+            modules.append(module)
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return [module.removeprefix("autodiff_compiler.runtime.") for module in modules]
+
+
+def test_the_record_of_a_call_makes_at_most_five_stays_in_three_modules(runtime, compiler):
+    """``dispatch`` describes the call, ``cache`` finds its code, ``dispatch`` runs that. On a miss
+    the cache asks ``dispatch`` once what to compile."""
+    gradient = ops.GradOperation(get_all=True)(multiply)
+    compiling = stays_of_the_record(lambda: run(runtime, gradient, X, Y))
+    cached = stays_of_the_record(lambda: run(runtime, gradient, X, Y))
+    assert len(compiler.calls) == 1
+    assert compiling == ["dispatch", "cache", "dispatch", "cache", "dispatch"]
+    assert cached == ["dispatch", "cache", "dispatch"]
+    for run_other in (
+        lambda: runtime.run_cell(multiply, (X, Y), {}),
+        lambda: runtime.run_pullback(ops.GradOperation(sens_param=True)(multiply), (X, Y)),
+    ):
+        for _ in range(2):
+            stays = stays_of_the_record(run_other)
+            assert 3 <= len(stays) <= 5 and len({*stays}) <= 3
+
+
+def test_no_function_takes_the_parts_of_a_call_one_by_one():
+    """Where more than three of them are needed, the record is handed on."""
+    parts = {"fn", "slots", "keywords", "request", "key"}
+    for found in iter_modules(package.__path__):
+        module = import_module(f"{package.__name__}.{found.name}")
+        kinds = [kind for kind in vars(module).values() if inspect.isclass(kind)]
+        for owner in (module, *(kind for kind in kinds if kind.__module__ == module.__name__)):
+            for function in vars(owner).values():
+                if inspect.isfunction(function):
+                    taken = parts.intersection(inspect.signature(function).parameters)
+                    assert len(taken) <= 3, f"{module.__name__}.{function.__qualname__}: {taken}"

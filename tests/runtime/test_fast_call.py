@@ -344,7 +344,7 @@ def test_what_is_dropped_is_not_called_again():
     run = ms.jit(f)
     for _ in range(3):
         run(X)
-    (table,) = [table for table in RUNTIME.cache.tables.values() if table.fast_calls
+    (table,) = [table for table in RUNTIME.cache.functions.values() if table.fast_calls
                 and any(unit.title.endswith("f f32[2,3]") for _, unit in table.all())]  # fmt: skip
     ((key, unit),) = table.all()
     table.drop(key, unit)
