@@ -32,7 +32,7 @@ RULES = {
     "activations._SELU_SCALE": "a constant of SELU",
     "losses._TINY": "a tolerance of MindSpore's formula",
     "disk_cache.FORMAT": "the version of a file's format",
-    "dispatch.TRIES": "how often a call meets what others change meanwhile",
+    "cache.RETRIES": "how often a call meets what others change meanwhile",
     "span.LONGEST": "layout of messages",
     "span.SHOWN": "layout of messages",
     "cli_arguments.SYMBOL_SIZE": "an example's size",
