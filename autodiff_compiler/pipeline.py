@@ -34,7 +34,7 @@ from autodiff_compiler.ir.verify.conflicts import Placement
 from autodiff_compiler.ir.verify.structure import verify
 from autodiff_compiler.operators.core.declare import numpy_promotion
 from autodiff_compiler.passes.derivative.reuse_forward_values import reuse_forward_values
-from autodiff_compiler.passes.manager import applied, applied_to_all, run_until_stable
+from autodiff_compiler.passes.manager import run_pass, run_pass_on_all, run_until_stable
 from autodiff_compiler.passes.memory.assemble_in_place import assemble_in_place
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan, assign_buffers
 from autodiff_compiler.passes.memory.carry_in_place import carry_in_place
@@ -181,9 +181,9 @@ def _prepared(typed: Function, request: Request) -> Function:
         _verify(typed, "typed: stabilise")
     if request.opt_level:
         typed = run_until_stable(typed, ("simplify_algebra",))
-        typed = applied_to_all(decompose, typed, "first")
-        typed = applied(inline_element_calls, typed)
-    return applied(outline_deep_branches, typed)
+        typed = run_pass_on_all(decompose, typed, "first")
+        typed = run_pass(inline_element_calls, typed)
+    return run_pass(outline_deep_branches, typed)
 
 
 def _differentiated(lowered: TypedProgram, request: Request) -> Stages:
@@ -197,12 +197,12 @@ def _differentiated(lowered: TypedProgram, request: Request) -> Stages:
     def whole(function: Function) -> Function:
         if not request.opt_level:
             return function
-        return clean(applied(inline_single_use, function, _may_go))
+        return clean(run_pass(inline_single_use, function, _may_go))
 
     tidied = expand_derivatives(typed, lambda each: clean(_written_out(each)), whole)
     expanded = _placed(tidied, typed)
     if request.opt_level == 3:
-        expanded = applied(inline_calls, expanded, _may_go)
+        expanded = run_pass(inline_calls, expanded, _may_go)
     primal = whole(clean(expanded))
     _verify(primal, "differentiated: optimise")
     _refuse(lowered, primal, request)
@@ -220,7 +220,7 @@ def _differentiated(lowered: TypedProgram, request: Request) -> Stages:
         given = request.sens == "given"
         changes: dict[str, Callable[[Function], Function]] = {"clean": clean}
         if request.opt_level:
-            changes["together"] = partial(applied, reuse_forward_values)
+            changes["together"] = partial(run_pass, reuse_forward_values)
         halves = split(primal, wrt, given, values, (output,), **changes)
     for half in halves:
         _verify(half, "differentiated: split")
@@ -229,12 +229,12 @@ def _differentiated(lowered: TypedProgram, request: Request) -> Stages:
         for half in halves
     ]
     if request.opt_level:
-        shared = [applied_to_all(decompose, half, "shared") for half in finished]
+        shared = [run_pass_on_all(decompose, half, "shared") for half in finished]
         finished = [run_until_stable(half, ("cse", "simplify_algebra", "dce")) for half in shared]
-    finished[-1] = applied(copy_escaping_views, finished[-1])
+    finished[-1] = run_pass(copy_escaping_views, finished[-1])
     if request.opt_level:
         for each_pass in _SCHEDULE:
-            finished = [applied_to_all(each_pass, half) for half in finished]
+            finished = [run_pass_on_all(each_pass, half) for half in finished]
     if request.differentiates:
         _name_cotangents(finished[1], [primal.params[place].name for place in wrt])
     for half in finished:
@@ -279,7 +279,7 @@ def _reused(roots: Sequence[Function]) -> list[BufferPlan]:
     def called(function: Function) -> Function:
         if function not in done:
             inner = replace(function, body=map_functions(function.body, called))
-            done[function] = applied(assign_buffers, _told(inner), lends=False).function
+            done[function] = run_pass(assign_buffers, _told(inner), lends=False).function
         return done[function]
 
     first, *rest = (replace(root, body=map_functions(root.body, called)) for root in roots)
@@ -287,16 +287,16 @@ def _reused(roots: Sequence[Function]) -> list[BufferPlan]:
     def planned(forward: BufferPlan) -> list[BufferPlan]:
         found = [forward]
         for root in rest:
-            told = applied(materialize_copies, _told(root, found[-1].kept))
-            found.append(applied(assign_buffers, told, forward=found[-1]))
+            told = run_pass(materialize_copies, _told(root, found[-1].kept))
+            found.append(run_pass(assign_buffers, told, forward=found[-1]))
         return found
 
-    told = applied(materialize_copies, _told(first))
-    sharing = applied(overlay_tapes, told, *rest[:1])
-    found = planned(applied(assign_buffers, sharing))
+    told = run_pass(materialize_copies, _told(first))
+    sharing = run_pass(overlay_tapes, told, *rest[:1])
+    found = planned(run_pass(assign_buffers, sharing))
     if sharing is told:
         return found
-    forward = applied(assign_buffers, told)
+    forward = run_pass(assign_buffers, told)
     if sum(forward.blocks) > sum(found[-1].blocks):
         return found  # backward would only take more
     return min(planned(forward), found, key=lambda each: sum(each[-1].blocks))
@@ -304,9 +304,9 @@ def _reused(roots: Sequence[Function]) -> list[BufferPlan]:
 
 def _told(function: Function, kept: Sequence[Placement] = ()) -> Function:
     """``function`` with what is made in tiles, or in its place, in loops and among parts."""
-    function = applied(tile_elementwise, applied(decompose, function))
-    function = applied(carry_in_place, applied(assemble_in_place, function, kept))
-    return applied(extend_destinations, applied(scan_in_place, function))
+    function = run_pass(tile_elementwise, run_pass(decompose, function))
+    function = run_pass(carry_in_place, run_pass(assemble_in_place, function, kept))
+    return run_pass(extend_destinations, run_pass(scan_in_place, function))
 
 
 def _unconnected(stages: Stages, request: Request) -> tuple[int, ...]:
@@ -326,7 +326,7 @@ def _written_out(function: Function) -> Function:
     def should(op: Op) -> bool:
         return _may_go(op) and NOWHERE in (op.span, op.attrs["callee"].span)
 
-    return applied(inline_calls, function, should)
+    return run_pass(inline_calls, function, should)
 
 
 def _may_go(call: Op) -> bool:

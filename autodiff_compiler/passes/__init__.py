@@ -1,4 +1,15 @@
-"""Passes: plain functions from ``Function`` to ``Function``, same meaning, fewer or cheaper ops.
+"""Passes: plain functions from ``Function`` to ``Function`` that keep its meaning.
 
-A pass leaves its input untouched and returns the same object where nothing changed.
+A pass leaves its input untouched and returns the same object if it changed nothing.
+
+core           traversal of IR, and pattern rewriting
+simplify       fewer or cheaper operations
+derivative     rewrites of the operations that differentiation added
+loops          loop-invariant code motion, loop fission, stacks for lists
+schedule       order and fusion of operations, for memory traffic
+destinations   the NumPy calls that can be given a destination (``out=``)
+memory         copies, in-place updates, tapes, buffer assignment
+registry       the table of passes
+manager        applies passes, some of them up to a fixed point
+log, listing   records and lists passes for the command line
 """

@@ -23,12 +23,12 @@ changes anything. `dump --dump-after PASS` prints the IR after each change that 
 
 
 def rows() -> list[tuple[str, ...]]:
-    """Return the head and the rows of the table of passes."""
+    """Returns the head and the rows of the table of passes."""
     return [HEAD, *((each.name, each.stage, _levels(each), each.summary) for each in REGISTRY)]
 
 
 def page_text() -> str:
-    """Return the table of passes as the Markdown page of the documentation."""
+    """Returns the table of passes as the Markdown page of the documentation."""
     lines = (
         f"| `{each.name}` | {each.stage} | {_levels(each)} | {'yes' if each.repeats else ''} |"
         f" {each.summary} |\n"

@@ -1,4 +1,4 @@
-"""A record of what passes did: the IR after them, the changes as diffs, their cost.
+"""A log of passes: the IR after each of them, their changes as diffs, their cost.
 
 ``PassLog`` is an observer of the manager:
 
@@ -67,14 +67,14 @@ class Application:
         return f"application {self.number}: {self.name}"
 
     def functions(self) -> tuple[list[Function], list[Function]]:
-        """Return the functions that the pass replaced, callees included, and their successors."""
+        """Returns the functions that the pass replaced, callees included, and their successors."""
         before = (*self.before.callees(), self.before)
         after = (*self.after.callees(), self.after)
         kept = set(before) & set(after)
         return [f for f in before if f not in kept], [f for f in after if f not in kept]
 
     def texts(self) -> tuple[list[str], list[str]]:
-        """Return the texts of these functions, without those that are printed alike."""
+        """Returns the texts of these functions, without those that are printed alike."""
         before, after = ([print_function(f) for f in side] for side in self.functions())
         return [text for text in before if text not in after], [
             text for text in after if text not in before
@@ -88,7 +88,7 @@ class Application:
 
 
 class PassLog:
-    """Every application of a pass within a block ``with observed(log)``."""
+    """An observer that keeps every application of a pass within ``with observed(log)``."""
 
     def __init__(self) -> None:
         self.applications: list[Application] = []
@@ -100,7 +100,7 @@ class PassLog:
         self.applications.append(Application(number, each.name, before, after, seconds))
 
     def changes(self, names: Container[str]) -> Iterator[tuple[Application, str, str]]:
-        """Yield the applications of these passes that changed a text, with both texts."""
+        """Yields the applications of these passes that changed a text, with both texts."""
         for each in self.applications:
             if each.name in names and each.changed:
                 before, after = each.texts()
@@ -108,11 +108,11 @@ class PassLog:
                     yield each, "\n".join(before), "\n".join(after)
 
     def dump(self, names: Container[str] = BY_NAME) -> str:
-        """Return the functions that these passes changed, after each change."""
+        """Returns the functions that these passes changed, after each change."""
         return "\n".join(f"# {each.title}\n{after}" for each, _, after in self.changes(names))
 
     def diff(self, names: Container[str] = BY_NAME) -> str:
-        """Return each change that these passes made, as a unified diff of the IR."""
+        """Returns each change that these passes made, as a unified diff of the IR."""
         found = [
             "".join(
                 difflib.unified_diff(
@@ -127,7 +127,7 @@ class PassLog:
         return "\n".join(found)
 
     def times(self) -> str:
-        """Return a table of runs, changes, operations added and seconds by pass, slowest first."""
+        """Returns a table of runs, changes, operations added and seconds by pass, slowest first."""
         by_name: dict[str, list[Application]] = {}
         for each in self.applications:
             by_name.setdefault(each.name, []).append(each)

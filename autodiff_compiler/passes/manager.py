@@ -1,6 +1,6 @@
-"""Runs passes by name, round after round, until a round changes nothing.
+"""The pass manager: applies single passes, and rounds of passes up to a fixed point.
 
-Functions that are called are optimised first, each once, and their callers then call the result.
+Callees are optimised before their callers, each once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autodiff_compiler.passes.registry import BY_NAME, REGISTRY, Pass
 Facts = ParamSpec("Facts")
 Result = TypeVar("Result")
 
-#: Is told of each application of a pass: the pass, the function, the result, the seconds.
+#: Receives each application of a pass: the pass, the function, the result, the seconds.
 Observer = Callable[[Pass, Function, Any, float], None]
 
 #: The passes that ``run_until_stable`` may run.
@@ -28,18 +28,18 @@ PASSES: Mapping[str, Pass] = {each.name: each for each in REGISTRY if each.repea
 
 _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
-#: The passes that found nothing to do in a function. It never changes, so they need not look again:
-#: most functions come back several times, called by one that did change.
+#: The passes that changed nothing in a function. A function never changes, so they need not run on
+#: it again: most functions come back several times as callees of a function that did change.
 _UNCHANGED_BY: WeakKeyDictionary[Function, set[tuple[str, Costs]]] = WeakKeyDictionary()
 
 
-def applied(
+def run_pass(
     rewrite: Callable[Concatenate[Function, Facts], Result],
     function: Function,
     *facts: Facts.args,
     **options: Facts.kwargs,
 ) -> Result:
-    """Return what a pass makes of ``function``. The observer, if there is one, is told of it.
+    """Applies a pass to ``function``, calls the observer if there is one, and returns the result.
 
     Every application of a pass by the pipeline goes through here.
     """
@@ -52,19 +52,19 @@ def applied(
     return result
 
 
-def applied_to_all(
+def run_pass_on_all(
     rewrite: Callable[Concatenate[Function, Facts], Function],
     function: Function,
     *facts: Facts.args,
     **options: Facts.kwargs,
 ) -> Function:
-    """Return ``function`` and all that it calls, each after the pass."""
-    return on_all_functions(function, lambda each: applied(rewrite, each, *facts, **options))
+    """Applies a pass to ``function`` and to every function that it calls."""
+    return on_all_functions(function, lambda each: run_pass(rewrite, each, *facts, **options))
 
 
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
-    """Tells ``observer`` of every application of a pass within a block."""
+    """Calls ``observer`` with every application of a pass within a block."""
     token = _OBSERVER.set(observer)
     try:
         yield
@@ -77,22 +77,24 @@ def run_until_stable(
     names: Sequence[str] = tuple(PASSES),
     limit: int | None = None,
 ) -> Function:
-    """Applies the passes ``names`` to ``function`` and all that it calls, at most ``limit`` rounds
-    long. Returns the result."""
+    """Applies the passes ``names`` in rounds, up to the fixed point where none changes anything.
+
+    Applies them to ``function`` and to every function that it calls, in at most ``limit`` rounds.
+    """
     rounds = costs().simplify_rounds if limit is None else limit
-    return on_all_functions(function, lambda each: _settle(each, names, rounds))
+    return on_all_functions(function, lambda each: _up_to_fixed_point(each, names, rounds))
 
 
-def _settle(function: Function, names: Sequence[str], limit: int) -> Function:
-    idle, current = _UNCHANGED_BY.setdefault(function, set()), costs()
+def _up_to_fixed_point(function: Function, names: Sequence[str], limit: int) -> Function:
+    unchanged_by, current = _UNCHANGED_BY.setdefault(function, set()), costs()
     for name in [*names] * limit:
-        if (name, current) in idle:
+        if (name, current) in unchanged_by:
             continue
-        before, function = function, applied(PASSES[name].rewrite, function)
+        before, function = function, run_pass(PASSES[name].rewrite, function)
         if function is before:
-            idle.add((name, current))
+            unchanged_by.add((name, current))
         else:
-            idle = _UNCHANGED_BY.setdefault(function, set())
+            unchanged_by = _UNCHANGED_BY.setdefault(function, set())
     return function
 
 

@@ -56,8 +56,8 @@ class Pass:
 
     name      one name: module, function, table and command line.
     summary   one sentence in the words of the field.
-    rewrite   takes a Function and, in some passes, facts about it. Returns the Function rewritten,
-              the same object if nothing changed; ``assign_buffers`` returns a BufferPlan.
+    rewrite   takes a Function and, in some passes, facts about it. Returns the rewritten Function,
+              the same object if nothing changed. ``assign_buffers`` returns a BufferPlan.
     stage     the first stage of ``dump --stage`` in whose text the pass may show.
     levels    the optimisation levels at which it runs.
     repeats   True if ``run_until_stable`` may run it, in rounds with others.
@@ -83,21 +83,21 @@ REGISTRY: tuple[Pass, ...] = (
     ),
     Pass(
         "fold_constants",
-        "Constant folding: computes at compile time what has constant operands.",
+        "Constant folding: computes operations on constants at compile time.",
         fold_constants,
         stage="typed",
         repeats=True,
     ),
     Pass(
         "flatten_raising_branches",
-        "Removes the nesting behind a branch that raises: its other way needs no branch.",
+        "Removes the nesting behind a branch that raises: the other path needs no branch.",
         flatten_raising_branches,
         stage="typed",
         repeats=True,
     ),
     Pass(
         "merge_branches",
-        "Jump threading: merges branches on one condition.",
+        "Jump threading: merges branches on the same condition.",
         merge_branches,
         stage="typed",
         repeats=True,
@@ -125,7 +125,7 @@ REGISTRY: tuple[Pass, ...] = (
     ),
     Pass(
         "hoist_invariants",
-        "Loop-invariant code motion: computes before a loop what no iteration changes.",
+        "Loop-invariant code motion: hoists operations whose operands no iteration changes.",
         hoist_invariants,
         stage="typed",
         repeats=True,
@@ -311,7 +311,7 @@ BY_NAME: Mapping[str, Pass] = {each.name: each for each in REGISTRY}
 
 
 def at_level(names: tuple[str, ...], level: int) -> tuple[str, ...]:
-    """Return those of the passes ``names`` that run at an optimisation level."""
+    """Returns those of the passes ``names`` that run at an optimisation level."""
     return tuple(name for name in names if level in BY_NAME[name].levels)
 
 

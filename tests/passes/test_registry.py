@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 #: Packages whose public rewrites are passes. ``core`` has the traversals that passes share.
 PACKAGES = ("simplify", "loops", "derivative", "schedule", "destinations", "memory")
 #: The functions of the manager that apply a pass, their first argument.
-THROUGH = {"applied", "applied_to_all"}
+THROUGH = {"run_pass", "run_pass_on_all"}
 
 
 def modules() -> Iterator[ModuleType]:
@@ -92,7 +92,7 @@ def calls_around(tree: ast.Module) -> list[str]:
             names = [each.id if isinstance(each, ast.Name) else "" for each in node.args[:1]]
             if isinstance(node.func, ast.Name) and node.func.id in THROUGH:
                 allowed |= {id(node.args[0])}
-            elif names and names[0] in THROUGH:  # partial(applied, ...)
+            elif names and names[0] in THROUGH:  # partial(run_pass, ...)
                 allowed |= {id(node.args[1])}
     return [
         f"{node.id} in line {node.lineno}"
@@ -112,12 +112,12 @@ def test_the_pipeline_applies_passes_through_the_manager() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("applied(cse, f)", []),
-        ("partial(applied, cse)", []),
+        ("run_pass(cse, f)", []),
+        ("partial(run_pass, cse)", []),
         ("A = (cse, dce)", []),
         ("cse(f)", ["cse in line 1"]),
         ("on_all_functions(f, dce)", ["dce in line 1"]),
-        ("applied(partial(cse), f)", ["cse in line 1"]),
+        ("run_pass(partial(cse), f)", ["cse in line 1"]),
     ],
 )
 def test_calls_around_the_manager_are_found(text: str, found: list[str]) -> None:

@@ -1,7 +1,7 @@
-"""What tables of rewrites share: a row, what it may ask, and the walk that applies rows.
+"""Pattern rewriting: rules, and the walk that applies them up to a fixed point.
 
-A row applies where its function returns a replacement of the very same type. The replacement is
-looked at anew, so that rows build on each other.
+A rule applies where its function returns a replacement of exactly the type of the result. The walk
+visits the replacement too, so that one rule can match what another one made.
 """
 
 from __future__ import annotations
@@ -19,84 +19,92 @@ from autodiff_compiler.ir.rewrite import substitute_op, use_counts
 from autodiff_compiler.ir.types import INT, ArrayType, Type, is_floating
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
 
-#: The table that was asked, what for, and the answer.
-_Question: TypeAlias = tuple[str, Any, Any]
+#: The name of a table, the key that was looked up, and the answer.
+_Query: TypeAlias = tuple[str, Any, Any]
 
 
 class _RecordedQueries:
-    """A table that notes what it is asked, and what it answers."""
+    """A table that records its queries with their answers."""
 
-    def __init__(self, name: str, table: Mapping[Any, Any], noted: list[_Question]):
-        self.name, self.table, self.noted = name, table, noted
+    def __init__(self, name: str, table: Mapping[Any, Any], queries: list[_Query]):
+        self.name, self.table, self.queries = name, table, queries
 
     def get(self, key: Any, default: Any = None, /) -> Any:
         found = self.table.get(key)
-        self.noted.append((self.name, key, found))
+        self.queries.append((self.name, key, found))
         return default if found is None else found
 
 
-#: What is known of values.
-Known: TypeAlias = Mapping[Any, Any] | _RecordedQueries
-_NOTHING: Mapping[Any, Any] = {}
+#: A table of facts about values.
+Facts: TypeAlias = Mapping[Any, Any] | _RecordedQueries
+_NO_FACTS: Mapping[Any, Any] = {}
 
 
 class Match:
-    """An operation as a row sees it: it may ask what made an operand, how often one is read, and
-    what else a table is applied with: which values are ``magnitude``, which ``sums`` of one there
-    are."""
+    """An operation that a rule may match, with the facts that the rule may query.
+
+    makers           the operation that made each value
+    uses             how often each value is read
+    safe_magnitude   the values known to be neither tiny nor huge
+    partial_sums     the sums over some axes of each value
+    """
 
     def __init__(
         self,
         op: Op,
-        makers: Known,
-        uses: Known,
-        safe_magnitude: Known = _NOTHING,
-        sums: Known = _NOTHING,
+        makers: Facts,
+        uses: Facts,
+        safe_magnitude: Facts = _NO_FACTS,
+        partial_sums: Facts = _NO_FACTS,
     ):
         self.op, self.makers, self.uses = op, makers, uses
-        self.safe_magnitude, self.sums = safe_magnitude, sums
+        self.safe_magnitude, self.partial_sums = safe_magnitude, partial_sums
 
     @property
     def operands(self) -> tuple[Any, ...]:
         return self.op.operands
 
     def made_by(self, operand: AnyOperand, name: str) -> Op | None:
-        """The operation ``name`` that made ``operand``, if it did."""
+        """Returns the operation ``name`` that made ``operand``, or None if another one did."""
         maker = self.makers.get(operand) if isinstance(operand, Value) else None
         return maker if maker is not None and maker.name == name else None
 
-    def inner(self, operand: AnyOperand, name: str) -> Any:
-        """What ``name`` was applied to to make ``operand``; Ellipsis where it did not."""
+    def argument_of(self, operand: AnyOperand, name: str) -> Any:
+        """Returns x if ``operand`` is ``name(x, ...)``, else Ellipsis."""
         maker = self.made_by(operand, name)
         return ... if maker is None else maker.operands[0]
 
-    def positive(self, operand: AnyOperand) -> Any:
-        """What ``operand`` is the negative of, if the result may have the sign in its place;
-        Ellipsis where it is none, or may not."""
-        inner = self.inner(operand, "neg")
-        return inner if inner is ... or signs_move(inner, self.op.result.type) else ...
+    def without_sign(self, operand: AnyOperand) -> Any:
+        """Returns x if ``operand`` is ``-x`` and the result may carry the sign, else Ellipsis."""
+        inner = self.argument_of(operand, "neg")
+        return inner if inner is ... or may_move_sign(inner, self.op.result.type) else ...
 
-    def turned(self, operand: AnyOperand) -> Any:
-        """The matrix that ``operand`` is the transpose of; Ellipsis where it is none."""
-        swapped, maker = self.inner(operand, "swap_last_axes"), self.made_by(operand, "transpose")
+    def untransposed(self, operand: AnyOperand) -> Any:
+        """Returns the matrix that ``operand`` is the transpose of, else Ellipsis."""
+        swapped, maker = (
+            self.argument_of(operand, "swap_last_axes"),
+            self.made_by(operand, "transpose"),
+        )
         if maker is not None and tuple(maker.attrs["perm"]) == (1, 0):
             return maker.operands[0]
         return swapped if getattr(type_of(operand), "ndim", None) == 2 else ...
 
-    def filled(self, operand: AnyOperand) -> Any:
-        """The number that an array made by ``full`` is filled with, or None."""
+    def fill_value(self, operand: AnyOperand) -> Any:
+        """Returns the number that fills an array made by ``full`` or ``full_like``, else None."""
         maker = self.made_by(operand, "full") or self.made_by(operand, "full_like")
         return None if maker is None else maker.attrs["value"]
 
     def has_safe_magnitude(self, operand: AnyOperand) -> bool:
-        """Whether a factor is known to be neither tiny nor huge, as numbers in a text are."""
+        """True if a factor is known to be neither tiny nor huge, as a literal is."""
         number = not isinstance(operand, Value) or operand.type == INT
         return number or self.safe_magnitude.get(operand) is not None
 
 
-def signs_move(operand: AnyOperand, result: Type) -> bool:
-    """Whether a sign of ``operand`` may as well be one of ``result``: not where integers are
-    narrower than it, as ``-x`` is 255 where a byte x is 1."""
+def may_move_sign(operand: AnyOperand, result: Type) -> bool:
+    """True if negating ``operand`` and negating ``result`` are the same.
+
+    They differ for integers narrower than the result: ``-x`` is 255 if x is the byte 1.
+    """
     type_ = type_of(operand)
     number = not isinstance(type_, ArrayType)
     alike = getattr(type_, "dtype", type_) == getattr(result, "dtype", result)
@@ -108,7 +116,7 @@ Rewrite = Callable[[Match], Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """``rewrite`` returns what stands for an operation called ``op``, or None."""
+    """A rewrite rule: ``rewrite`` returns the replacement of an operation ``op``, or None."""
 
     name: str
     op: str
@@ -117,93 +125,107 @@ class Rule:
 
 
 class RuleSet:
-    """Rows, by the operation that they are for.
+    """Rewrite rules by the operation that they match.
 
-    A row knows what its view tells it and the thresholds, and no more. So where none applies it is
-    noted what they asked, and as long as the answers are the same, they are not tried again: round
-    after round, most operations come back as they were.
+    A rule depends on nothing but its match and the thresholds. Where no rule applies, the set
+    records the queries of all rules. It tries none of them again while the answers stay the same:
+    from round to round most operations do not change.
     """
 
-    def __init__(self, rows: Iterable[Rule]):
-        self.rows: dict[str, list[Rule]] = {}
-        for row in rows:
-            self.rows.setdefault(row.op, []).append(row)
-        self.in_vain: WeakKeyDictionary[Op, tuple[Costs, list[_Question]]] = WeakKeyDictionary()
+    def __init__(self, rules: Iterable[Rule]):
+        self.rules: dict[str, list[Rule]] = {}
+        for rule in rules:
+            self.rules.setdefault(rule.op, []).append(rule)
+        self.failed_queries: WeakKeyDictionary[Op, tuple[Costs, list[_Query]]] = WeakKeyDictionary()
 
-    def applied(
+    def rewrite(
         self,
         function: Function,
-        hit: Callable[[Rule, Op], None] = lambda row, op: None,
-        safe_magnitude: Mapping[Any, Any] = _NOTHING,
-        sums: Mapping[Any, Any] = _NOTHING,
+        on_hit: Callable[[Rule, Op], None] = lambda rule, op: None,
+        safe_magnitude: Mapping[Any, Any] = _NO_FACTS,
+        partial_sums: Mapping[Any, Any] = _NO_FACTS,
     ) -> Function:
-        """``function`` after the rows were applied until none applies; ``hit`` is told of each that
-        did, and where. The rest is what a view tells besides."""
-        if self.rows.keys().isdisjoint(function.op_names):
+        """Applies the rules to ``function`` up to the fixed point where none matches.
+
+        Calls ``on_hit`` with each rule that applied and the operation that it replaced.
+        """
+        if self.rules.keys().isdisjoint(function.op_names):
             return function
-        known = {"uses": use_counts(function.body), "safe_magnitude": safe_magnitude, "sums": sums}
-        rewriter = _Rewriter(self, hit, known)
+        facts = {
+            "uses": use_counts(function.body),
+            "safe_magnitude": safe_magnitude,
+            "partial_sums": partial_sums,
+        }
+        rewriter = _Rewriter(self, on_hit, facts)
         return with_body(function, rewrite_region(function.body, rewriter.mapping, rewriter.visit))
 
 
 class _Rewriter:
+    """One application of a rule set to one function."""
+
     def __init__(
         self,
-        table: RuleSet,
-        hit: Callable[[Rule, Op], None],
-        known: Mapping[str, Mapping[Any, Any]],
+        rule_set: RuleSet,
+        on_hit: Callable[[Rule, Op], None],
+        facts: Mapping[str, Mapping[Any, Any]],
     ):
-        self.table, self.hit, self.costs = table, hit, costs()
+        self.rule_set, self.on_hit, self.costs = rule_set, on_hit, costs()
         self.mapping: dict[Value, AnyOperand] = {}
         self.makers: dict[Value, Op] = {}
-        self.known = {"makers": self.makers, **known}
-        self.noted: list[_Question] = []
-        self.asked = {
-            key: _RecordedQueries(key, each, self.noted) for key, each in self.known.items()
+        self.facts: Mapping[str, Mapping[Any, Any]] = {"makers": self.makers, **facts}
+        self.queries: list[_Query] = []
+        self.recorded = {
+            name: _RecordedQueries(name, table, self.queries) for name, table in self.facts.items()
         }
 
     def visit(self, op: Op) -> Sequence[Op]:
-        new = self.rewritten(op) if op.name in self.table.rows else None
+        new = self.rewritten(op) if op.name in self.rule_set.rules else None
         if new is not None:
-            # One of the new operations may be dropped in its turn.
+            # Further rules may match the new operations.
             return [k for each in new for k in self.visit(substitute_op(each, self.mapping))]
         for result in op.results:
             self.makers[result] = op
         return (op,)
 
     def rewritten(self, op: Op) -> Sequence[Op] | None:
-        """What the first row that applies makes of ``op``."""
-        before = self.table.in_vain.get(op)
-        if (
-            before is not None
-            and before[0] is self.costs
-            and all([self.known[name].get(key) == answer for name, key, answer in before[1]])
-        ):
+        """Returns the replacement of ``op`` by the first rule that applies, or None."""
+        if self.fails_again(op):
             return None
-        self.noted.clear()
-        view, builder = Match(op, **self.asked), Builder()
+        self.queries.clear()
+        match, builder = Match(op, **self.recorded), Builder()
         with builder, builder.at(op.span, op.role):
-            for row in self.table.rows[op.name]:
-                new = self.apply(row, view, builder)
+            for rule in self.rule_set.rules[op.name]:
+                new = self.apply(rule, match, builder)
                 if new is not None:
-                    self.hit(row, op)
+                    self.on_hit(rule, op)
                     return new
-        self.table.in_vain[op] = self.costs, list(self.noted)
+        self.rule_set.failed_queries[op] = self.costs, list(self.queries)
         return None
 
-    def apply(self, row: Rule, view: Match, builder: Builder) -> Sequence[Op] | None:
-        """The operations that stand for that of ``view`` (none where a value at hand does), or
-        None."""
-        op, ops = view.op, builder.ops
+    def fails_again(self, op: Op) -> bool:
+        """True if no rule applied to ``op`` before and every query has the same answer still."""
+        before = self.rule_set.failed_queries.get(op)
+        return (
+            before is not None
+            and before[0] is self.costs
+            and all([self.facts[name].get(key) == answer for name, key, answer in before[1]])
+        )
+
+    def apply(self, rule: Rule, match: Match, builder: Builder) -> Sequence[Op] | None:
+        """Returns the operations that replace the match, or None if the rule does not apply.
+
+        The sequence is empty where an existing value replaces the result.
+        """
+        op, ops = match.op, builder.ops
         ops.clear()
         try:
-            found = row.rewrite(view)
+            found = rule.rewrite(match)
         except CompileError:
             return None  # the rewritten form is not for these dtypes
         if found is None or type_of(found) != op.result.type:
             return None
         if ops and ops[-1].results == (found,):
-            # The new operation gives the old value, name and all.
+            # The new operation defines the old value, name and all.
             return [*ops[:-1], replace(ops[-1], results=op.results)]
         self.mapping[op.result] = found
         return ops

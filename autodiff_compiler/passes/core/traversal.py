@@ -1,4 +1,4 @@
-"""The walks that passes share: over the operations of a region, over all that a function calls."""
+"""Traversals of the operations of a region and of all functions that a function calls."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import TypeVar
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_functions, map_regions, substitute_operands
 
+#: Returns the operations that replace one operation.
 Visit = Callable[[Op], Sequence[Op]]
 Site = TypeVar("Site")
 
 
 def rewrite_region(region: Region, mapping: dict[Value, AnyOperand], visit: Visit) -> Region:
-    """``region`` with each operation replaced by what ``visit`` makes of it.
+    """Replaces each operation of ``region`` by the operations that ``visit`` returns for it.
 
-    ``visit`` sees operands already replaced, and enters in ``mapping`` what stands for a result
-    that it drops.
+    ``visit`` sees operands that are replaced already. For a result that it drops, it enters the
+    replacement in ``mapping``.
     """
     ops: list[Op] = []
     for op in region.ops:
@@ -26,13 +27,11 @@ def rewrite_region(region: Region, mapping: dict[Value, AnyOperand], visit: Visi
         if op.regions:
             now = map_regions(now, lambda inner: rewrite_region(inner, mapping, visit))
         ops += visit(now)
-    yields = substitute_operands(region.yields, mapping)
-    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
-    return region if same and yields is region.yields else Region(region.params, tuple(ops), yields)
+    return with_ops(region, ops, substitute_operands(region.yields, mapping))
 
 
 def rewrite_named(function: Function, names: Container[str], visit: Visit) -> Function:
-    """``function`` with each operation that has one of ``names`` replaced as ``visit`` says."""
+    """Rewrites the operations of ``function`` that have one of ``names``."""
     if not any(name in names for name in function.op_names):
         return function
     return with_body(
@@ -42,12 +41,21 @@ def rewrite_named(function: Function, names: Container[str], visit: Visit) -> Fu
 
 
 def with_body(function: Function, body: Region) -> Function:
-    """``function`` with another body; the same object where it is the same body."""
+    """Returns ``function`` with another body; the same object if the body is the same."""
     return function if body is function.body else replace(function, body=body)
 
 
+def with_ops(
+    region: Region, ops: Sequence[Op], yields: tuple[AnyOperand, ...] | None = None
+) -> Region:
+    """Returns ``region`` with other operations; the same object if all of them are the same."""
+    yields = region.yields if yields is None else yields
+    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
+    return region if same and yields is region.yields else Region(region.params, tuple(ops), yields)
+
+
 def on_all_functions(function: Function, change: Callable[[Function], Function]) -> Function:
-    """``function`` and all that it calls, changed once."""
+    """Changes ``function`` and every function that it calls, callees first, each once."""
     done: dict[Function, Function] = {}
     for each in (*function.callees(), function):
         now = each
@@ -60,21 +68,23 @@ def on_all_functions(function: Function, change: Callable[[Function], Function])
 def apply_where_safe(
     function: Function,
     sites: Sequence[Site],
-    together: Callable[[Function, Sequence[Site]], Function | None],
-    alone: Callable[[Function, Site], Function],
+    change_all: Callable[[Function, Sequence[Site]], Function | None],
+    change_one: Callable[[Function, Site], Function],
 ) -> Function:
-    """``function`` changed at those of ``sites`` where it may be: ``together`` changes it at all of
-    some sites, and is None where that is not right; then each half of them is looked at by itself,
-    and of one that is left ``alone`` makes what it can. What is right at some sites is right at
-    each of them, so that few that are not cost few trials."""
+    """Changes ``function`` at the sites where that is safe, found by bisection.
+
+    ``change_all`` changes it at all given sites, or returns None where that is not safe. Then each
+    half of the sites is tried by itself, down to single sites, which ``change_one`` handles. A
+    change that is safe at several sites is safe at each, so few unsafe sites cost few trials.
+    """
     if not sites:
         return function
-    changed = together(function, sites)
+    changed = change_all(function, sites)
     if changed is not None:
         return changed
     if len(sites) == 1:
-        return alone(function, sites[0])
+        return change_one(function, sites[0])
     middle = len(sites) // 2
     for half in (sites[:middle], sites[middle:]):
-        function = apply_where_safe(function, half, together, alone)
+        function = apply_where_safe(function, half, change_all, change_one)
     return function

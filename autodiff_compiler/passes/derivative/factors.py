@@ -82,8 +82,8 @@ class SmallFactors:
 class Factorisation:
     """The factors of an array: the large ones, in their order, and groups of small ones."""
 
-    def __init__(self, view: Match, whole: ArrayType, shared: bool):
-        self.view, self.whole, self.shared = view, whole, shared
+    def __init__(self, match: Match, whole: ArrayType, shared: bool):
+        self.match, self.whole, self.shared = match, whole, shared
         self.size = math.prod(whole.shape or ())  # type: ignore[arg-type]
         #: Each large factor, and whether it divides.
         self.large: list[tuple[Any, bool]] = []
@@ -97,7 +97,7 @@ class Factorisation:
         """Takes in the factors of what ``op`` makes, of which there are so many ``uses`` here."""
         self.taken += 1
         self.before += shape_of(op.result) == self.whole.shape and (
-            op is self.view.op or self.view.uses.get(op.result) == uses
+            op is self.match.op or self.match.uses.get(op.result) == uses
         )
         if _doubles(op):
             self.factor(2.0, below)
@@ -108,9 +108,9 @@ class Factorisation:
             self.factor(operand, below != (op.name == "div" and place == 1))
 
     def factor(self, operand: AnyOperand, below: bool, uses: int = 1) -> None:
-        maker = self.view.makers.get(operand) if isinstance(operand, Value) else None
-        alone = maker is not None and (self.shared or self.view.uses.get(operand) == uses)
-        large, sure = shape_of(operand) == self.whole.shape, self.view.has_safe_magnitude(operand)
+        maker = self.match.makers.get(operand) if isinstance(operand, Value) else None
+        alone = maker is not None and (self.shared or self.match.uses.get(operand) == uses)
+        large, sure = shape_of(operand) == self.whole.shape, self.match.has_safe_magnitude(operand)
         far = self.taken >= costs().factor_search_operations
         if large and alone and not far and maker is not None and is_product(maker):
             self.of(maker, below, uses)
@@ -150,7 +150,7 @@ class Factorisation:
         waiting, found = [*self.large, *small], []
         while waiting:
             factor, below = waiting.pop()
-            maker = self.view.made_by(factor, "mul")
+            maker = self.match.made_by(factor, "mul")
             if maker is not None and all(map(self.is_as_exact, (factor, *maker.operands))):
                 waiting += [(operand, below) for operand in maker.operands]
             else:
@@ -164,10 +164,10 @@ class Factorisation:
     def moderate_factors(self) -> list[Any]:
         """What is small and moderate of that which multiplies, without its sign."""
         found = [self.positive(f) for group in self.groups for f in group.above]
-        return [factor for factor in found if self.view.has_safe_magnitude(factor)]
+        return [factor for factor in found if self.match.has_safe_magnitude(factor)]
 
     def positive(self, factor: Any) -> Any:
-        inner = self.view.inner(factor, "neg")
+        inner = self.match.argument_of(factor, "neg")
         return factor if inner is ... else inner
 
     def takes_out(self, factor: Any) -> bool:

@@ -68,29 +68,29 @@ def reassociate_products(function: Function) -> Function:
     """``function`` with fewer operations on whole arrays in what was added to the user's text."""
     moderate = safe_magnitude_values(function.body, function.safe_magnitude)
     known = dict.fromkeys(moderate, True)
-    return _RULES.applied(function, safe_magnitude=known, sums=sums(function))
+    return _RULES.rewrite(function, safe_magnitude=known, partial_sums=sums(function))
 
 
-def _small_first(view: Match) -> Any:
-    whole = view.op.result.type
-    if not isinstance(whole, ArrayType) or not is_product(view.op):
+def _small_first(match: Match) -> Any:
+    whole = match.op.result.type
+    if not isinstance(whole, ArrayType) or not is_product(match.op):
         return None
-    found = Factorisation(view, whole, False)
-    found.of(view.op)
+    found = Factorisation(match, whole, False)
+    found.of(match.op)
     return found.product() if found.after < found.before else None
 
 
-def _added_twice(view: Match) -> Any:
+def _added_twice(match: Match) -> Any:
     """``a + m + m``, where m has a small factor: that is doubled."""
-    for first, m in (view.operands, view.operands[::-1]):
-        inner, maker = view.made_by(first, "add"), view.makers.get(m)
-        if inner is None or maker is None or not is_product(maker) or view.op.role == "primal":
+    for first, m in (match.operands, match.operands[::-1]):
+        inner, maker = match.made_by(first, "add"), match.makers.get(m)
+        if inner is None or maker is None or not is_product(maker) or match.op.role == "primal":
             continue
         others = [operand for operand in inner.operands if operand is not m]
-        alone = view.uses.get(first) == 1 and view.uses.get(m) == 2 and inner.role != "primal"
-        if len(others) != 1 or not alone or not view.op.result.type == first.type == m.type:
+        alone = match.uses.get(first) == 1 and match.uses.get(m) == 2 and inner.role != "primal"
+        if len(others) != 1 or not alone or not match.op.result.type == first.type == m.type:
             continue
-        found = Factorisation(view, m.type, False)
+        found = Factorisation(match, m.type, False)
         found.factor(2.0, False)
         found.of(maker, uses=2)
         if found.after <= found.before:
@@ -98,30 +98,30 @@ def _added_twice(view: Match) -> Any:
     return None
 
 
-def _shared_first(view: Match) -> Any:
+def _shared_first(match: Match) -> Any:
     """``f * a + f * b`` as ``f * (a + b)``, where f is small and moderate; what differs in a number
     alone as so many times that."""
-    whole: Any = view.op.result.type
-    makers = [view.makers.get(o) if isinstance(o, Value) else None for o in view.operands]
-    if view.op.role == "primal" or not is_known(whole):
+    whole: Any = match.op.result.type
+    makers = [match.makers.get(o) if isinstance(o, Value) else None for o in match.operands]
+    if match.op.role == "primal" or not is_known(whole):
         return None
-    sides = [Factorisation(view, whole, False) for _ in makers]
-    for operand, maker, side in zip(view.operands, makers, sides):
+    sides = [Factorisation(match, whole, False) for _ in makers]
+    for operand, maker, side in zip(match.operands, makers, sides):
         fits = maker is not None and is_product(maker) and operand.type == whole
-        if maker is None or not fits or view.uses.get(operand) != 1:
+        if maker is None or not fits or match.uses.get(operand) != 1:
             return None
         side.of(maker)
     one, other = sides
     before = one.before + other.before + 1
     numbers = alike(one, other)
     if numbers is not None:
-        made = _together(view, sides, numbers, before)
+        made = _together(match, sides, numbers, before)
         if made is not None:
             return made
     shared = [factor for factor in one.moderate_factors() if other.takes_out(factor)]
     for factor in shared:
         one.takes_out(factor)
-    plus = (one.negative == other.negative) == (view.op.name == "add")
+    plus = (one.negative == other.negative) == (match.op.name == "add")
     negative, one.negative, other.negative = one.negative, False, False
     if not shared or one.after + other.after + 2 >= before:
         return None
@@ -132,34 +132,34 @@ def _shared_first(view: Match) -> Any:
 
 
 def _together(
-    view: Match, sides: Sequence[Factorisation], numbers: Sequence[float], before: int
+    match: Match, sides: Sequence[Factorisation], numbers: Sequence[float], before: int
 ) -> Any:
     """The sum of two products that differ in their numbers alone, as so many times one of them; but
     not if one takes away of the other."""
     signs = (-1.0 if one.negative else 1.0 for one in sides)
     left, right = (number * sign for number, sign in zip(numbers, signs))
-    right = -right if view.op.name == "sub" else right
+    right = -right if match.op.name == "sub" else right
     for side, number in sorted(zip(sides, (left, right)), key=lambda each: each[0].after):
         times = (left + right) / number if number else 0.0
         if times.is_integer() and 1 < times <= costs().like_products and side.after < before:
             side.factor(times, False)
-            side.negative ^= view.op.name == "sub" and side is sides[1]
+            side.negative ^= match.op.name == "sub" and side is sides[1]
             return side.product()
     return None
 
 
-def _out_of_sum(view: Match) -> Any:
+def _out_of_sum(match: Match) -> Any:
     """The sum of the large factors, times what does not change along the axes."""
-    (x,), axes = view.operands, view.op.attrs["axes"]
-    maker = view.makers.get(x)
-    if view.op.role == "primal" or maker is None or not is_product(maker):
+    (x,), axes = match.operands, match.op.attrs["axes"]
+    maker = match.makers.get(x)
+    if match.op.role == "primal" or maker is None or not is_product(maker):
         return None
     whole = x.type
-    if not is_known(whole) or not is_known(view.op.result.type):
+    if not is_known(whole) or not is_known(match.op.result.type):
         return None
     over = range(len(whole.shape)) if axes is None else axes
     # What is read elsewhere, too, is looked through where that takes no further operation.
-    tried = [_Summands(view, maker, over, shared) for shared in (False, True)]
+    tried = [_Summands(match, maker, over, shared) for shared in (False, True)]
     found = min(tried, key=lambda each: (each.more, -len(each.fixed)))
     return found.sum() if found.more <= 0 and found.helps else None
 
@@ -167,10 +167,10 @@ def _out_of_sum(view: Match) -> Any:
 class _Summands(Factorisation):
     """The factors of what is summed up over the axes ``over``."""
 
-    def __init__(self, view: Match, maker: Op, over: Sequence[int], shared: bool):
+    def __init__(self, match: Match, maker: Op, over: Sequence[int], shared: bool):
         whole = maker.result.type
         assert isinstance(whole, ArrayType) and whole.shape is not None
-        super().__init__(view, whole, shared)
+        super().__init__(match, whole, shared)
         self.of(maker)
         self.rank, self.over = len(whole.shape), over
         fixed = [g for g in self.groups
@@ -191,7 +191,7 @@ class _Summands(Factorisation):
 
     def sum(self) -> Any:
         """The sum of the others, times the fixed factors."""
-        attrs, product = self.view.op.attrs, self.product()
+        attrs, product = self.match.op.attrs, self.product()
         if type_of(product) != self.whole:
             return None  # what is left is not as large: the axes are others
         total = sum_(product, **attrs)
@@ -206,7 +206,7 @@ class _Summands(Factorisation):
     def beside(self, factor: Any) -> Any:
         """A fixed factor in the shape in which it meets the sum."""
         shape = shape_of(factor)
-        left = shape if self.view.op.attrs["keepdims"] else self.left(shape)
+        left = shape if self.match.op.attrs["keepdims"] else self.left(shape)
         return factor if left == shape else reshape(factor, shape=left)
 
     def left(self, shape: Sequence[Any]) -> tuple[Any, ...]:

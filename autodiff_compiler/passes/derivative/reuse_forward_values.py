@@ -69,83 +69,85 @@ def reuse_forward_values(function: Function) -> Function:
     larger = [op for op in function.body.walk() if op.name in ("maximum", "minimum")]
     masks = (
         Rule("mask of a product", "mul", _unmasked),
-        Rule("share of a product", "where", lambda view: _untied(view, larger)),
+        Rule("share of a product", "where", lambda match: _untied(match, larger)),
     )
     moderate = dict.fromkeys(safe_magnitude_values(function.body), True) if larger else {}
-    found = RuleSet(masks).applied(function, safe_magnitude=moderate)
+    found = RuleSet(masks).rewrite(function, safe_magnitude=moderate)
     if _scaled(found):
         tidy = found
         for change in (fold_constants, simplify_algebra, cse, reassociate_products, cse, dce):
             tidy = change(tidy)
         by = _scaled(tidy)
-        row = Rule("scaled", "mul", lambda view: _with_scaled(view, by))
-        better = RuleSet((row,)).applied(tidy)
+        row = Rule("scaled", "mul", lambda match: _with_scaled(match, by))
+        better = RuleSet((row,)).rewrite(tidy)
         found = found if better is tidy else better
     return function if found is function else dce(found)
 
 
-def _unmasked(view: Match) -> Any:
+def _unmasked(match: Match) -> Any:
     """``ct`` for ``ct * (y > 0)``, where y is ``relu(x)`` and a factor of ``ct``: both are zero, or
     no number, at the same places."""
-    for ct, mask in (view.operands, view.operands[::-1]):
-        test = view.made_by(mask, "greater")
-        if test is None or test.operands[1:] != (0,) or view.op.role == "primal":
+    for ct, mask in (match.operands, match.operands[::-1]):
+        test = match.made_by(mask, "greater")
+        if test is None or test.operands[1:] != (0,) or match.op.role == "primal":
             continue
         y = test.operands[0]
         levels = costs().factor_search_levels
-        if view.made_by(y, "relu") is not None and _is_factor(view, y, ct, levels):
+        if match.made_by(y, "relu") is not None and _is_factor(match, y, ct, levels):
             return ct
     return None
 
 
-def _untied(view: Match, larger: Sequence[Op]) -> Any:
+def _untied(match: Match, larger: Sequence[Op]) -> Any:
     """``ct`` for what of it goes to x in ``y = maximum(x, 0)``, where ``ct`` is y times what is
     neither tiny nor huge: none where x is the smaller one, half of it, which is 0, where both are
     0. (A choice would make a 0 of an infinity times 0, too.)"""
-    lost, none, kept = view.operands
-    less, tie = view.made_by(lost, "less"), view.made_by(kept, "where")
-    if view.op.role == "primal" or none != 0 or less is None or tie is None:
+    lost, none, kept = match.operands
+    less, tie = match.made_by(lost, "less"), match.made_by(kept, "where")
+    if match.op.role == "primal" or none != 0 or less is None or tie is None:
         return None
-    same, ct = view.made_by(tie.operands[0], "equal"), tie.operands[2]
-    half = view.made_by(tie.operands[1], "mul")
+    same, ct = match.made_by(tie.operands[0], "equal"), tie.operands[2]
+    half = match.made_by(tie.operands[1], "mul")
     pair = {*less.operands}
     if same is None or half is None or {*half.operands} != {0.5, ct} or {*same.operands} != pair:
         return None
     name, zero = ("maximum", 1) if less.operands[1] == 0 else ("minimum", 0)
     of_pair = {op.result for op in larger if op.name == name and {*op.operands} == pair}
     levels = costs().factor_search_levels
-    multiple = less.operands[zero] == 0 and _is_multiple(view, of_pair, ct, levels)
+    multiple = less.operands[zero] == 0 and _is_multiple(match, of_pair, ct, levels)
     return ct if multiple else None
 
 
-def _is_multiple(view: Match, of: Set[Value], product: AnyOperand, depth: int) -> bool:
+def _is_multiple(match: Match, of: Set[Value], product: AnyOperand, depth: int) -> bool:
     """Whether ``product`` is one ``of`` these times what is known to be neither tiny nor huge."""
     if product in of:
         return True
-    maker = view.makers.get(product) if isinstance(product, Value) else None
+    maker = match.makers.get(product) if isinstance(product, Value) else None
     if maker is None or not depth or maker.name not in ("mul", "div", "neg"):
         return False
     sides = (0, 1) if maker.name == "mul" else (0,)
     return any(
-        _is_multiple(view, of, maker.operands[side], depth - 1)
-        and all(view.has_safe_magnitude(o) for o in maker.operands if o is not maker.operands[side])
+        _is_multiple(match, of, maker.operands[side], depth - 1)
+        and all(
+            match.has_safe_magnitude(o) for o in maker.operands if o is not maker.operands[side]
+        )
         for side in sides
     )
 
 
-def _is_factor(view: Match, y: AnyOperand, product: AnyOperand, depth: int) -> bool:
+def _is_factor(match: Match, y: AnyOperand, product: AnyOperand, depth: int) -> bool:
     """Whether ``product`` is ``y`` times something, element by element."""
     if product is y:
         return True
-    maker = view.makers.get(product) if isinstance(product, Value) else None
+    maker = match.makers.get(product) if isinstance(product, Value) else None
     if maker is None or not depth:
         return False
     if maker.name == "mul":
-        return any(_is_factor(view, y, operand, depth - 1) for operand in maker.operands)
+        return any(_is_factor(match, y, operand, depth - 1) for operand in maker.operands)
     if maker.name in ("div", "neg", "square"):
-        return _is_factor(view, y, maker.operands[0], depth - 1)
+        return _is_factor(match, y, maker.operands[0], depth - 1)
     both = maker.name in ("add", "sub")
-    return both and all(_is_factor(view, y, operand, depth - 1) for operand in maker.operands)
+    return both and all(_is_factor(match, y, operand, depth - 1) for operand in maker.operands)
 
 
 @dataclass(frozen=True)
@@ -186,20 +188,20 @@ def _is_scale(operand: AnyOperand, whole: Any) -> bool:
     return small and type_.dtype == whole.dtype  # type: ignore[attr-defined]
 
 
-def _with_scaled(view: Match, by: Mapping[Value, _Scaled]) -> Any:
+def _with_scaled(match: Match, by: Mapping[Value, _Scaled]) -> Any:
     """``a * z`` for ``(a / s) * c``, or ``(a * r) * c``; of ``c / t``, ``(a / t) * z``."""
-    if view.op.role == "primal":
+    if match.op.role == "primal":
         return None
-    for c, small in (view.operands, view.operands[::-1]):
-        quotient, divisor = view.made_by(c, "div"), None
-        if quotient is not None and quotient.role != "primal" and view.uses.get(c) == 1:
+    for c, small in (match.operands, match.operands[::-1]):
+        quotient, divisor = match.made_by(c, "div"), None
+        if quotient is not None and quotient.role != "primal" and match.uses.get(c) == 1:
             c, divisor = quotient.operands
         scaled = by.get(c) if isinstance(c, Value) else None
         if scaled is None or not isinstance(small, Value) or not _is_aligned(small, scaled.scale):
             continue
         if divisor is not None and type_of(divisor) != small.type:
             continue
-        chain = _Chain(view, c, scaled)
+        chain = _Chain(match, c, scaled)
         summed = None if scaled.below else chain.summed(small)
         less = chain.without_scale(small if summed is None else summed)
         less = less if summed is None else chain.without_scale(less)
@@ -212,7 +214,7 @@ def _with_scaled(view: Match, by: Mapping[Value, _Scaled]) -> Any:
 class _Chain:
     """A small factor, seen through products and views of their elements."""
 
-    view: Match
+    match: Match
     c: Value
     scaled: _Scaled
 
@@ -236,7 +238,7 @@ class _Chain:
 
     def undivided(self, total: Op) -> Any:
         """A sum of quotients by the scale as one of what was divided."""
-        quotient = self.view.made_by(total.operands[0], "div")
+        quotient = self.match.made_by(total.operands[0], "div")
         if quotient is None or not self.scaled.below or not self.is_fixed(total.attrs["axes"]):
             return None
         whole, scale = quotient.operands
@@ -249,8 +251,8 @@ class _Chain:
         there is none, or where the scale changes along the sum."""
 
         def ends(op: Op) -> Any:
-            product = self.view.made_by(op.operands[0], "mul") if op.name == "sum" else None
-            alone = self.view.uses.get(op.result) == 1
+            product = self.match.made_by(op.operands[0], "mul") if op.name == "sum" else None
+            alone = self.match.uses.get(op.result) == 1
             if product is None or self.c not in product.operands or not alone:
                 return None
             (other,) = [each for each in product.operands if each is not self.c] or [self.c]
@@ -281,7 +283,7 @@ class _Chain:
     def maker(self, value: AnyOperand) -> Op | None:
         """What made ``value``, just now perhaps."""
         new = (op for op in BUILDING.stack[-1].ops if value in op.results)
-        return self.view.makers.get(value) or next(new, None)
+        return self.match.makers.get(value) or next(new, None)
 
     def is_scale(self, operand: AnyOperand) -> bool:
         """Whether it is the scale, or a view of it or of what it is a view of."""
@@ -292,7 +294,7 @@ class _Chain:
         )
 
     def root(self, value: Any) -> Any:
-        while (maker := self.view.makers.get(value)) is not None and maker.name in VIEWS:
+        while (maker := self.match.makers.get(value)) is not None and maker.name in VIEWS:
             value = maker.operands[0]
         return value
 

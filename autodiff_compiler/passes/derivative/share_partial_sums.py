@@ -48,13 +48,13 @@ def sums(function: Function) -> Mapping[AnyOperand, Sequence[Op]]:
     return found
 
 
-def _of_narrower(view: Match) -> Any:
+def _of_narrower(match: Match) -> Any:
     """A sum of the sums over fewer axes that are asked for, too."""
-    (x,), axes, keepdims = view.operands, view.op.attrs["axes"], view.op.attrs["keepdims"]
-    if view.op.role == "primal" or not _is_floats(x.type):
+    (x,), axes, keepdims = match.operands, match.op.attrs["axes"], match.op.attrs["keepdims"]
+    if match.op.role == "primal" or not _is_floats(x.type):
         return None
     over = set(range(x.ndim) if axes is None else axes)
-    for other in view.sums.get(x, ()):
+    for other in match.partial_sums.get(x, ()):
         narrow = set(other.attrs["axes"])
         if not narrow < over or not _is_smaller(other.result.type, x.type):
             continue

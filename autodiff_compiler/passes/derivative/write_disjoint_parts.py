@@ -41,12 +41,12 @@ from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 PLACING = ("add_at", "set_item")
 
 
-def _chain(view: Match, whole: AnyOperand) -> list[Op]:
+def _chain(match: Match, whole: AnyOperand) -> list[Op]:
     """The operations that put parts among zeros to make ``whole``, the last one first; none where
     anything else is in it."""
     found: list[Op] = []
     while True:
-        maker = view.makers.get(whole) if isinstance(whole, Value) else None
+        maker = match.makers.get(whole) if isinstance(whole, Value) else None
         if maker is None or maker.name not in (*PLACING, "scatter") or written_box(maker) is None:
             return []
         found.append(maker)
@@ -55,47 +55,47 @@ def _chain(view: Match, whole: AnyOperand) -> list[Op]:
         whole = maker.operands[0]
 
 
-def _written(view: Match) -> Any:
+def _written(match: Match) -> Any:
     """What is added where zeros are is written there."""
-    whole, part = view.operands[:2]
-    box, chain = written_box(view.op), _chain(view, whole)
+    whole, part = match.operands[:2]
+    box, chain = written_box(match.op), _chain(match, whole)
     same = getattr(type_of(part), "dtype", None) == getattr(type_of(whole), "dtype", ...)
     if box is None or not chain or not same:
         return None
     if not all(are_disjoint(box, written_box(other) or ()) for other in chain):
         return None
-    return set_item(whole, part, index=view.op.attrs["index"])
+    return set_item(whole, part, index=match.op.attrs["index"])
 
 
-def _taken_away(view: Match) -> Any:
+def _taken_away(match: Match) -> Any:
     """``-v``, added at a place, is v taken away there. Of two parts that meet in zeros the one
     without a sign comes first: adding is the same both ways."""
-    whole, part, *rest = view.operands
-    positive, index = view.positive(part), view.op.attrs["index"]
-    if positive is not ... and view.uses.get(part) == 1:
+    whole, part, *rest = match.operands
+    positive, index = match.without_sign(part), match.op.attrs["index"]
+    if positive is not ... and match.uses.get(part) == 1:
         if adds_up(index, [type_of(operand) for operand in rest]):
             return None
         return sub_at(whole, positive, *rest, index=index)
-    zeros, box = view.made_by(whole, "scatter"), written_box(view.op)
-    if zeros is None or box is None or written_box(zeros) is None or view.uses.get(whole) != 1:
+    zeros, box = match.made_by(whole, "scatter"), written_box(match.op)
+    if zeros is None or box is None or written_box(zeros) is None or match.uses.get(whole) != 1:
         return None
     signed: Any = zeros.operands[0]
-    negative = view.inner(signed, "neg")
+    negative = match.argument_of(signed, "neg")
     same = getattr(type_of(part), "dtype", None) == getattr(type_of(whole), "dtype", ...)
-    if negative is ... or not same or view.uses.get(signed) != 1:
+    if negative is ... or not same or match.uses.get(signed) != 1:
         return None
     made = scatter(part, index=index, shape=zeros.attrs["shape"])
     made.name, made.has_user_name = whole.name, whole.has_user_name
     return sub_at(made, negative, index=zeros.attrs["index"])
 
 
-def _transposed(view: Match) -> Any:
+def _transposed(match: Match) -> Any:
     """Zeros with parts in them, in another order of axes, with the parts in that order."""
-    whole, rank = view.operands[0], len(shape_of_type(view.op.result.type) or ())
-    chain = _chain(view, whole)
-    if not chain or any(view.uses.get(op.result) != 1 for op in chain):
+    whole, rank = match.operands[0], len(shape_of_type(match.op.result.type) or ())
+    chain = _chain(match, whole)
+    if not chain or any(match.uses.get(op.result) != 1 for op in chain):
         return None
-    perm = tuple(axis % rank for axis in view.op.attrs.get("perm", ()))
+    perm = tuple(axis % rank for axis in match.op.attrs.get("perm", ()))
     perm = perm or (*range(rank - 2), rank - 1, rank - 2)
     moved = [_moved(op, perm) for op in chain]
     if None in moved:
@@ -137,4 +137,4 @@ def write_disjoint_parts(function: Function) -> Function:
     """``function`` with parts written where nothing else is, in the order wanted."""
     if "scatter" not in function.op_names:
         return function
-    return RULES.applied(function)
+    return RULES.rewrite(function)

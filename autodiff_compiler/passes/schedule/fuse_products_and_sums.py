@@ -48,7 +48,7 @@ from autodiff_compiler.passes.simplify.dce import dce
 
 def fuse_products_and_sums(function: Function) -> Function:
     """``function`` with sums of large products in one go."""
-    found = _RULES.applied(function)
+    found = _RULES.rewrite(function)
     return function if found is function else dce(found)
 
 
@@ -61,15 +61,15 @@ def _factors(op: Op | None) -> tuple[Any, Any] | None:
     return op.operands if op.name == "mul" else None  # type: ignore[return-value]
 
 
-def _sum(view: Match) -> Any:
-    (x,) = view.operands
-    factors = _factors(view.makers.get(x))
+def _sum(match: Match) -> Any:
+    (x,) = match.operands
+    factors = _factors(match.makers.get(x))
     type_ = type_of(x)
-    if factors is None or view.uses.get(x) != 1 or not isinstance(type_, ArrayType):
+    if factors is None or match.uses.get(x) != 1 or not isinstance(type_, ArrayType):
         return None
     if not type_.has_static_shape or type_.shape is None:
         return None
-    rank, axes, keepdims = len(type_.shape), view.op.attrs["axes"], view.op.attrs["keepdims"]
+    rank, axes, keepdims = len(type_.shape), match.op.attrs["axes"], match.op.attrs["keepdims"]
     over = tuple(range(rank)) if axes is None else axes
     if size_of(type_) < costs().medium_bytes:
         named = isinstance(x, Value) and x.has_user_name
@@ -105,16 +105,16 @@ def _goes_along(b: Any, type_: ArrayType) -> bool:
     return same_rows and broadcast_shapes([have.shape, type_.shape]) == type_.shape
 
 
-def _mean(view: Match) -> Any:
-    total, axes = _sum(view), view.op.attrs["axes"]
-    type_ = type_of(view.operands[0])
+def _mean(match: Match) -> Any:
+    total, axes = _sum(match), match.op.attrs["axes"]
+    type_ = type_of(match.operands[0])
     precise = getattr(type_, "dtype", None) in ("float32", "float64")  # a sum of halves overflows
     over_rows = precise and (axes is None or 0 in axes)
     if total is None and over_rows and size_of(type_) >= costs().large_bytes:
-        total = sum_(*view.operands, **view.op.attrs)  # which tiles may add up
-    if total is None or total.type != view.op.result.type:
+        total = sum_(*match.operands, **match.op.attrs)  # which tiles may add up
+    if total is None or total.type != match.op.result.type:
         return None
-    shape = view.operands[0].type.shape
+    shape = match.operands[0].type.shape
     return total / math.prod(shape if axes is None else [shape[axis] for axis in axes])
 
 

@@ -66,29 +66,29 @@ def _one(operand: AnyOperand) -> bool:
     return type(operand) in (int, float) and operand == 1
 
 
-def _beside_one(view: Match, operand: AnyOperand) -> Any:
+def _beside_one(match: Match, operand: AnyOperand) -> Any:
     """u of 1 + u, where ``operand`` was made so."""
-    maker = view.made_by(operand, "add")
+    maker = match.made_by(operand, "add")
     if maker is None:
         return None
     left, right = maker.operands
     return right if _one(left) else left if _one(right) else None
 
 
-def _exponent(view: Match, operand: AnyOperand) -> Any:
+def _exponent(match: Match, operand: AnyOperand) -> Any:
     """u of exp(u)."""
-    inner = view.inner(operand, "exp") if operand is not None else ...
+    inner = match.argument_of(operand, "exp") if operand is not None else ...
     return None if inner is ... else inner
 
 
-def _minus(view: Match, operand: Any) -> Any:
-    inner = view.inner(operand, "neg")
+def _minus(match: Match, operand: Any) -> Any:
+    inner = match.argument_of(operand, "neg")
     return -operand if inner is ... else inner
 
 
-def _squared(view: Match, operand: AnyOperand) -> Any:
+def _squared(match: Match, operand: AnyOperand) -> Any:
     """u where ``operand`` is u * u, square(u) or u ** 2 of real numbers."""
-    maker = view.makers.get(operand) if isinstance(operand, Value) else None
+    maker = match.makers.get(operand) if isinstance(operand, Value) else None
     if maker is None or maker.name not in ("mul", "square", "pow") or not _real(maker.operands[0]):
         return None
     u, *more = maker.operands
@@ -105,73 +105,73 @@ def _has_largest(x: AnyOperand) -> bool:
 # ---- logarithms
 
 
-def _log_of_one_and_exp(view: Match) -> Any:
-    u = _exponent(view, _beside_one(view, view.operands[0]))
+def _log_of_one_and_exp(match: Match) -> Any:
+    u = _exponent(match, _beside_one(match, match.operands[0]))
     return None if u is None else softplus(u)
 
 
-def _log1p_of_exp(view: Match) -> Any:
-    u = _exponent(view, view.operands[0])
+def _log1p_of_exp(match: Match) -> Any:
+    u = _exponent(match, match.operands[0])
     return None if u is None else softplus(u)
 
 
-def _log_of_exps(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "add")
+def _log_of_exps(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "add")
     if maker is None:
         return None
-    u, v = (_exponent(view, operand) for operand in maker.operands)
+    u, v = (_exponent(match, operand) for operand in maker.operands)
     return None if u is None or v is None else logaddexp(u, v)
 
 
-def _log_of_sum_of_exp(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "sum")
-    u = None if maker is None else _exponent(view, maker.operands[0])
+def _log_of_sum_of_exp(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "sum")
+    u = None if maker is None else _exponent(match, maker.operands[0])
     if maker is None or u is None or not _has_largest(u):
         return None
     return logsumexp(u, axes=maker.attrs["axes"], keepdims=maker.attrs["keepdims"])
 
 
-def _log_of_exp(view: Match) -> Any:
-    return _exponent(view, view.operands[0])
+def _log_of_exp(match: Match) -> Any:
+    return _exponent(match, match.operands[0])
 
 
-def _log_of_sigmoid(view: Match) -> Any:
-    u = view.inner(view.operands[0], "sigmoid")
-    return None if u is ... else -softplus(_minus(view, u))
+def _log_of_sigmoid(match: Match) -> Any:
+    u = match.argument_of(match.operands[0], "sigmoid")
+    return None if u is ... else -softplus(_minus(match, u))
 
 
-def _log_of_one_minus_sigmoid(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "sub")
+def _log_of_one_minus_sigmoid(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "sub")
     if maker is None or not _one(maker.operands[0]):
         return None
-    u = view.inner(maker.operands[1], "sigmoid")
+    u = match.argument_of(maker.operands[1], "sigmoid")
     return None if u is ... else -softplus(u)
 
 
-def _log_of_softmax(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "softmax")
+def _log_of_softmax(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "softmax")
     return None if maker is None else log_softmax(maker.operands[0], **maker.attrs)
 
 
-def _log_of_picked_softmax(view: Match) -> Any:
-    (operand,) = view.operands
-    pick = view.makers.get(operand) if isinstance(operand, Value) else None
+def _log_of_picked_softmax(match: Match) -> Any:
+    (operand,) = match.operands
+    pick = match.makers.get(operand) if isinstance(operand, Value) else None
     if pick is None or pick.name not in PICKS:
         return None
-    maker = view.made_by(pick.operands[0], "softmax")
+    maker = match.made_by(pick.operands[0], "softmax")
     if maker is None:
         return None
     logs = log_softmax(maker.operands[0], **maker.attrs)
     return pick.opdef(logs, *pick.operands[1:], **pick.attrs)
 
 
-def _log_of_one_plus(view: Match) -> Any:
-    u = _beside_one(view, view.operands[0])
+def _log_of_one_plus(match: Match) -> Any:
+    u = _beside_one(match, match.operands[0])
     return None if u is None or not _real(u) else log1p(u)
 
 
-def _log_of_one_minus(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "sub")
+def _log_of_one_minus(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "sub")
     if maker is None:
         return None
     one, u = maker.operands
@@ -181,38 +181,38 @@ def _log_of_one_minus(view: Match) -> Any:
 # ---- quotients
 
 
-def _exp_over_one_and_exp(view: Match) -> Any:
-    u, v = (_exponent(view, view.operands[0]), _beside_one(view, view.operands[1]))
-    return sigmoid(u) if u is not None and u is _exponent(view, v) else None
+def _exp_over_one_and_exp(match: Match) -> Any:
+    u, v = (_exponent(match, match.operands[0]), _beside_one(match, match.operands[1]))
+    return sigmoid(u) if u is not None and u is _exponent(match, v) else None
 
 
-def _over_one_and_exp(view: Match) -> Any:
-    u = _exponent(view, _beside_one(view, view.operands[1]))
+def _over_one_and_exp(match: Match) -> Any:
+    u = _exponent(match, _beside_one(match, match.operands[1]))
     if u is None:
         return None
-    falls = sigmoid(_minus(view, u))
-    return falls if _one(view.operands[0]) else view.operands[0] * falls
+    falls = sigmoid(_minus(match, u))
+    return falls if _one(match.operands[0]) else match.operands[0] * falls
 
 
-def _one_over_one_and_exp(view: Match) -> Any:
-    u = _exponent(view, _beside_one(view, view.operands[0]))
-    whole = len(view.operands) == 1 or view.operands[1] == -1
-    return sigmoid(_minus(view, u)) if u is not None and whole else None
+def _one_over_one_and_exp(match: Match) -> Any:
+    u = _exponent(match, _beside_one(match, match.operands[0]))
+    whole = len(match.operands) == 1 or match.operands[1] == -1
+    return sigmoid(_minus(match, u)) if u is not None and whole else None
 
 
-def _less_logsumexp(view: Match) -> Any:
-    u, maker = view.operands[0], view.made_by(view.operands[1], "logsumexp")
+def _less_logsumexp(match: Match) -> Any:
+    u, maker = match.operands[0], match.made_by(match.operands[1], "logsumexp")
     if maker is None or maker.operands[0] is not u or not maker.attrs["keepdims"]:
         return None
     axes = maker.attrs["axes"]
     return log_softmax(u, axis=axes[0]) if axes and len(axes) == 1 else None
 
 
-def _exp_over_sum(view: Match) -> Any:
-    u, maker = _exponent(view, view.operands[0]), view.made_by(view.operands[1], "sum")
-    if u is None or maker is None or _exponent(view, maker.operands[0]) is not u:
+def _exp_over_sum(match: Match) -> Any:
+    u, maker = _exponent(match, match.operands[0]), match.made_by(match.operands[1], "sum")
+    if u is None or maker is None or _exponent(match, maker.operands[0]) is not u:
         return None
-    if less_largest(view, u) is not None:
+    if less_largest(match, u) is not None:
         return None  # the writer has seen to it
     type_, axes = type_of(u), maker.attrs["axes"]
     if not isinstance(type_, ArrayType) or not _has_largest(u):
@@ -222,35 +222,38 @@ def _exp_over_sum(view: Match) -> Any:
     return softmax(u, axis=axes[0]) if axes and len(axes) == 1 and maker.attrs["keepdims"] else None
 
 
-def _tanh(view: Match) -> Any:
-    difference, total = view.made_by(view.operands[0], "sub"), view.made_by(view.operands[1], "add")
+def _tanh(match: Match) -> Any:
+    difference, total = (
+        match.made_by(match.operands[0], "sub"),
+        match.made_by(match.operands[1], "add"),
+    )
     if difference is None or total is None or difference.operands != total.operands:
         return None
-    u, v = (_exponent(view, operand) for operand in total.operands)
-    return tanh(u) if u is not None and v is not None and view.inner(v, "neg") is u else None
+    u, v = (_exponent(match, operand) for operand in total.operands)
+    return tanh(u) if u is not None and v is not None and match.argument_of(v, "neg") is u else None
 
 
 # ---- roots and differences
 
 
-def _root_of_sum_of_squares(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "sum")
-    u = None if maker is None else _squared(view, maker.operands[0])
+def _root_of_sum_of_squares(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "sum")
+    u = None if maker is None else _squared(match, maker.operands[0])
     if maker is None or u is None:
         return None
     return norm(u, axes=maker.attrs["axes"], keepdims=maker.attrs["keepdims"])
 
 
-def _root_of_two_squares(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "add")
+def _root_of_two_squares(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "add")
     if maker is None:
         return None
-    u, v = (_squared(view, operand) for operand in maker.operands)
+    u, v = (_squared(match, operand) for operand in maker.operands)
     return None if u is None or v is None else hypot(u, v)
 
 
-def _root_of_inner_product(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "matmul")
+def _root_of_inner_product(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "matmul")
     if maker is None or maker.operands[0] is not maker.operands[1]:
         return None
     u = maker.operands[0]
@@ -260,25 +263,25 @@ def _root_of_inner_product(view: Match) -> Any:
 def _as_power(rule: Callable[[Match], Any]) -> Callable[[Match], Any]:
     """The same for a power of 1/2."""
 
-    def row(view: Match) -> Any:
-        return rule(view) if view.operands[1] == 0.5 else None
+    def row(match: Match) -> Any:
+        return rule(match) if match.operands[1] == 0.5 else None
 
     return row
 
 
-def _root_of_square(view: Match) -> Any:
-    u = _squared(view, view.operands[0])
+def _root_of_square(match: Match) -> Any:
+    u = _squared(match, match.operands[0])
     return None if u is None else abs(u)
 
 
-def _root_of_var(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "var")
+def _root_of_var(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "var")
     return None if maker is None else std(maker.operands[0], **maker.attrs)
 
 
-def _exp_minus_one(view: Match) -> Any:
-    left, right = view.operands
-    u, v = _exponent(view, left), _exponent(view, right)
+def _exp_minus_one(match: Match) -> Any:
+    left, right = match.operands
+    u, v = _exponent(match, left), _exponent(match, right)
     if _one(right) and u is not None:
         return expm1(u)
     return -expm1(v) if _one(left) and v is not None else None
@@ -325,7 +328,7 @@ def stabilise(function: Function) -> Function:
         if op.span != NOWHERE:
             told.setdefault((op.span.file, op.span.line), []).append(row.name)
 
-    rewritten = _TABLE.applied(function, hit)
+    rewritten = _TABLE.rewrite(function, hit)
 
     def note(op: Op) -> Sequence[Op]:
         names = told.get((op.span.file, op.span.line))

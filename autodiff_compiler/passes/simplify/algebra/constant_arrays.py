@@ -30,17 +30,17 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
-def _moved_full(view: Match) -> Any:
+def _moved_full(match: Match) -> Any:
     """An array of one number, moved about, is an array of that number."""
-    maker, type_ = view.made_by(view.operands[0], "full"), view.op.result.type
+    maker, type_ = match.made_by(match.operands[0], "full"), match.op.result.type
     if maker is None or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=maker.attrs["value"])
 
 
-def _zeros_of_list(view: Match) -> Any:
+def _zeros_of_list(match: Match) -> Any:
     """Where the items are known it needs no loop, and a loop may fill an array in its place."""
-    maker = view.made_by(view.operands[0], "make_list")
+    maker = match.made_by(match.operands[0], "make_list")
     types: list[Any] = [type_of(item) for item in maker.operands] if maker else []
     if not types or not all(isinstance(each, ArrayType) and each.is_static for each in types):
         return None
@@ -48,8 +48,8 @@ def _zeros_of_list(view: Match) -> Any:
     return OPERATORS["make_list"](*[full(shape=t.shape, dtype=t.dtype, value=0) for t in types])
 
 
-def _cast_full(view: Match) -> Any:
-    return _moved_full(view) if view.filled(view.operands[0]) in (0, 1) else None
+def _cast_full(match: Match) -> Any:
+    return _moved_full(match) if match.fill_value(match.operands[0]) in (0, 1) else None
 
 
 CONSTANT_ARRAYS = (

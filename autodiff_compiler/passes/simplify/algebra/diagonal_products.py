@@ -36,14 +36,14 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
-def _diagonal(view: Match, operand: AnyOperand) -> Any:
+def _diagonal(match: Match, operand: AnyOperand) -> Any:
     """The diagonal of what is zero beside it, a vector or a number; None if it is not."""
-    if view.made_by(operand, "basis"):
+    if match.made_by(operand, "basis"):
         return 1.0
-    maker = view.made_by(operand, "mul")
+    maker = match.made_by(operand, "mul")
     for basis, factor in (maker.operands, maker.operands[::-1]) if maker else ():
         type_, size = type_of(factor), getattr(type_of(operand), "shape", (None,))[0]
-        if not view.made_by(basis, "basis") or type_of(basis) != type_of(operand):
+        if not match.made_by(basis, "basis") or type_of(basis) != type_of(operand):
             continue
         if not isinstance(type_, ArrayType) or type_.shape in ((), (size,)):
             return factor
@@ -52,15 +52,15 @@ def _diagonal(view: Match, operand: AnyOperand) -> Any:
     return None
 
 
-def _product(view: Match) -> Any:
-    left, right = view.operands
+def _product(match: Match) -> Any:
+    left, right = match.operands
     ranks = [getattr(type_of(factor), "ndim", None) or 3 for factor in (left, right)]
     if max(ranks) > 2:
         return None
-    if ranks[0] == 2 and (found := _diagonal(view, left)) is not None:
+    if ranks[0] == 2 and (found := _diagonal(match, left)) is not None:
         tall = isinstance(found, Value) and ranks[1] == 2 and isinstance(found.type, ArrayType)
         return right * (OPERATORS["expand_dims"](found, axes=(-1,)) if tall else found)
-    if ranks[1] == 2 and (found := _diagonal(view, right)) is not None:
+    if ranks[1] == 2 and (found := _diagonal(match, right)) is not None:
         return left * found
     return None
 

@@ -45,15 +45,15 @@ from autodiff_compiler.operators.linalg.products import BLAS, matmul
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
-def _products(view: Match) -> Any:
+def _products(match: Match) -> Any:
     """An Einstein sum of known sizes and of what BLAS multiplies, two operands at a time."""
-    operands, result = list(view.operands), view.op.result.type
+    operands, result = list(match.operands), match.op.result.type
     types = [type_of(operand) for operand in operands]
     if not all(isinstance(t, ArrayType) and t.is_static and t.dtype in BLAS for t in types):
         return None
     if {t.dtype for t in types} != {result.dtype} or any(0 in t.shape for t in types):  # type: ignore[attr-defined]
         return None
-    terms, out = split_equation(view.op.attrs["equation"])
+    terms, out = split_equation(match.op.attrs["equation"])
     factors = [*zip(operands, terms)]
     while len(factors) > 1:
         at, then = _cheapest(factors, out)

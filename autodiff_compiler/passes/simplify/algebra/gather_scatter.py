@@ -44,16 +44,16 @@ from autodiff_compiler.operators.core.index_patterns import (
 from autodiff_compiler.operators.indexing.concat_and_pad import inner
 from autodiff_compiler.operators.indexing.scatter_text import wants_zeros
 from autodiff_compiler.operators.reductions.axis_functions import points_once
-from autodiff_compiler.passes.core.patterns import Match, Rule, signs_move
+from autodiff_compiler.passes.core.patterns import Match, Rule, may_move_sign
 
 
-def _added_at(name: str, view: Match) -> Any:
+def _added_at(name: str, match: Match) -> Any:
     """What is added to zeros with a part set (``scatter``), or with zeros around it (``pad``), is
     added to that part."""
-    left, right = view.operands
+    left, right = match.operands
     for acc, part in ((left, right), (right, left)):
-        maker = view.made_by(part, name)
-        if maker is None or not _as_large(view, acc, part) or view.uses.get(part, 0) != 1:
+        maker = match.made_by(part, name)
+        if maker is None or not _as_large(match, acc, part) or match.uses.get(part, 0) != 1:
             continue
         attrs, (v, *rest) = maker.attrs, maker.operands
         if name == "pad":
@@ -66,12 +66,12 @@ def _added_at(name: str, view: Match) -> Any:
     return None
 
 
-def _added_to_zeros(view: Match) -> Any:
+def _added_to_zeros(match: Match) -> Any:
     """What places that may be named twice add to zeros is a scatter, which is known to be new and
     in the order of its rows."""
-    acc, v, *rest = view.operands
-    index, type_ = view.op.attrs["index"], view.op.result.type
-    value = view.filled(acc)
+    acc, v, *rest = match.operands
+    index, type_ = match.op.attrs["index"], match.op.result.type
+    value = match.fill_value(acc)
     zero = type(value) in (int, float) and value == 0 and math.copysign(1, value) > 0
     if (
         not zero
@@ -85,39 +85,39 @@ def _added_to_zeros(view: Match) -> Any:
     return OPERATORS["scatter"](v, *rest, index=index, shape=type_.shape)
 
 
-def _as_large(view: Match, acc: Any, part: Any) -> bool:
+def _as_large(match: Match, acc: Any, part: Any) -> bool:
     """Whether ``part`` is as large as ``acc``, so that no place of it is many of ``acc``. Where
     sizes are not known, cotangents that meet are: those of one value."""
     sizes = getattr(type_of(part), "shape", None)
     if not isinstance(acc, Value) or sizes != getattr(acc.type, "shape", None):
         return False
-    return view.op.role == "adjoint" or sizes is not None and None not in sizes
+    return match.op.role == "adjoint" or sizes is not None and None not in sizes
 
 
-def _added_along(view: Match) -> Any:
+def _added_along(match: Match) -> Any:
     """What is added to zeros with a few places set is added to those places."""
-    left, right = view.operands
+    left, right = match.operands
     for acc, placed in ((left, right), (right, left)):
-        maker = view.made_by(placed, "put_along")
-        if maker is not None and _as_large(view, acc, placed) and view.uses.get(placed, 0) == 1:
+        maker = match.made_by(placed, "put_along")
+        if maker is not None and _as_large(match, acc, placed) and match.uses.get(placed, 0) == 1:
             v, i, *_ = maker.operands
             axis = maker.attrs["axis"]
-            if acc.type == view.op.result.type and points_once(acc.type, type_of(i), axis):
+            if acc.type == match.op.result.type and points_once(acc.type, type_of(i), axis):
                 return OPERATORS["add_along"](acc, v, i, axis=axis)
     return None
 
 
-def _taken_first(view: Match) -> Any:
+def _taken_first(match: Match) -> Any:
     """Of arithmetic of which a few places are read, no more than these is computed."""
-    (x, i), axis = view.operands, view.op.attrs["axis"]
-    maker = view.makers.get(x)
+    (x, i), axis = match.operands, match.op.attrs["axis"]
+    maker = match.makers.get(x)
     if maker is None or maker.opdef.kind != "elementwise" or not isinstance(i, Value):
         return None
     if not points_once(x.type, i.type, axis):
         return None
     assert isinstance(i.type, ArrayType) and i.type.shape is not None
     few = math.prod(i.type.shape) * costs().gathered_ratio <= math.prod(x.type.shape)  # type: ignore[arg-type]
-    if view.uses.get(x) != 1 and not few:
+    if match.uses.get(x) != 1 and not few:
         return None
     one = tuple(1 if place == axis % x.ndim else dim for place, dim in enumerate(x.type.shape))
     operands = []
@@ -131,64 +131,64 @@ def _taken_first(view: Match) -> Any:
     return maker.opdef(*operands, **maker.attrs)
 
 
-def _sum_of_put(view: Match) -> Any:
+def _sum_of_put(match: Match) -> Any:
     """What was put along an axis among zeros has the same sum as before."""
-    maker, axes = view.made_by(view.operands[0], "put_along"), view.op.attrs["axes"]
-    rank = getattr(view.op.operands[0], "ndim", None)
+    maker, axes = match.made_by(match.operands[0], "put_along"), match.op.attrs["axes"]
+    rank = getattr(match.op.operands[0], "ndim", None)
     if maker is None or rank is None or axes != (maker.attrs["axis"] % rank,):
         return None
-    return view.op.opdef(maker.operands[0], **view.op.attrs)
+    return match.op.opdef(maker.operands[0], **match.op.attrs)
 
 
-def _picked_along(view: Match) -> Any:
+def _picked_along(match: Match) -> Any:
     """``x[np.arange(n), i]`` takes one place of each row: none is named twice."""
-    found = _one_of_each(view, view.operands[0], view.operands[1:])
+    found = _one_of_each(match, match.operands[0], match.operands[1:])
     if found is None:
         return None
     i, axis = found
-    taken = OPERATORS["take_along"](view.operands[0], i, axis=axis)
-    return OPERATORS["reshape"](taken, shape=view.op.result.type.shape)  # type: ignore[attr-defined]
+    taken = OPERATORS["take_along"](match.operands[0], i, axis=axis)
+    return OPERATORS["reshape"](taken, shape=match.op.result.type.shape)  # type: ignore[attr-defined]
 
 
-def _added_to_each(view: Match) -> Any:
+def _added_to_each(match: Match) -> Any:
     """``acc[np.arange(n), i] += v`` adds to one place of each row."""
-    acc, v, *rest = view.operands
-    found = _one_of_each(view, acc, rest)
+    acc, v, *rest = match.operands
+    found = _one_of_each(match, acc, rest)
     if found is None or getattr(type_of(v), "shape", None) != type_of(rest[0]).shape:  # type: ignore[attr-defined]
         return None
     i, axis = found
     return OPERATORS["add_along"](acc, OPERATORS["expand_dims"](v, axes=(axis,)), i, axis=axis)
 
 
-def _raised(view: Match) -> Any:
+def _raised(match: Match) -> Any:
     """``x[i] = x[i] + v`` as ``x[i] += v``, whose cotangent of x is the cotangent itself."""
-    x, value, *rest = view.operands
-    maker = view.made_by(value, "add") or view.made_by(value, "sub")
+    x, value, *rest = match.operands
+    maker = match.made_by(value, "add") or match.made_by(value, "sub")
     v: Any
-    if maker is None or view.uses.get(value) != 1:
+    if maker is None or match.uses.get(value) != 1:
         return None
     if not isinstance(value.type, ArrayType) or value.type.dtype != x.type.dtype:
         return None  # a Python number, or cast when it is written
     sums = (maker.operands, maker.operands[::-1]) if maker.name == "add" else (maker.operands,)
     for read, v in sums:
-        taken = view.made_by(read, "index")
+        taken = match.made_by(read, "index")
         if taken is None or taken.operands != (x, *rest) or type_of(read) != value.type:
             continue
-        moves = maker.name == "add" or signs_move(v, x.type)
-        if moves and taken.attrs["index"] == view.op.attrs["index"]:
+        moves = maker.name == "add" or may_move_sign(v, x.type)
+        if moves and taken.attrs["index"] == match.op.attrs["index"]:
             v = v if maker.name == "add" else -v
-            return OPERATORS["raise_at"](x, v, *rest, index=view.op.attrs["index"])
+            return OPERATORS["raise_at"](x, v, *rest, index=match.op.attrs["index"])
     return None
 
 
-def _written_in_row(view: Match) -> Any:
+def _written_in_row(match: Match) -> Any:
     """``row = m[i]; row[j] = v; m[i] = row`` as ``m[i, j] = v``; so for what adds to an item."""
-    m, value, *rest = view.operands
-    inner = view.made_by(value, "set_item") or view.made_by(value, "raise_at")
-    if inner is None or view.uses.get(value) != 1:
+    m, value, *rest = match.operands
+    inner = match.made_by(value, "set_item") or match.made_by(value, "raise_at")
+    if inner is None or match.uses.get(value) != 1:
         return None
     row, v, *more = inner.operands
-    taken, index = view.made_by(row, "index"), view.op.attrs["index"]
+    taken, index = match.made_by(row, "index"), match.op.attrs["index"]
     if taken is None or taken.operands != (m, *rest) or taken.attrs["index"] != index:
         return None
     whole = _of_row(index, rest, inner.attrs["index"], more)
@@ -197,14 +197,14 @@ def _written_in_row(view: Match) -> Any:
     return OPERATORS[inner.name](m, v, *rest, *more, index=whole)
 
 
-def _read_in_row(view: Match) -> Any:
+def _read_in_row(match: Match) -> Any:
     """``m[i][j]`` as ``m[i, j]``."""
-    row, *more = view.operands
-    taken = view.made_by(row, "index")
-    if taken is None or view.uses.get(row) != 1 or type_of(view.op.result) != _number_in(row):
+    row, *more = match.operands
+    taken = match.made_by(row, "index")
+    if taken is None or match.uses.get(row) != 1 or type_of(match.op.result) != _number_in(row):
         return None
     m, *rest = taken.operands
-    whole = _of_row(taken.attrs["index"], rest, view.op.attrs["index"], more)
+    whole = _of_row(taken.attrs["index"], rest, match.op.attrs["index"], more)
     return None if whole is None else OPERATORS["index"](m, *rest, *more, index=whole)
 
 
@@ -223,15 +223,15 @@ def _of_row(index: Index, rest: Sequence[Any], inner: Index, more: Sequence[Any]
     return (*index, *shifted(inner, len(rest)))
 
 
-def _one_of_each(view: Match, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
+def _one_of_each(match: Match, x: Any, rest: Sequence[Any]) -> tuple[Value, int] | None:
     """The places along an axis of a matrix, and the axis, where the index of ``view`` counts
     through all of the other one."""
     shape = getattr(type_of(x), "shape", None)
-    if view.op.attrs["index"] != (("op", 0), ("op", 1)) or not shape or len(shape) != 2:
+    if match.op.attrs["index"] != (("op", 0), ("op", 1)) or not shape or len(shape) != 2:
         return None
     for axis in (1, 0):
         counted, i = rest[1 - axis], rest[axis]
-        maker, type_ = view.made_by(counted, "arange"), type_of(i)
+        maker, type_ = match.made_by(counted, "arange"), type_of(i)
         size = shape[1 - axis]
         if maker is None or maker.attrs["bounds"] != (0, size, 1) or None in shape:
             continue

@@ -33,77 +33,77 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
-def _largest_of_relu(view: Match) -> Any:
+def _largest_of_relu(match: Match) -> Any:
     """The largest of ``relu(x)`` is relu of the largest: so many elements fewer. The winner is the
     same, or nobody, as nothing below 0 has a slope."""
-    x: Any = view.operands[0]
+    x: Any = match.operands[0]
     moves: list[Op] = []
-    while (move := _moved(view, x)) is not None:
+    while (move := _moved(match, x)) is not None:
         x, moves = move.operands[0], [move, *moves]
-    maker = view.made_by(x, "relu")
-    if maker is None or view.uses.get(maker.result) != 1:
+    maker = match.made_by(x, "relu")
+    if maker is None or match.uses.get(maker.result) != 1:
         return None
     x = maker.operands[0]
     for move in moves:
         x = move.opdef(x, **move.attrs)
-    return OPERATORS["relu"](_named(view, OPERATORS["window_max"](x, **view.op.attrs)))
+    return OPERATORS["relu"](_named(match, OPERATORS["window_max"](x, **match.op.attrs)))
 
 
-def _moved(view: Match, x: AnyOperand) -> Op | None:
+def _moved(match: Match, x: AnyOperand) -> Op | None:
     """What moved the elements of ``x``, and nothing else reads that."""
-    reads = view.operands.count(x)
+    reads = match.operands.count(x)
     for name in ("transpose", "reshape"):
-        maker = view.made_by(x, name)
-        if maker is not None and len(maker.operands) == 1 and view.uses.get(maker.result) == reads:
+        maker = match.made_by(x, name)
+        if maker is not None and len(maker.operands) == 1 and match.uses.get(maker.result) == reads:
             return maker
     return None
 
 
-def _moved_after(view: Match) -> Any:
+def _moved_after(match: Match) -> Any:
     """``f(x.T)`` as ``f(x).T``: a view after the arithmetic, which then may happen in place."""
-    maker = _moved(view, view.operands[0])
+    maker = _moved(match, match.operands[0])
     if maker is None:
         return None
-    return maker.opdef(_named(view, view.op.opdef(maker.operands[0])), **maker.attrs)
+    return maker.opdef(_named(match, match.op.opdef(maker.operands[0])), **maker.attrs)
 
 
-def _sum_of_moved_squares(view: Match) -> Any:
+def _sum_of_moved_squares(match: Match) -> Any:
     """The squares of all elements have one sum wherever they stand; where memory is not in their
     order, ``np.vdot`` would copy them."""
-    x, attrs = view.operands[0], view.op.attrs
-    square = view.made_by(x, "mul") or view.made_by(x, "pow") or view.made_by(x, "square")
-    if attrs["axes"] is not None or attrs["keepdims"] or square is None or view.uses.get(x) != 1:
+    x, attrs = match.operands[0], match.op.attrs
+    square = match.made_by(x, "mul") or match.made_by(x, "pow") or match.made_by(x, "square")
+    if attrs["axes"] is not None or attrs["keepdims"] or square is None or match.uses.get(x) != 1:
         return None
     base, *rest = square.operands
-    maker = _moved(Match(square, view.makers, view.uses), base)
+    maker = _moved(Match(square, match.makers, match.uses), base)
     if maker is None or any(isinstance(other, Value) and other is not base for other in rest):
         return None
     operands = (maker.operands[0] if operand is base else operand for operand in square.operands)
-    return view.op.opdef(square.opdef(*operands, **square.attrs), **attrs)
+    return match.op.opdef(square.opdef(*operands, **square.attrs), **attrs)
 
 
-def _named(view: Match, value: Value) -> Value:
+def _named(match: Match, value: Value) -> Value:
     """``value`` under the name of the result: what is done to it after is not worth one."""
-    value.name, value.has_user_name = view.op.result.name, view.op.result.has_user_name
+    value.name, value.has_user_name = match.op.result.name, match.op.result.has_user_name
     return value
 
 
-def _transposed_windows(view: Match) -> Any:
+def _transposed_windows(match: Match) -> Any:
     """Windows of ``x.T`` as windows of ``x``, transposed: then two transposes meet, and images stay
     in the order in which a product of matrices has made them."""
-    maker, attrs = view.made_by(view.operands[0], "transpose"), view.op.attrs
-    if maker is None or view.uses.get(maker.result) != 1:
+    maker, attrs = match.made_by(match.operands[0], "transpose"), match.op.attrs
+    if maker is None or match.uses.get(maker.result) != 1:
         return None
     rank = len(maker.attrs["perm"])
     perm = tuple(axis % rank for axis in maker.attrs["perm"])
     if "axis" in attrs:
-        found = view.op.opdef(maker.operands[0], **{**attrs, "axis": perm[attrs["axis"]] - rank})
-        return OPERATORS["transpose"](_named(view, found), perm=perm)
+        found = match.op.opdef(maker.operands[0], **{**attrs, "axis": perm[attrs["axis"]] - rank})
+        return OPERATORS["transpose"](_named(match, found), perm=perm)
     space = len(attrs["size"])
     if perm[-space:] != tuple(range(rank - space, rank)):
         return None
-    found = view.op.opdef(maker.operands[0], **attrs)
-    return OPERATORS["transpose"](_named(view, found), perm=(*perm, *range(rank, rank + space)))
+    found = match.op.opdef(maker.operands[0], **attrs)
+    return OPERATORS["transpose"](_named(match, found), perm=(*perm, *range(rank, rank + space)))
 
 
 PERMUTATIONS = (

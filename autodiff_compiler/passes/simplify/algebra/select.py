@@ -57,42 +57,42 @@ def _is_zero(operand: AnyOperand) -> bool:
     return type(operand) in (int, float) and operand == 0
 
 
-def _choice(view: Match, operand: AnyOperand) -> Op | None:
+def _choice(match: Match, operand: AnyOperand) -> Op | None:
     """The choice between floats that made ``operand``, if nothing else reads it."""
-    op = view.made_by(operand, "where")
-    alone = op is not None and view.uses.get(operand) == 1 and is_floating(op.result.type)
+    op = match.made_by(operand, "where")
+    alone = op is not None and match.uses.get(operand) == 1 and is_floating(op.result.type)
     return op if alone and getattr(type_of(op.operands[0]), "dtype", "") == "bool" else None  # type: ignore[union-attr]
 
 
-def _parts(view: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any, Any] | None:
+def _parts(match: Match, operand: AnyOperand, depth: int = 0) -> tuple[Any, Any, Any] | None:
     """``c``, and what ``operand`` is where it is true and where not: in one of them it is 0."""
-    if not isinstance(operand, Value) or view.uses.get(operand) != 1:
+    if not isinstance(operand, Value) or match.uses.get(operand) != 1:
         return None
     if depth >= costs().choice_search_levels:
         return None
-    if (op := _choice(view, operand)) is not None:
+    if (op := _choice(match, operand)) is not None:
         return op.operands if sum(map(_is_zero, op.operands[1:])) == 1 else None  # type: ignore[return-value]
-    if (op := view.made_by(operand, "neg")) is not None:
-        found = _parts(view, op.operands[0], depth + 1)
+    if (op := match.made_by(operand, "neg")) is not None:
+        found = _parts(match, op.operands[0], depth + 1)
         return found and _negative(found)
-    if (op := view.made_by(operand, "mul")) is not None:
+    if (op := match.made_by(operand, "mul")) is not None:
         for inner, factor in (op.operands, op.operands[::-1]):
-            found = _parts(view, inner, depth + 1) if _is_number(factor) else None
+            found = _parts(match, inner, depth + 1) if _is_number(factor) else None
             if found is not None:
                 c, *branches = found
                 return (c, *[x * factor if isinstance(x, Value) else x for x in branches])
     return None
 
 
-def _joined(view: Match) -> Any:
+def _joined(match: Match) -> Any:
     """``where(c, a, 0) + where(c, 0, b)`` as ``where(c, a, b)``, each times numbers or not."""
-    type_ = view.op.result.type
-    if view.op.role == "primal" or any(type_of(operand) != type_ for operand in view.operands):
+    type_ = match.op.result.type
+    if match.op.role == "primal" or any(type_of(operand) != type_ for operand in match.operands):
         return None
-    one, other = (_parts(view, operand) for operand in view.operands)
+    one, other = (_parts(match, operand) for operand in match.operands)
     if one is None or other is None or one[0] is not other[0]:
         return None
-    if view.op.name == "sub":
+    if match.op.name == "sub":
         other = _negative(other)
     if not isinstance(one[1], Value):
         one, other = other, one
@@ -105,16 +105,16 @@ def _negative(parts: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
     return (c, *[-branch if isinstance(branch, Value) else branch for branch in branches])
 
 
-def _within(view: Match) -> Any:
+def _within(match: Match) -> Any:
     """What multiplies a choice between single numbers, or its sign, in the choice."""
-    if view.op.role == "primal":
+    if match.op.role == "primal":
         return None
-    for operand in view.operands:
-        op = _choice(view, operand)
-        if op is None or op.result.type != view.op.result.type:
+    for operand in match.operands:
+        op = _choice(match, operand)
+        if op is None or op.result.type != match.op.result.type:
             continue
         c, *branches = op.operands
-        others = [each for each in view.operands if each is not operand]
+        others = [each for each in match.operands if each is not operand]
         if all(map(_is_single, branches)) and all(map(_is_number, others)):
             return OPERATORS["where"](c, *[_times(branch, others) for branch in branches])
     return None

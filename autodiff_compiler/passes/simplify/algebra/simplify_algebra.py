@@ -56,35 +56,40 @@ def _is(operand: AnyOperand, number: float) -> bool:
     return plain and operand == number
 
 
-def _other(view: Match, matches: Callable[[AnyOperand], bool]) -> Any:
+def _other(match: Match, matches: Callable[[AnyOperand], bool]) -> Any:
     """Of two operands the one beside that which ``matches``."""
-    left, right = view.operands
+    left, right = match.operands
     return left if matches(right) else right if matches(left) else None
 
 
-def _beside_filled(view: Match, number: int) -> Any:
+def _beside_filled(match: Match, number: int) -> Any:
     """The operand beside an array of one number, where that array cannot stretch it: equal types
     say so only where every dimension is known."""
-    other = _other(view, lambda operand: view.filled(operand) == number)
-    type_ = view.op.result.type
+    other = _other(match, lambda operand: match.fill_value(operand) == number)
+    type_ = match.op.result.type
     if isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape:
         return other
-    return other if any(view.inner(o, "full_like") is other for o in view.operands) else None
+    return (
+        other if any(match.argument_of(o, "full_like") is other for o in match.operands) else None
+    )
 
 
-def _one_times(view: Match) -> Any:
+def _one_times(match: Match) -> Any:
     """``(1 * x) * y`` as ``x * y``, where the one only made a number ``x`` an array."""
-    for inner, other in (view.operands, view.operands[::-1]):
-        maker = view.made_by(inner, "mul")
+    for inner, other in (match.operands, match.operands[::-1]):
+        maker = match.made_by(inner, "mul")
         for one, x in (maker.operands, maker.operands[::-1]) if maker else ():
-            if view.filled(one) == 1 and getattr(type_of(one), "shape", None) == ():
+            if match.fill_value(one) == 1 and getattr(type_of(one), "shape", None) == ():
                 return x * other
     return None
 
 
-def _ones_times_mask(view: Match) -> Any:
+def _ones_times_mask(match: Match) -> Any:
     """A mask in the dtype of the ones that it is multiplied with."""
-    mask, type_ = _other(view, lambda operand: view.filled(operand) == 1), view.op.result.type
+    mask, type_ = (
+        _other(match, lambda operand: match.fill_value(operand) == 1),
+        match.op.result.type,
+    )
     if not isinstance(type_, ArrayType) or not type_.is_static or not is_floating(type_):
         return None
     if type_of(mask) != replace(type_, dtype="bool"):
@@ -92,100 +97,103 @@ def _ones_times_mask(view: Match) -> Any:
     return OPERATORS["cast"](mask, dtype=type_.dtype)
 
 
-def _ones_times_number(view: Match) -> Any:
-    number, type_ = _other(view, lambda operand: view.filled(operand) == 1), view.op.result.type
+def _ones_times_number(match: Match) -> Any:
+    number, type_ = (
+        _other(match, lambda operand: match.fill_value(operand) == 1),
+        match.op.result.type,
+    )
     if type(number) not in (int, float) or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=number)
 
 
-def _with_number(view: Match) -> Any:
+def _with_number(match: Match) -> Any:
     """The number in the place of an array of it of the dtype of the result: in a narrower one it
     holds another number. What that array stretched in a derivative is stretched after."""
-    type_ = view.op.result.type
+    type_ = match.op.result.type
     if not isinstance(type_, ArrayType) or not type_.is_static:
         return None
-    for place, x in enumerate(view.operands):
-        filled, have = view.operands[1 - place], type_of(x)
-        value = view.filled(filled)
+    for place, x in enumerate(match.operands):
+        filled, have = match.operands[1 - place], type_of(x)
+        value = match.fill_value(filled)
         if type(value) not in (int, float) or not isinstance(have, ArrayType):
             continue
         if not have.dtype == type_of(filled).dtype == type_.dtype:  # type: ignore[attr-defined]
             continue
-        if have == type_ or view.op.role != "primal" and have.is_static:
-            found = view.op.opdef(*((x, value), (value, x))[place])
+        if have == type_ or match.op.role != "primal" and have.is_static:
+            found = match.op.opdef(*((x, value), (value, x))[place])
             stretch = OPERATORS["broadcast_to"]
             return found if have == type_ else stretch(found, shape=type_.shape)
     return None
 
 
-def _times_minus_one(view: Match) -> Any:
-    other = _other(view, lambda operand: _is(operand, -1))
+def _times_minus_one(match: Match) -> Any:
+    other = _other(match, lambda operand: _is(operand, -1))
     return None if other is None else -other
 
 
-def _both_negative(view: Match) -> Any:
-    left, right = (view.positive(operand) for operand in view.operands)
+def _both_negative(match: Match) -> Any:
+    left, right = (match.without_sign(operand) for operand in match.operands)
     return None if left is ... or right is ... else left * right
 
 
-def _add_negative(view: Match) -> Any:
-    left, right = view.operands
-    if view.positive(right) is not ...:
-        return left - view.positive(right)
-    return None if view.positive(left) is ... else right - view.positive(left)
+def _add_negative(match: Match) -> Any:
+    left, right = match.operands
+    if match.without_sign(right) is not ...:
+        return left - match.without_sign(right)
+    return None if match.without_sign(left) is ... else right - match.without_sign(left)
 
 
-def _minus_negative(view: Match) -> Any:
-    left, right = view.operands
-    return None if view.positive(right) is ... else left + view.positive(right)
+def _minus_negative(match: Match) -> Any:
+    left, right = match.operands
+    return None if match.without_sign(right) is ... else left + match.without_sign(right)
 
 
 def _twice(name: str) -> Rewrite:
-    def rewrite(view: Match) -> Any:
-        inner = view.inner(view.operands[0], name)
+    def rewrite(match: Match) -> Any:
+        inner = match.argument_of(match.operands[0], name)
         return None if inner is ... else inner
 
     return rewrite
 
 
-def _unchanged(view: Match) -> Any:
+def _unchanged(match: Match) -> Any:
     """The operand, where its type says that nothing is done to it."""
-    type_ = type_of(view.operands[0])
+    type_ = type_of(match.operands[0])
     known = isinstance(type_, ArrayType) and type_.shape is not None and None not in type_.shape
-    return view.operands[0] if known else None
+    return match.operands[0] if known else None
 
 
-def _identity_permutation(view: Match) -> Any:
-    perm = view.op.attrs["perm"]
-    return view.operands[0] if tuple(perm) == tuple(range(len(perm))) else None
+def _identity_permutation(match: Match) -> Any:
+    perm = match.op.attrs["perm"]
+    return match.operands[0] if tuple(perm) == tuple(range(len(perm))) else None
 
 
-def _transpose_of_transpose(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "transpose")
+def _transpose_of_transpose(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "transpose")
     if maker is None:
         return None
-    first, second = maker.attrs["perm"], view.op.attrs["perm"]
+    first, second = maker.attrs["perm"], match.op.attrs["perm"]
     return OPERATORS["transpose"](maker.operands[0], perm=tuple(first[axis] for axis in second))
 
 
-def _swap_of_transpose(view: Match) -> Any:
-    maker = view.made_by(view.operands[0], "transpose")
+def _swap_of_transpose(match: Match) -> Any:
+    maker = match.made_by(match.operands[0], "transpose")
     if maker is None:
         return None
     *kept, left, right = maker.attrs["perm"]
     return OPERATORS["transpose"](maker.operands[0], perm=(*kept, right, left))
 
 
-def _transposed_product(view: Match) -> Any:
+def _transposed_product(match: Match) -> Any:
     """``(a.T @ b).T`` is ``b.T @ a``, in row-major order, where nothing else reads the product."""
-    product = view.made_by(view.operands[0], "matmul")
-    turned = view.op.attrs.get("perm", (1, 0))
-    if product is None or tuple(turned) != (1, 0) or view.uses.get(product.result) != 1:
+    product = match.made_by(match.operands[0], "matmul")
+    turned = match.op.attrs.get("perm", (1, 0))
+    if product is None or tuple(turned) != (1, 0) or match.uses.get(product.result) != 1:
         return None
     if any(getattr(type_of(factor), "ndim", None) != 2 for factor in product.operands):
         return None
-    sides = [view.turned(factor) for factor in reversed(product.operands)]
+    sides = [match.untransposed(factor) for factor in reversed(product.operands)]
     if sides == [..., ...]:
         return None
     swap, factors = OPERATORS["swap_last_axes"], reversed(product.operands)
@@ -193,9 +201,9 @@ def _transposed_product(view: Match) -> Any:
     return OPERATORS["matmul"](*sides)
 
 
-def _side_by_side(view: Match) -> Any:
+def _side_by_side(match: Match) -> Any:
     """Windows that neither overlap nor leave anything out are axes that are parted."""
-    x, attrs = view.operands[0], view.op.attrs
+    x, attrs = match.operands[0], match.op.attrs
     size, stride, dilation = attrs["size"], attrs["stride"], attrs["dilation"]
     shape, space = getattr(type_of(x), "shape", None), len(size)
     if shape is None or None in shape or tuple(size) != tuple(stride):
@@ -212,27 +220,27 @@ def _side_by_side(view: Match) -> Any:
     return OPERATORS["transpose"](whole, perm=(*range(first), *evens, *odds))
 
 
-def _only_stretched(view: Match) -> Any:
+def _only_stretched(match: Match) -> Any:
     """A repetition along axes of one, which is a view."""
-    x = view.operands[0]
+    x = match.operands[0]
     sizes = getattr(type_of(x), "shape", None)
-    shape = getattr(view.op.result.type, "shape", None)
+    shape = getattr(match.op.result.type, "shape", None)
     if sizes is None or shape is None or None in shape:
         return None
-    if not all(1 in pair for pair in zip(view.op.attrs["counts"], sizes)):
+    if not all(1 in pair for pair in zip(match.op.attrs["counts"], sizes)):
         return None
     return OPERATORS["broadcast_to"](x, shape=shape)
 
 
-def _reshape_of_reshape(view: Match) -> Any:
-    inner, *rest = view.operands
-    maker = view.made_by(inner, "reshape")
-    return maker and OPERATORS["reshape"](maker.operands[0], *rest, **view.op.attrs)
+def _reshape_of_reshape(match: Match) -> Any:
+    inner, *rest = match.operands
+    maker = match.made_by(inner, "reshape")
+    return maker and OPERATORS["reshape"](maker.operands[0], *rest, **match.op.attrs)
 
 
-def _sum_of_full(view: Match) -> Any:
-    value, type_ = view.filled(view.operands[0]), view.op.result.type
-    have = type_of(view.operands[0])
+def _sum_of_full(match: Match) -> Any:
+    value, type_ = match.fill_value(match.operands[0]), match.op.result.type
+    have = type_of(match.operands[0])
     if value is None or not isinstance(have, ArrayType) or not isinstance(type_, ArrayType):
         return None
     if not (have.is_static and type_.is_static and is_floating(have)):
@@ -244,28 +252,28 @@ def _sum_of_full(view: Match) -> Any:
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=total)
 
 
-def _sum_over_ones(view: Match) -> Any:
+def _sum_over_ones(match: Match) -> Any:
     """The operand, where only axes of length one are summed over and kept."""
-    return _unchanged(view) if view.op.attrs["keepdims"] else None
+    return _unchanged(match) if match.op.attrs["keepdims"] else None
 
 
-def _sum_of_negative(view: Match) -> Any:
+def _sum_of_negative(match: Match) -> Any:
     """Fewer elements change their sign after the sum; it goes through products without a trace."""
-    if not is_floating(view.op.result.type):
+    if not is_floating(match.op.result.type):
         return None  # a sum may be of another dtype
-    positive = _without_sign(view, view.operands[0])
-    return None if positive is None else -view.op.opdef(positive, **view.op.attrs)
+    positive = _without_sign(match, match.operands[0])
+    return None if positive is None else -match.op.opdef(positive, **match.op.attrs)
 
 
-def _without_sign(view: Match, x: AnyOperand) -> Any:
+def _without_sign(match: Match, x: AnyOperand) -> Any:
     """``y`` where x is ``-y``, or else None."""
-    if view.inner(x, "neg") is not ...:
-        return view.inner(x, "neg")
-    maker = view.made_by(x, "mul") or view.made_by(x, "div")
-    if maker is None or view.uses.get(maker.result) != 1:
+    if match.argument_of(x, "neg") is not ...:
+        return match.argument_of(x, "neg")
+    maker = match.made_by(x, "mul") or match.made_by(x, "div")
+    if maker is None or match.uses.get(maker.result) != 1:
         return None
     for place, operand in enumerate(maker.operands):
-        positive = _without_sign(view, operand)
+        positive = _without_sign(match, operand)
         if positive is not None:
             rest = [*maker.operands]
             rest[place] = positive
@@ -273,28 +281,28 @@ def _without_sign(view: Match, x: AnyOperand) -> Any:
     return None
 
 
-def _plus_zero(view: Match) -> Any:
-    type_ = view.op.result.type
+def _plus_zero(match: Match) -> Any:
+    type_ = match.op.result.type
     exact = type_ == INT or isinstance(type_, ArrayType) and not is_floating(type_)
-    return _other(view, lambda operand: _is(operand, 0)) if exact else None
+    return _other(match, lambda operand: _is(operand, 0)) if exact else None
 
 
-def _minus_zero(view: Match) -> Any:
-    left, right = view.operands
-    return left if _is(right, 0) or _beside_filled(view, 0) is left else None
+def _minus_zero(match: Match) -> Any:
+    left, right = match.operands
+    return left if _is(right, 0) or _beside_filled(match, 0) is left else None
 
 
-def _times_zero(view: Match) -> Any:
-    type_ = view.op.result.type
-    zero = _other(view, lambda operand: _is(operand, 0) or view.filled(operand) == 0)
+def _times_zero(match: Match) -> Any:
+    type_ = match.op.result.type
+    zero = _other(match, lambda operand: _is(operand, 0) or match.fill_value(operand) == 0)
     if zero is None or not isinstance(type_, ArrayType) or not type_.is_static:
         return None
     return OPERATORS["full"](shape=type_.shape, dtype=type_.dtype, value=0)
 
 
 RULES = (
-    Rule("x * 1", "mul", lambda view: _other(view, lambda operand: _is(operand, 1))),
-    Rule("x * ones", "mul", lambda view: _beside_filled(view, 1)),
+    Rule("x * 1", "mul", lambda match: _other(match, lambda operand: _is(operand, 1))),
+    Rule("x * ones", "mul", lambda match: _beside_filled(match, 1)),
     Rule("(1 * x) * y", "mul", _one_times),
     Rule("ones * mask", "mul", _ones_times_mask),
     Rule("ones * number", "mul", _ones_times_number),
@@ -302,11 +310,11 @@ RULES = (
     Rule("x * -1", "mul", _times_minus_one),
     Rule("-x * -y", "mul", _both_negative),
     Rule("x * 0", "mul", _times_zero, fast_only=True),
-    Rule("x / 1", "div", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
-    Rule("x ** 1", "pow", lambda view: view.operands[0] if _is(view.operands[1], 1) else None),
-    Rule("x + zeros", "add", lambda view: _beside_filled(view, 0)),
+    Rule("x / 1", "div", lambda match: match.operands[0] if _is(match.operands[1], 1) else None),
+    Rule("x ** 1", "pow", lambda match: match.operands[0] if _is(match.operands[1], 1) else None),
+    Rule("x + zeros", "add", lambda match: _beside_filled(match, 0)),
     Rule("x + 0", "add", _plus_zero),
-    Rule("x + 0.0", "add", lambda view: _other(view, lambda o: _is(o, 0)), fast_only=True),
+    Rule("x + 0.0", "add", lambda match: _other(match, lambda o: _is(o, 0)), fast_only=True),
     Rule("x + full", "add", _with_number),
     Rule("x - full", "sub", _with_number),
     Rule("x / full", "div", _with_number),
@@ -314,8 +322,8 @@ RULES = (
     Rule("x - 0", "sub", _minus_zero),
     Rule("x - -y", "sub", _minus_negative),
     Rule("--x", "neg", _twice("neg")),
-    Rule("copy", "copy", lambda view: view.operands[0]),
-    Rule("cast to its own dtype", "cast", lambda view: view.operands[0]),
+    Rule("copy", "copy", lambda match: match.operands[0]),
+    Rule("cast to its own dtype", "cast", lambda match: match.operands[0]),
     Rule("reshape to its own shape", "reshape", _unchanged),
     Rule("reshape of reshape", "reshape", _reshape_of_reshape),
     Rule("windows side by side", "windows", _side_by_side),
@@ -354,4 +362,4 @@ def simplify_algebra(
         if hits is not None:
             hits[row.name] = hits.get(row.name, 0) + 1
 
-    return (_FAST if fast else _EXACT).applied(function, hit)
+    return (_FAST if fast else _EXACT).rewrite(function, hit)

@@ -35,10 +35,10 @@ from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.passes.core.patterns import Match, Rule
 
 
-def less_largest(view: Match, operand: AnyOperand) -> Op | None:
+def less_largest(match: Match, operand: AnyOperand) -> Op | None:
     """The ``max`` of x where ``operand`` is x less that."""
-    shifted = view.made_by(operand, "sub")
-    largest = None if shifted is None else view.made_by(shifted.operands[1], "max")
+    shifted = match.made_by(operand, "sub")
+    largest = None if shifted is None else match.made_by(shifted.operands[1], "max")
     same = largest is not None and largest.operands[0] is shifted.operands[0]  # type: ignore[union-attr]
     return largest if same else None
 
@@ -51,21 +51,21 @@ def _axis(op: Op) -> int | None:
     return axes[0] % rank
 
 
-def _of_shifted(view: Match) -> Any:
-    largest = less_largest(view, view.operands[0])
+def _of_shifted(match: Match) -> Any:
+    largest = less_largest(match, match.operands[0])
     if largest is None or _axis(largest) is None:
         return None
-    x, axis = largest.operands[0], view.op.attrs["axis"]
-    return view.op.opdef(x, axis=axis) if _axis(largest) == axis % type_of(x).ndim else None  # type: ignore[attr-defined]
+    x, axis = largest.operands[0], match.op.attrs["axis"]
+    return match.op.opdef(x, axis=axis) if _axis(largest) == axis % type_of(x).ndim else None  # type: ignore[attr-defined]
 
 
-def _by_hand(view: Match) -> Any:
-    power, total = view.made_by(view.operands[0], "exp"), view.made_by(view.operands[1], "sum")
+def _by_hand(match: Match) -> Any:
+    power, total = match.made_by(match.operands[0], "exp"), match.made_by(match.operands[1], "sum")
     if power is None or total is None or total.operands[0] is not power.result:
         return None
-    if view.uses.get(total.result) != 1:
+    if match.uses.get(total.result) != 1:
         return None  # the exponentials are made for others anyway
-    largest = less_largest(view, power.operands[0])
+    largest = less_largest(match, power.operands[0])
     if largest is None or _axis(total) is None or _axis(total) != _axis(largest):
         return None
     return OPERATORS["softmax"](largest.operands[0], axis=_axis(total))

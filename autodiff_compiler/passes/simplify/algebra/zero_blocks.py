@@ -62,12 +62,12 @@ class _Among:
         return _Among(part, self.at[::-1], self.shape[::-1])
 
 
-def _among_zeros(view: Match, factor: AnyOperand) -> _Among | None:
+def _among_zeros(match: Match, factor: AnyOperand) -> _Among | None:
     """What ``factor`` is, if that is a part of a matrix among zeros."""
-    zeros = view.made_by(factor, "scatter")
+    zeros = match.made_by(factor, "scatter")
     if zeros is None:
-        matrix = view.turned(factor)
-        found = None if matrix is ... else _among_zeros(view, matrix)
+        matrix = match.untransposed(factor)
+        found = None if matrix is ... else _among_zeros(match, matrix)
         return found and found.turned()
     at = written_box(zeros) if zeros.role != "primal" else None
     if at is None or len(at) != 2 or not all(each.step == 1 and len(each) for each in at):
@@ -79,43 +79,43 @@ def _among_zeros(view: Match, factor: AnyOperand) -> _Among | None:
     return _Among(part, (at[0], at[1]), zeros.result.type.shape)  # type: ignore[attr-defined]
 
 
-def _without_zeros(view: Match) -> Any:
+def _without_zeros(match: Match) -> Any:
     """A product of what is among zeros: of the part alone, and among zeros in its turn."""
-    if view.op.role == "primal" or not _are_matrices(*view.operands):
+    if match.op.role == "primal" or not _are_matrices(*match.operands):
         return None
-    for place, factor in enumerate(view.operands):
-        found = _among_zeros(view, factor)
+    for place, factor in enumerate(match.operands):
+        found = _among_zeros(match, factor)
         if found is None or found.covers(0) and found.covers(1):
             continue
-        factors, inner = list(view.operands), 1 - place
+        factors, inner = list(match.operands), 1 - place
         factors[place] = found.part
         other = factors[1 - place]
         factors[1 - place] = _section(other, found.at[inner], place)
         product = OPERATORS["matmul"](*factors)
         if found.covers(place):
             return product
-        shape = view.op.result.type.shape  # type: ignore[attr-defined]
+        shape = match.op.result.type.shape  # type: ignore[attr-defined]
         at = _bounds(found.at[place], shape[place], place)
         return scatter(product, index=at, shape=shape)
     return None
 
 
-def _of_product(view: Match) -> Any:
+def _of_product(match: Match) -> Any:
     """Where less than half of a product is read, only that is made."""
-    product = view.made_by(view.operands[0], "matmul")
-    if product is None or product.role == "primal" or view.uses.get(product.result) != 1:
+    product = match.made_by(match.operands[0], "matmul")
+    if product is None or product.role == "primal" or match.uses.get(product.result) != 1:
         return None
-    if len(view.operands) > 1 or not _are_matrices(*product.operands, product.result):
+    if len(match.operands) > 1 or not _are_matrices(*product.operands, product.result):
         return None
     shape = product.result.type.shape  # type: ignore[attr-defined]
-    at = index_box(view.op.attrs["index"], shape)
+    at = index_box(match.op.attrs["index"], shape)
     if at is None or len(at) != 2 or not all(each.step == 1 and len(each) for each in at):
         return None
     if 2 * len(at[0]) * len(at[1]) > shape[0] * shape[1]:
         return None
     factors = [_section(each, at[axis], axis) for axis, each in enumerate(product.operands)]
     found = OPERATORS["matmul"](*factors)
-    wanted = view.op.result.type
+    wanted = match.op.result.type
     return found if found.type == wanted else reshape(found, shape=wanted.shape)  # type: ignore[attr-defined]
 
 
