@@ -27,7 +27,7 @@ from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction, checked_position
 from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
 from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, unwrapped
-from autodiff_compiler.runtime.arguments import check_asked, is_numpy_call, signatures
+from autodiff_compiler.runtime.arguments import check_not_whole_numbers, is_numpy_call, signatures
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 
 Made = TypeVar("Made")
@@ -207,7 +207,7 @@ class _Asked:
                 has_aux=self.has_aux,
             )  # fmt: skip
             _check_positions(gradient, names)
-            check_asked(target, told, gradient.wanted())
+            check_not_whole_numbers(target, told, gradient.wanted())
             request = gradient.request([_is_active(slot, numpy) for slot in slots])
         request = replace(request, numpy=numpy)
         if self.opt_level is not None:

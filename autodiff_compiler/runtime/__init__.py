@@ -1,1 +1,1 @@
-"""Runs compiled units: loads the text, keeps it, finds the right one and calls it."""
+"""The run time: finds or compiles the code for a call, runs it and packs the result."""

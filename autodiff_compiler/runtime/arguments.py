@@ -1,4 +1,5 @@
-"""What a call brings: the signature that finds compiled code, and the arrays that it is given.
+"""The arguments of a call: the signatures that find compiled code, the checks, and the arrays in
+them.
 
 >>> import numpy as np
 >>> signature((Tensor(np.ones((2, 3))), 4, "same"))
@@ -41,10 +42,10 @@ _CONSTANTS = (bool, str, bytes, type(None))
 
 
 def signature(value: Any) -> Any:
-    """What must be alike for compiled code to serve two arguments.
+    """Returns the part of an argument that decides the code.
 
-    The value of a number is no part of it; that of a string, a bool, None, or a number inside a
-    container is. Any other object is known by its identity.
+    The value of a number is not part of it. The value of a string, a bool, None, or a number
+    inside a container is. Any other object is identified by its id.
     """
     kind = type(value)
     if kind is Tensor:
@@ -72,7 +73,7 @@ def signature(value: Any) -> Any:
 
 
 def signatures(slots: Sequence[Any]) -> tuple:
-    """Return the signatures of the arguments of a call; refuses a container that holds itself."""
+    """Returns the signatures of the arguments of a call. Refuses a container that holds itself."""
     try:
         return tuple(map(signature, slots))
     except RecursionError:
@@ -88,7 +89,7 @@ def _item_signature(value: Any) -> Any:
 
 
 def known_by_identity(value: Any) -> Iterator[Any]:
-    """The objects in ``value`` whose ``id`` stands in its signature."""
+    """Yields the objects in ``value`` whose ``id`` is part of its signature."""
     if plain_kind(value) in (tuple, list, dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from known_by_identity(item)
@@ -97,14 +98,14 @@ def known_by_identity(value: Any) -> Iterator[Any]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Return True if this argument is differentiated by default."""
+    """True if the argument is differentiated by default."""
     return isinstance(value, (Tensor, Mutable))
 
 
 def is_numpy_call(fn: Any, slots: Sequence[Any]) -> bool:
-    """Whether this is a plain function of arrays and floats, with no tensor among its arguments.
+    """True if this is a plain function of arrays and floats, with no tensor among its arguments.
 
-    A slot is a value, or the type that stands for one.
+    A slot is a value, or the type of one.
     """
     return not isinstance(fn, Cell) and any(map(_is_numpy, slots)) and not holds([*slots], Tensor)
 
@@ -115,9 +116,9 @@ def _is_numpy(slot: Any) -> bool:
     return type(slot) in (float, complex) or holds(slot, *_NUMPY)
 
 
-def check_asked(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
-    """Refuses a derivative of a plain function in integers or bools. MindSpore's integer tensors
-    have one, and other arguments of its programs drop out."""
+def check_not_whole_numbers(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
+    """Refuses a derivative of a plain function in integers or bools. In MindSpore's programs
+    integer tensors have one, and other arguments are left out."""
     if isinstance(fn, Cell) or holds([*slots], Tensor):
         return
     for place in asked:
@@ -126,7 +127,7 @@ def check_asked(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
 
 
 def check_arrays(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
-    """Refuses a gradient in an array where tensors alone have one."""
+    """Refuses a gradient in an array where only tensors have gradients."""
     for place in asked:
         if place < len(slots) and isinstance(slots[place], _NUMPY):
             where = "in a Cell" if isinstance(fn, Cell) else "beside a Tensor argument"
@@ -137,7 +138,7 @@ def check_arrays(fn: Any, slots: Sequence[Any], asked: Sequence[int]) -> None:
 
 
 def check_bare_numbers(slots: Sequence[Any]) -> None:
-    """Refuses a gradient in a list of Python's numbers, which would silently be none at all."""
+    """Refuses a gradient in a list of Python numbers, which would be empty without a message."""
     for place, slot in enumerate(slots):
         if type(slot) in (tuple, list, dict) and holds(slot, float):
             raise CallError(
@@ -148,7 +149,7 @@ def check_bare_numbers(slots: Sequence[Any]) -> None:
 
 
 def holds(value: Any, *kinds: type) -> bool:
-    """Whether ``value`` is of one of these kinds, or a container of something that is.
+    """True if ``value`` is of one of these kinds, or is a container with such an item.
 
     >>> holds({"w": [np.ones(2)]}, Tensor), holds({"w": [np.ones(2)]}, Tensor, np.ndarray)
     (False, True)
@@ -169,10 +170,10 @@ def holds(value: Any, *kinds: type) -> bool:
 def compile_reader(
     slots: Sequence[Any], wanted: Sequence[int], hoisted: Sequence[Hoisted]
 ) -> Callable:
-    """A function from ``fn`` and a row of slots to the arrays in those ``wanted`` and to the
-    ``hoisted`` ones.
+    """Returns a generated function from ``fn`` and the slots to the arrays in the ``wanted`` slots
+    and to the ``hoisted`` arrays.
 
-    It is generated text for exactly this structure, so that nothing is looked at twice.
+    It is generated for exactly this structure, so it inspects nothing.
     """
     places = [item.path if item.read else f"h{n}" for n, item in enumerate(hoisted)]
     names = {f"h{n}": item.source for n, item in enumerate(hoisted) if not item.read}
@@ -188,7 +189,8 @@ def compile_reader(
 
 
 def expression(value: Any, path: str) -> str:
-    """Text that gives the arrays in ``value``, which stands at ``path``, in its structure."""
+    """Returns the text of an expression for the arrays in ``value``, in its structure. ``path`` is
+    the text of ``value``."""
     if isinstance(value, (Tensor, AttributeInput, Generator, PythonFunction)):
         return f"{path}._data"
     if not holds(value, Tensor):
@@ -201,8 +203,8 @@ def expression(value: Any, path: str) -> str:
 
 
 def check_arity(fn: Any, slots: Sequence[Any], keywords: Sequence[str], sens: bool) -> None:
-    """Refuses a wrong number of arguments in Python's own words: an empty function with the same
-    parameters is called, and Python says what is wrong."""
+    """Refuses a wrong number of arguments, in Python's words: calls an empty function with the same
+    parameters."""
     while isinstance(fn, Transformed):
         if not fn.takes_its_arguments:
             return
@@ -247,6 +249,12 @@ def _stand_in(parameters: tuple, name: str, bound: bool) -> Callable[..., None]:
 
 
 __all__ = [
-    "check_arity", "compile_reader", "expression", "holds", "is_tensor",
-    "known_by_identity", "signature", "signatures",
-]  # fmt: skip
+    "check_arity",
+    "compile_reader",
+    "expression",
+    "holds",
+    "is_tensor",
+    "known_by_identity",
+    "signature",
+    "signatures",
+]

@@ -1,9 +1,12 @@
-"""The arrays that a unit lends to its halves: kept from call to call, and never in two calls.
+"""Workspace buffers of compiled functions: kept from call to call, and never in two calls at once.
 
-A call takes a set that nobody uses, or makes one, and gives it back when both halves have run; so
-calls in several threads, or one inside another, have sets of their own. What a caller receives is
-in none of them (``ir/verify/memory_safety.py`` proves it), but for the blocks that are given: they
-are made for each call, and go with a result. A call that raises keeps its set, which then goes.
+A call acquires a set of buffers that no other call uses, or a new one. It releases the set when the
+forward and the backward function have run. Calls in several threads, or one call inside another,
+therefore have sets of their own.
+
+No result lies in a workspace buffer (``ir/verify/memory_safety.py`` proves it). The exception are
+blocks that are given away with a result: each call allocates them. A call that raises does not
+release its set, which is then freed.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,19 +23,37 @@ import numpy as np
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.interface import ArrayType
 
-#: Every workspace that lends anything, and what tells when it was used last.
-ALL: weakref.WeakSet[Workspace] = weakref.WeakSet()
+#: The workspaces that have buffers; the clock counts their uses.
+WORKSPACES: weakref.WeakSet[Workspace] = weakref.WeakSet()
 CLOCK = itertools.count(1)
-#: Held by who changes or reads ``ALL``: one thread may compile while another makes room.
+#: Protects ``WORKSPACES``: one thread may compile while another makes room.
 LOCK = threading.Lock()
 
-#: The arrays of each half.
-Lent = list[list[Any]]
+#: The arrays for the forward function, and those for the backward function.
+Buffers = list[list[Any]]
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    """An array at the beginning of a block."""
+
+    block: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def inside(self, memory: np.ndarray) -> np.ndarray:
+        return np.ndarray(self.shape, self.dtype, memory)
 
 
 class Workspace:
-    """``blocks`` are the bytes of each block of one set; ``places`` are the arrays that each half
-    is lent: a block and a type for each; ``given`` the blocks that are not kept."""
+    """The buffers of one compiled function.
+
+    blocks   the bytes of each block.
+    buffers  the buffers for the forward function, and those for the backward function.
+    given    the blocks that are given away with a result: the bytes, and for each buffer in the
+             block the function, the buffer's number there, and the buffer.
+    idle     the sets that no call uses.
+    """
 
     def __init__(
         self,
@@ -39,23 +61,28 @@ class Workspace:
         places: Sequence[Sequence[tuple[int, ArrayType]]],
         given: Set[int] = frozenset(),
     ):
-        self.blocks, self.places = blocks, places
-        #: The blocks that are not kept, and of each array there: the half, its number, its type.
+        self.blocks = blocks
+        self.buffers = [[_buffer(block, type_) for block, type_ in half] for half in places]
         self.given = [
-            (size, [(half, key, type_)
-                    for half, arrays in enumerate(places)
-                    for key, (place, type_) in enumerate(arrays) if place == block])
-            for block, size in enumerate(blocks) if block in given
-        ]  # fmt: skip
+            (size, list(self._buffers_in(block)))
+            for block, size in enumerate(blocks)
+            if block in given
+        ]
         self.bytes = sum(blocks) - sum(size for size, _ in self.given)
-        self.idle: list[Lent] = []
+        self.idle: list[Buffers] = []
         self.used = 0
         if self.bytes:
             with LOCK:
-                ALL.add(self)
+                WORKSPACES.add(self)
 
-    def acquire(self) -> Lent:
-        """The arrays of each half, for one call."""
+    def _buffers_in(self, block: int) -> Iterator[tuple[int, int, _Buffer]]:
+        for half, buffers in enumerate(self.buffers):
+            for key, buffer in enumerate(buffers):
+                if buffer.block == block:
+                    yield half, key, buffer
+
+    def acquire(self) -> Buffers:
+        """Returns a set of buffers for one call."""
         self.used = next(CLOCK)
         try:
             return self.with_missing_allocated(self.idle.pop())
@@ -64,48 +91,48 @@ class Workspace:
         if self.bytes > costs().lent_bytes:
             return self.no_buffers()
         make_room(self.bytes)
-        made = [np.empty(size, np.uint8) for size in self.blocks]
-        return [[_array(made[block], type_) for block, type_ in half] for half in self.places]
+        memory = [np.empty(size, np.uint8) for size in self.blocks]
+        return [[each.inside(memory[each.block]) for each in half] for half in self.buffers]
 
-    def with_missing_allocated(self, lent: Lent) -> Lent:
-        """A set that was kept, with the blocks that are given."""
-        for size, arrays in self.given:
-            block = np.empty(size, np.uint8)
-            for half, key, type_ in arrays:
-                lent[half][key] = _array(block, type_)
-        return lent
+    def with_missing_allocated(self, buffers: Buffers) -> Buffers:
+        """Allocates the blocks that an earlier call gave away."""
+        for size, missing in self.given:
+            memory = np.empty(size, np.uint8)
+            for half, key, buffer in missing:
+                buffers[half][key] = buffer.inside(memory)
+        return buffers
 
-    def no_buffers(self) -> Lent:
-        """In the place of the arrays of each half, for a call that lends none."""
-        return [[None] * len(places) for places in self.places]
+    def no_buffers(self) -> Buffers:
+        """Returns None in place of each buffer: the generated functions then allocate."""
+        return [[None] * len(half) for half in self.buffers]
 
-    def release(self, lent: Lent) -> None:
-        """Nobody reads or writes ``lent`` any more, but for what is given."""
+    def release(self, buffers: Buffers) -> None:
+        """Takes back a set that no function reads or writes any more, without the blocks that were
+        given away."""
         if self.bytes * (len(self.idle) + 1) > costs().lent_bytes:
             return
-        for _, arrays in self.given:
-            for half, key, _ in arrays:
-                lent[half][key] = None
-        self.idle.append(lent)
+        for _, given in self.given:
+            for half, key, _ in given:
+                buffers[half][key] = None
+        self.idle.append(buffers)
 
 
 def make_room(wanted: int) -> None:
-    """Lets sets go that nobody uses, the least lately used first, until ``wanted`` more bytes fit
-    under the limit."""
+    """Frees idle sets, the least recently used first, until ``wanted`` more bytes fit under the
+    limit."""
     with LOCK:
-        known = [*ALL]
+        known = [*WORKSPACES]
     idle = sorted((w for w in known if w.idle), key=lambda workspace: workspace.used)
-    kept = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
+    held = sum(len(workspace.idle) * workspace.bytes for workspace in idle)
     for workspace in idle:
-        if kept + wanted <= costs().lent_bytes:
+        if held + wanted <= costs().lent_bytes:
             return
-        kept -= len(workspace.idle) * workspace.bytes
+        held -= len(workspace.idle) * workspace.bytes
         workspace.idle.clear()
 
 
-def _array(block: np.ndarray, type_: ArrayType) -> np.ndarray:
-    """An array at the beginning of a block."""
-    return np.ndarray(type_.shape, type_.dtype, block)  # type: ignore[arg-type]
+def _buffer(block: int, type_: ArrayType) -> _Buffer:
+    return _Buffer(block, type_.static_shape, np.dtype(type_.known_dtype))
 
 
 __all__ = ["Workspace"]

@@ -27,7 +27,7 @@ from autodiff_compiler.interface import Compiled, Request, TupleType
 from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
 from autodiff_compiler.runtime.compiled_function import CompiledFunction
 from autodiff_compiler.runtime.fast_call import FastCall
-from autodiff_compiler.runtime.guards import check_apart, first_failed_guard
+from autodiff_compiler.runtime.guards import check_separate_arguments, first_failed_guard
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 from autodiff_compiler.span import Span
 
@@ -74,7 +74,7 @@ class FunctionEntries:
 
 
 class CallSite:
-    """One call: the function, its arguments and what is asked of it.
+    """One call: the function, its arguments and the derivative that is asked for.
 
     fn        the function that is run or differentiated.
     asked     the key of the derivative, or None if ``fn`` is run.
@@ -159,7 +159,7 @@ class Cache:
             unit = self._compiled_now(site, request, reason)
             for _ in range(RETRIES):
                 assumptions = unit.compiled.assumptions
-                check_apart(assumptions, site.fn, site.slots)
+                check_separate_arguments(assumptions, site.fn, site.slots)
                 # Another thread may have changed a value that the compiler read.
                 if unit.guard(site.fn, site.slots) or not first_failed_guard(
                     assumptions, site.fn, site.slots

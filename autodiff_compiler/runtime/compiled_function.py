@@ -1,4 +1,4 @@
-"""A loaded unit: its functions, with all that calling them needs."""
+"""A compiled function: the loaded source with everything that a call of it needs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from autodiff_compiler.common.mutable import Mutable
 from autodiff_compiler.common.structures import Known, Node, made
 from autodiff_compiler.common.tensor import BLANK, Tensor, wrap
+from autodiff_compiler.errors import InternalError
 from autodiff_compiler.interface import Compiled, Request, TupleType
 from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.runtime.arguments import compile_reader, holds, known_by_identity
@@ -22,7 +23,21 @@ from autodiff_compiler.runtime.sensitivity import directions, sensitivity_arrays
 
 
 class CompiledFunction:
-    """A loaded pair with all that calling it needs."""
+    """Generated functions, loaded, for one request and one structure of the arguments.
+
+    reason           why it was compiled, for ``compile_info``.
+    guard            ``guard(fn, slots)`` is true while all assumptions hold.
+    read             ``read(fn, slots)`` returns the arrays for the forward function.
+    returns_tensors  True if arrays are returned as tensors.
+    calls            the number of calls; ``used`` and ``noted`` belong to the cache.
+    retired          True if the cache has dropped it.
+    inputs, weights  the requested values, each with the place of its gradient or None.
+    lists            the inputs with lists in them, by number, and where these are.
+    unconnected      the numbers of requested gradients that the output does not depend on.
+    matches_request  True if backward returns exactly the requested gradients, in that order.
+    owners           the objects whose ids are part of the signature, kept alive.
+    fast_call        the fast path; False if there is none, None until it is asked for.
+    """
 
     def __init__(
         self,
@@ -34,7 +49,7 @@ class CompiledFunction:
     ):
         self.compiled, self.request, self.reason, self.title = compiled, request, reason, title
         loaded = self.loaded = load(compiled, title)
-        self.forward, self.backward = loaded.forward, loaded.backward
+        self.forward, self.backward = loaded.forward, loaded.backward or _no_backward
         self.workspace = Workspace(compiled.work, compiled.lent, compiled.given)
         self.guard = compile_guard(compiled.assumptions, compiled.hoisted)
         sources = [item.source for item in compiled.hoisted]
@@ -44,7 +59,6 @@ class CompiledFunction:
             or not any(isinstance(slot, np.ndarray) for slot in slots)
         )
         self.calls = self.used = self.noted = 0
-        #: Whether it was dropped from the cache.
         self.retired = False
         self.has_value = request.returns_value
         output = compiled.output
@@ -63,40 +77,40 @@ class CompiledFunction:
         places = [place for _, place in (*self.inputs, *self.weights)]
         self.unconnected = [n for n, place in enumerate(places) if place in missing]
         self.matches_request = not _is_partial(self.inputs, self.weights)
-        # An id in the signature speaks of an object only as long as that lives.
-        self.kept = [thing for slot in slots for thing in known_by_identity(slot)]
-        #: False where there is none; None as long as nobody has asked.
+        # An id in the signature identifies an object only while that object lives.
+        self.owners = [thing for slot in slots for thing in known_by_identity(slot)]
         self.fast_call: FastCall | Literal[False] | None = None
         self.fast_pullback: FastCall | Literal[False] | None = None
         self.fast_call_users: weakref.WeakSet[Transformed] = weakref.WeakSet()
 
     def install_fast_call(self, caller: Transformed) -> None:
-        """``caller`` may take the fast path by itself."""
+        """Lets ``caller`` take the fast path without a look-up."""
         caller.fast_call, caller.fast_unit = self.fast_call or None, weakref.ref(self)
         self.fast_call_users.add(caller)
 
     def note_answer(self, caller: Transformed) -> None:
-        """``caller`` is being answered by this unit, and not by its fast path."""
+        """Notes in ``caller`` that this function serves its call, and not by the fast path."""
         fast = caller.fast_unit and caller.fast_unit()
         caller.last_run = weakref.ref(self), -1 if fast is None else fast.calls
 
     def drop_fast_calls(self) -> None:
-        """Nobody calls this unit any more."""
+        """Removes the fast path from all callers. The cache calls this when it drops the
+        function."""
         self.retired = True
         for caller in [*self.fast_call_users]:
             if caller.fast_call is self.fast_call:
                 caller.fast_call = None
 
     def run_forward(self, fn: Any, slots: Sequence[Any]) -> Any:
-        """The value of a forward-only unit."""
+        """Returns the value, if there is no backward function."""
         arrays = self.read(fn, slots)
-        lent = self.workspace.acquire()
+        buffers = self.workspace.acquire()
         try:
-            out = self.forward(*arrays, *filter(None, lent))
+            out = self.forward(*arrays, *filter(None, buffers))
         except Exception as error:
             self.loaded.explain(error)
             raise
-        self.workspace.release(lent)
+        self.workspace.release(buffers)
         if self.compiled.writes:
             out, *written = out
             self.write(written, arrays)
@@ -104,27 +118,29 @@ class CompiledFunction:
         return _restore_lists(value, self.compiled.structure)
 
     def run_pair(self, fn: Any, slots: Sequence[Any], sens: Any) -> tuple[Any, list, list]:
-        """The value (None where it is not wanted) and the gradients, inputs then weights."""
+        """Returns the value (None if it is not wanted), the gradients of the inputs and of the
+        weights."""
         arrays = self.read(fn, slots)
         given = () if self.sens is None else (self.sensitivity(sens),)
-        lent = forward_work, backward_work = self.workspace.acquire()
+        buffers = forward_work, backward_work = self.workspace.acquire()
         try:
             value, residuals = self.run_forward_half(arrays, forward_work)
             work = [backward_work] if backward_work else []
-            found = self.backward(residuals, *given, *work)  # type: ignore[misc]
+            found = self.backward(residuals, *given, *work)
         except Exception as error:
             self.loaded.explain(error)
             raise
         inputs = len(self.inputs)
         gradients = self.gradients(found, slots, arrays)
-        self.workspace.release(lent)
+        self.workspace.release(buffers)
         if not self.request.value:
             return None, gradients[:inputs], gradients[inputs:]
         # Unlike backward, forward may return an argument, a view of one, or a residual.
         return self.wrap_output(value, arrays), gradients[:inputs], gradients[inputs:]
 
     def gradients(self, found: Any, slots: Sequence[Any], arrays: Sequence[Any]) -> list:
-        """What backward returned, as it is answered: inputs, then weights."""
+        """Returns the results of backward as the caller gets them: of the inputs, then of the
+        weights."""
         several = len(self.inputs) + len(self.weights)
         if not self.matches_request or not several:
             found = self._in_requested_order(found, slots)
@@ -136,13 +152,13 @@ class CompiledFunction:
         return made
 
     def sensitivity(self, sens: Any) -> Any:
-        """The sensitivity given by the caller, as arrays."""
+        """Returns the sensitivity that the caller gave, as arrays."""
         assert self.sens is not None
         return sensitivity_arrays(_tensors(sens) if self.request.numpy else sens, self.sens)
 
     def run_forward_half(self, arrays: Sequence[Any], work: Sequence[Any]) -> tuple[Any, Any]:
-        """The value (None where it is not wanted) and the residuals; what forward writes is
-        written."""
+        """Runs forward and its writes. Returns the value (None if it is not wanted) and the
+        residuals."""
         out = self.forward(*arrays, *([work] if work else []))
         if not self.compiled.writes:
             return out if self.has_value else (None, out)
@@ -151,17 +167,19 @@ class CompiledFunction:
         return out[0] if self.has_value else None, residuals
 
     def wrap_output(self, value: Any, arrays: Sequence[Any]) -> Any:
-        """The value as it is answered."""
+        """Returns the value as the caller gets it."""
         (value,) = self.results((copy_if_shared(value, arrays),), arrays)
         return _restore_lists(value, self.compiled.structure)
 
     def run_pullback(
         self, fn: Any, slots: Sequence[Any]
     ) -> tuple[Any, Callable[[Any], tuple[list, list]]]:
-        """The value, and the function from a sensitivity to the gradients, inputs then weights.
+        """Returns the value, and a function from a sensitivity to the gradients of inputs and
+        weights.
 
-        What is written to the arguments later does not reach it. Nothing is lent, for residuals
-        that live on must be in memory of their own."""
+        Later writes to the arguments do not affect it. No workspace buffers are used, because the
+        residuals outlive the call.
+        """
         arrays = self.read(fn, slots)
         forward_work, _ = self.workspace.no_buffers()
         try:
@@ -179,12 +197,12 @@ class CompiledFunction:
     def apply_pullback(
         self, residuals: Any, sens: Any, slots: Sequence[Any] = ()
     ) -> tuple[list, list]:
-        """The gradients, inputs then weights, of a call that left ``residuals``. ``slots`` are
-        asked for where some of them are zero."""
+        """Returns the gradients of inputs and weights for the ``residuals`` of an earlier call.
+        ``slots`` are needed if some gradients are zero."""
         _, backward_work = self.workspace.no_buffers()
         work = [backward_work] if backward_work else []
         try:
-            found = self.backward(residuals, self.sensitivity(sens), *work)  # type: ignore[misc]
+            found = self.backward(residuals, self.sensitivity(sens), *work)
         except Exception as error:
             self.loaded.explain(error)
             raise
@@ -192,19 +210,19 @@ class CompiledFunction:
         return gradients[: len(self.inputs)], gradients[len(self.inputs) :]
 
     def run_tangent(self, fn: Any, slots: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
-        """The value and its tangent, of a unit in forward mode."""
+        """Returns the value and its tangent, in forward mode."""
         arrays = self.read(fn, slots)
-        along = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
+        inputs = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
         places = [place for _, place in (*self.inputs, *self.weights)]
-        lent = self.workspace.acquire()
-        given = {place: directions(dot, x) for dot, x, place in zip(dots, along, places)}
+        buffers = self.workspace.acquire()
+        given = {place: directions(dot, x) for dot, x, place in zip(dots, inputs, places)}
         try:
             ordered = [given[n] for n in range(len(given))]
-            out, *written, dot = self.forward(*arrays, *ordered, *filter(None, lent))
+            out, *written, dot = self.forward(*arrays, *ordered, *filter(None, buffers))
         except Exception as error:
             self.loaded.explain(error)
             raise
-        self.workspace.release(lent)
+        self.workspace.release(buffers)
         self.write(written, arrays)
         found = self.results(_own((out, dot), _memory((arrays, dots))), arrays)
         structure = self.compiled.structure
@@ -212,7 +230,7 @@ class CompiledFunction:
         return _restore_lists(found[0], structure), _restore_lists(found[1], first)
 
     def write(self, values: Sequence[Any], arrays: Sequence[Any]) -> None:
-        """Puts what the text writes in place, in memory of its own."""
+        """Carries out the writes of the source function, with values in memory of their own."""
         held = _memory(arrays)
         for write, value in zip(self.compiled.writes, values):
             value = _own(value, held)
@@ -225,8 +243,11 @@ class CompiledFunction:
                 write.put(write.target, write.name, value)
 
     def results(self, found: Sequence[Any], arrays: Sequence[Any]) -> list:
-        """What generated code returned, as tensors. Arrays own their memory already; inside a
-        container one may be an argument, and writing to a result must not change that."""
+        """Returns results of generated functions as tensors.
+
+        An array owns its memory. An array inside a container may be an argument; it is copied
+        then, because a write to a result must not change an argument.
+        """
         made: list[Any] = []
         for item in found:
             if type(item) is np.ndarray and self.returns_tensors:
@@ -240,7 +261,7 @@ class CompiledFunction:
         return made
 
     def _in_requested_order(self, found: Any, slots: Sequence[Any]) -> list:
-        """The gradients in the order wanted, with zeros for what takes no part."""
+        """Returns the gradients in the requested order, with zeros for values that take no part."""
         if len(self.compiled.positions) + len(self.compiled.weights) == 1:
             found = (found,)
         things = [slots[slot] for slot, _ in self.inputs] + [weight for weight, _ in self.weights]
@@ -250,10 +271,15 @@ class CompiledFunction:
         ]
 
 
+def _no_backward(*arguments: Any) -> Any:
+    raise InternalError("runtime: this function was compiled without a backward function")
+
+
 def _places(
     wanted: Sequence[Any], given: Sequence[Any], first: int, name: Callable[[Any], Any]
 ) -> list[tuple[Any, int | None]]:
-    """For everything wanted, where its gradient stands in what backward returns, if it does."""
+    """Returns each wanted value with the place of its gradient in the results of backward, or
+    None."""
     found = {name(thing): first + place for place, thing in enumerate(given)}
     return [(thing, found.get(name(thing))) for thing in wanted]
 
@@ -264,7 +290,7 @@ def _is_partial(inputs: list, weights: list) -> bool:
 
 
 def _zeros(thing: Any) -> Any:
-    """The gradient of what takes no part."""
+    """Returns the gradient of a value that takes no part."""
     if isinstance(thing, Tensor):
         return np.zeros_like(thing._data)
     if isinstance(thing, dict):
@@ -275,7 +301,7 @@ def _zeros(thing: Any) -> Any:
 
 
 def _memory(arrays: Sequence[Any]) -> set[int]:
-    """Names of the memory that belongs to the caller."""
+    """Returns the ids of the memory that belongs to the caller."""
     held: set[int] = set()
     for array in arrays:
         _hold(array, held)
@@ -295,8 +321,8 @@ def _hold(value: Any, held: set[int]) -> None:
 
 
 def _own(value: Any, held: set[int]) -> Any:
-    """``value`` in memory that neither the caller nor another result holds: writing to a result
-    must change nothing else."""
+    """Returns ``value`` in memory that neither the caller nor another result holds: a write to a
+    result must change nothing else."""
     if isinstance(value, np.ndarray):
         base = value.base
         memory = id(value if base is None else base)
@@ -312,12 +338,12 @@ def _own(value: Any, held: set[int]) -> Any:
 
 
 def copy_if_shared(value: Any, arrays: Sequence[Any]) -> Any:
-    """``value`` in memory that none of ``arrays`` holds."""
+    """Returns ``value`` in memory that none of ``arrays`` uses."""
     return _own(value, _memory(arrays))
 
 
 def _tensors(value: Any) -> Any:
-    """``value`` with a Tensor for every array."""
+    """Returns ``value`` with a Tensor for every array."""
     if type(value) in (tuple, list):
         return type(value)(map(_tensors, value))
     if type(value) is dict:
@@ -326,7 +352,7 @@ def _tensors(value: Any) -> Any:
 
 
 def _restore_lists(value: Any, structure: Any) -> Any:
-    """``value`` with lists where the user returned lists (see ``Compiled.structure``)."""
+    """Returns ``value`` with lists where the user returned lists (see ``Compiled.structure``)."""
     if structure is None:
         return value
     if isinstance(structure, Node):
@@ -337,7 +363,8 @@ def _restore_lists(value: Any, structure: Any) -> Any:
 
 
 def _rebuilt(value: Any, node: Node) -> Any:
-    """The named tuple or object that the user returned, of what the generated code returned."""
+    """Rebuilds the named tuple or object that the user returned from the generated function's
+    tuple."""
     parts = []
     for number, tree in enumerate(node.parts):
         if isinstance(tree, Known):
@@ -348,7 +375,7 @@ def _rebuilt(value: Any, node: Node) -> Any:
 
 
 def _lists_in(value: Any) -> Any:
-    """Where ``value`` has lists, as ``_restore_lists`` wants it told."""
+    """Returns the structure of ``value`` for ``_restore_lists``."""
     if isinstance(value, dict):
         return {key: _lists_in(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):

@@ -1,9 +1,9 @@
-"""What Python's own tools see of generated text: breakpoints, and tracebacks that nobody catches.
+"""Generated source in Python's own tools: breakpoints and uncaught tracebacks.
 
-A breakpoint in a line of the user's is set in the generated lines about it, too, when the text is
-loaded under a debugger. Python before 3.13 prints an uncaught traceback without asking
-``linecache``, so that generated frames would have no lines: once an exception has passed through
-generated text, a traceback with such frames is printed by ``traceback``, in the same form.
+If source is loaded under a debugger, a breakpoint in a user's line is also set in the generated
+lines made from it. Python before 3.13 prints an uncaught traceback without asking ``linecache``,
+so generated frames would have no lines. Therefore, once an exception has passed through generated
+source, such tracebacks are printed by the module ``traceback``, in the same form.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-#: What the names of generated files begin with.
+#: The beginning of the names of generated files.
 GENERATED = "<autodiff "
 
 
 def set_breakpoints(file: str, source: str, line_map: Mapping[int, Any]) -> None:
-    """Sets the breakpoints of the debugger that traces this thread, if there is one, in the text
-    ``source`` of ``file`` as well: in each function, in the first line about the user's line."""
+    """Sets the breakpoints of this thread's debugger in the generated ``source`` of ``file``, too:
+    in each function, at the first line made from the user's line."""
     debugger = getattr(sys.gettrace(), "__self__", None)
     bdb = sys.modules.get("bdb")
     if bdb is None or not isinstance(debugger, bdb.Bdb):
@@ -38,7 +38,8 @@ def set_breakpoints(file: str, source: str, line_map: Mapping[int, Any]) -> None
 
 
 def _first_lines(source: str, line_map: Mapping[int, Any]) -> Iterator[tuple[int, Any]]:
-    """Of each function in ``source``, the first line about each of the user's, and its place."""
+    """Yields, for each function in ``source``, the first line made from each user's line, and its
+    place."""
     seen: set[tuple[str, int]] = set()
     for number, line in enumerate(source.splitlines(), 1):
         if line.startswith("def "):
@@ -50,8 +51,8 @@ def _first_lines(source: str, line_map: Mapping[int, Any]) -> Iterator[tuple[int
 
 
 def show_lines() -> None:
-    """From now on uncaught tracebacks show the lines of generated frames. What a program has put
-    in the place of Python's own hooks stays."""
+    """Makes uncaught tracebacks show the lines of generated frames. Hooks that a program has
+    installed in place of Python's own stay."""
     if sys.version_info >= (3, 13):
         return
     if sys.excepthook is sys.__excepthook__:
@@ -80,7 +81,7 @@ def _print_uncaught_in_thread(args: Any) -> None:
 
 
 def _chained(error: BaseException | None) -> Iterable[BaseException]:
-    """An exception, and those that it came of."""
+    """Returns an exception and its causes."""
     seen: dict[int, BaseException] = {}
     while error is not None and id(error) not in seen:
         seen[id(error)] = error

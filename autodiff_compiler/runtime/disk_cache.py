@@ -1,12 +1,12 @@
-"""Finished text on disk, for the next process that compiles the same.
+"""The cache of generated source on disk, for the next process that compiles the same program.
 
-What is kept is found by the digest of the IR that it was printed from, with whatever else decides:
-the request, and ``versions``. The front end has run by then, so that nothing stale can be found;
-what it found out about the world is not kept.
+The key is a fingerprint of the IR that the source was printed from, with the request and
+``versions``. The front end has run by then, so a stale record cannot be found. The assumptions
+that the front end made are not stored.
 
-A file is written whole and never changed, so that processes may share a folder. One that is
-damaged, or of another format, is as good as none and is written anew. Its text is run: a folder
-must be one that nobody else may write to.
+A file is written as a whole and never changed, so processes may share a folder. A damaged file, or
+one of another format, counts as missing and is written again. The source in a file is executed: no
+other user may have write access to the folder.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ FORMAT = 1
 
 
 def kept_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> GeneratedText:
-    """``make()``, or what an earlier process made under the same ``key`` and left in ``folder``.
+    """Returns the source that an earlier process stored in ``folder`` under ``key``, or ``make()``,
+    which is then stored.
 
-    A file that cannot be read is as good as none. A folder that cannot be written to is warned of.
+    A file that cannot be read counts as missing. A folder that cannot be written to is warned of.
     """
     path = Path(folder) / f"{key}.json"
     try:
         found = _read(path)
-    except Exception:  # whatever is in it, it is no record of this format
+    except Exception:  # it holds no record of this format
         found = None
     if found is not None:
         return replace(found, from_disk=True)
@@ -55,8 +56,8 @@ def kept_on_disk(folder: str, key: str, make: Callable[[], GeneratedText]) -> Ge
 
 @functools.cache
 def versions() -> tuple[Any, ...]:
-    """What decides over the text besides the program: this package as it stands on disk, for it
-    may be under development; Python; NumPy."""
+    """Returns what decides the source besides the program: Python, NumPy, and the files of this
+    package, which may be under development."""
     package = Path(__file__).parent.parent
     files = sorted(package.rglob("*.py"))
     stamps = [(str(f.relative_to(package)), *_stamp(os.stat(f))) for f in files]
@@ -68,7 +69,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int]:
 
 
 def _written(made: GeneratedText) -> bytes:
-    """A line with the check sum of the rest, and the record as JSON."""
+    """Returns the check sum of the rest, a line break, and the record as JSON."""
     record = asdict(made)
     record["output"], record["given"] = str(made.output), sorted(made.given)
     record["lent"] = [[(block, str(type_)) for block, type_ in half] for half in made.lent]
@@ -77,22 +78,25 @@ def _written(made: GeneratedText) -> bytes:
 
 
 def _read(path: Path) -> GeneratedText | None:
-    """The record in a file; None where there is none, or none that is whole."""
+    """Returns the record in a file, or None if it is missing or damaged."""
     try:
-        told, _, body = path.read_bytes().partition(b"\n")
+        checksum, _, body = path.read_bytes().partition(b"\n")
     except OSError:
         return None
-    if hashlib.sha256(body).hexdigest().encode() != told:
+    if hashlib.sha256(body).hexdigest().encode() != checksum:
         return None
     record = json.loads(body)
     spans = {int(line): Span(**span) for line, span in record["line_map"].items()}
     lent = (tuple((k, parse_type(text)) for k, text in half) for half in record["lent"])
-    return GeneratedText(**{
-        **record,
-        "output": parse_type(record["output"]), "line_map": spans, "lent": tuple(lent),
-        "unconnected": tuple(record["unconnected"]), "work": tuple(record["work"]),
+    record |= {
+        "output": parse_type(record["output"]),
+        "line_map": spans,
+        "lent": tuple(lent),
+        "unconnected": tuple(record["unconnected"]),
+        "work": tuple(record["work"]),
         "given": frozenset(record["given"]),
-    })  # fmt: skip
+    }
+    return GeneratedText(**record)
 
 
 __all__ = ["kept_on_disk", "versions"]

@@ -26,8 +26,8 @@ from autodiff_compiler.ops.transforms.transformed import Transformed
 from autodiff_compiler.runtime.arguments import (
     check_arity,
     check_arrays,
-    check_asked,
     check_bare_numbers,
+    check_not_whole_numbers,
     holds,
     is_numpy_call,
     is_tensor,
@@ -58,7 +58,7 @@ class ForwardCall(CallSite):
         check_arity(fn, slots, self.keywords, False)
         transformed = isinstance(fn, Transformed)
         if transformed:
-            check_asked(fn.fn, slots, fn.asked(len(slots)))
+            check_not_whole_numbers(fn.fn, slots, fn.asked(len(slots)))
         stabilise, level = self.settings
         return replace(
             FORWARD,
@@ -86,7 +86,7 @@ class GradientCall(CallSite):
         if not gradient.numpy:
             return gradient.request([*map(is_tensor, slots)])
         numpy = is_numpy_call(fn, slots)
-        check_asked(fn, slots, gradient.asked(len(slots)))
+        check_not_whole_numbers(fn, slots, gradient.asked(len(slots)))
         if not numpy:
             check_arrays(fn, slots, gradient.wanted())
         request = gradient.request([numpy or is_tensor(slot) for slot in slots])
@@ -107,7 +107,7 @@ class TangentCall(CallSite):
 
     def request(self) -> Request:
         check_arity(self.fn, self.slots, (), False)
-        check_asked(self.fn, self.slots, self.tangent.positions)
+        check_not_whole_numbers(self.fn, self.slots, self.tangent.positions)
         return replace(self.tangent.request(), numpy=is_numpy_call(self.fn, self.slots))
 
 
@@ -348,7 +348,7 @@ def _differentiated_arguments(
     # A container of Tensors is a constant, as in MindSpore.
     slots = gradient.positions([numpy or is_tensor(leaf) for leaf in bare])
     if numpy:
-        check_asked(flat.fn, bare, slots)
+        check_not_whole_numbers(flat.fn, bare, slots)
     return slots
 
 

@@ -1,11 +1,12 @@
-"""The fast path: one generated function for a call that looks just like an earlier one.
+"""The fast path: one generated function that serves a call like an earlier one.
 
-It is made for one unit, once that has been used twice: for a gradient, a tangent or a forward half
-alike. It looks at the arguments and the unit's assumptions, runs what is to be run and packs what
-comes out, with nothing looked up that was known when it was written. Where anything is not as it
-was it gives False, and the call goes the way it always can. Whatever is out of the ordinary has no
-quick way: arguments that are not tensors, arrays, numbers or constants, outputs of other kinds than
-these and tuples of them, writes, gradients that are missing.
+It is compiled at the second use of a compiled function: of a gradient, a tangent or a plain run.
+It checks the arguments and the assumptions, runs the generated functions and packs the results. It
+looks nothing up that was known at generation. If anything differs it returns False, and the call
+takes the slow path.
+
+A call has no fast path if it is unusual: arguments other than tensors, arrays, numbers or
+constants; outputs other than these and tuples of them; writes; missing gradients.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from autodiff_compiler.runtime.buffers import Workspace
 from autodiff_compiler.runtime.guards import guard_lines
 from autodiff_compiler.runtime.loader import Loaded
 
-#: ``(fn, arguments) -> the answer``, or False.
+#: ``(fn, arguments) -> result``, or False if the call differs from the earlier one.
 FastCall = Callable[[Any, tuple], Any]
 
 _NUMBERS = (int, float, complex)
@@ -33,7 +34,8 @@ _CONSTANTS = (bool, str, type(None))
 
 
 class FastCallEntry(Protocol):
-    """The attributes of a compiled function that its fast call needs, and the count of its calls.
+    """The attributes of a compiled function that its fast call reads; the fast call counts its
+    calls.
 
     matches_request   True if backward returns, or the tangent takes, one value for each requested
                       place, in that order.
@@ -69,16 +71,24 @@ def compile_fast_call(
     if not writer.is_simple:
         return None
     names = {
-        "forward": loaded.forward, "backward": loaded.backward, "explain": loaded.explain,
-        "own": own, "unit": unit, "blank": BLANK, "Tensor": Tensor,
-        "ndarray": np.ndarray, "asarray": np.asarray,
-        "acquire": workspace.acquire, "release": workspace.release,
-        "settings": SETTINGS, "apply_pullback": apply_pullback,
-    }  # fmt: skip
+        "forward": loaded.forward,
+        "backward": loaded.backward,
+        "explain": loaded.explain,
+        "own": own,
+        "unit": unit,
+        "blank": BLANK,
+        "Tensor": Tensor,
+        "ndarray": np.ndarray,
+        "asarray": np.asarray,
+        "acquire": workspace.acquire,
+        "release": workspace.release,
+        "settings": SETTINGS,
+        "apply_pullback": apply_pullback,
+    }
     text, constants = writer.text()
     body = "\n".join(text)
     used = set(re.findall(r"\w+", body))
-    # Each call fills in all defaults: only what is named.
+    # A call fills in all defaults, so only names that are used get one.
     names = {name: value for name, value in (names | constants).items() if name in used}
     defaults = "".join(f", {name}={name}" for name in names)
     source = f"def fast_call(fn, args{defaults}):\n" + "".join(f"    {line}\n" for line in text)
@@ -88,7 +98,7 @@ def compile_fast_call(
 
 
 def _holds_node(structure: Any) -> bool:
-    """Whether a named tuple or an object is returned, which is to be made anew."""
+    """True if a named tuple or an object is returned, which has to be rebuilt."""
     if isinstance(structure, (tuple, list)):
         return any(map(_holds_node, structure))
     if isinstance(structure, dict):
@@ -97,7 +107,11 @@ def _holds_node(structure: Any) -> bool:
 
 
 class _Writer:
-    """Writes the lines, and collects the constants that they name."""
+    """Writes the lines of a fast call, and collects the constants that they name.
+
+    later  True if the call returns a pullback: the sensitivity is given later.
+    main   the type of the differentiated output, of the sensitivity and of the tangent.
+    """
 
     def __init__(
         self,
@@ -107,13 +121,11 @@ class _Writer:
         later: bool,
     ):
         self.unit, self.slots, self.gradient = unit, slots, gradient
-        #: Whether the sensitivity comes later.
         self.later = later
         self.compiled, self.request = unit.compiled, unit.request
         self.constants: dict[str, Any] = {}
         self.names: dict[int, str] = {}
         out = self.compiled.output
-        #: The type of what is differentiated, and so of the sensitivity and the tangent.
         self.main = out.items[0] if self.request.aux and isinstance(out, TupleType) else out
 
     @property
@@ -134,29 +146,29 @@ class _Writer:
             return False
         if _holds_node(compiled.structure):
             return False
-        return not request.value or self._is_answered(compiled.output)
+        return not request.value or self._can_return(compiled.output)
 
     def _is_plain(self, slot: Any) -> bool:
         return type(slot) in (Tensor, np.ndarray, *_NUMBERS, *_CONSTANTS)
 
-    def _is_answered(self, type_: Type) -> bool:
-        """Whether a value of this type can be answered."""
+    def _can_return(self, type_: Type) -> bool:
+        """True if a value of this type can be returned."""
         if isinstance(type_, TupleType):
-            return bool(type_.items) and all(map(self._is_answered, type_.items))
+            return bool(type_.items) and all(map(self._can_return, type_.items))
         if isinstance(type_, ArrayType):
             return type_.is_static
-        # An answer of False would say that the call goes the long way.
+        # A result of False would mean that the call takes the slow path.
         return (
             isinstance(type_, ScalarType) and type_.kind != "bool" and not self.unit.returns_tensors
         )
 
     def constant(self, value: Any) -> str:
         name = self.names.setdefault(id(value), f"k{len(self.names)}")
-        self.constants[name] = value  # and so its id stays its own
+        self.constants[name] = value  # keeps it alive, so its id stays unique
         return name
 
     def text(self) -> tuple[list[str], dict[str, Any]]:
-        """The body of the function."""
+        """Returns the lines of the function's body, and the constants."""
         guard, constants = guard_lines(self.compiled.assumptions, self.compiled.hoisted)
         checks = [*self._arguments(), *guard]
         if not self.request.differentiates:  # a gradient function has settings of its own
@@ -167,10 +179,10 @@ class _Writer:
         lines += ["except Exception:", "    return False", "unit.calls += 1"]
         return [*lines, *self._run()], self.constants | constants
 
-    # ---- what goes in
+    # ---- arguments
 
     def _arguments(self) -> list[str]:
-        """Takes the arguments apart, and refuses what has another signature."""
+        """Returns lines that unpack the arguments, and refuse other signatures."""
         self.given = [f"a{n}" for n in range(len(self.slots))]
         positions = self.compiled.positions if self.request.tangent else ()
         self.dots = [f"v{slot}" for slot in positions]
@@ -190,13 +202,14 @@ class _Writer:
         return lines
 
     def _sensitivity(self) -> list[str]:
-        """Refuses a sensitivity that does not fit just as it is."""
+        """Returns lines that refuse a sensitivity unless its dtype and shape fit exactly."""
         assert isinstance(self.main, ArrayType) and self.main.dtype is not None
         kind = "Tensor" if self.unit.returns_tensors else "ndarray"
         return self._array("sens", np.dtype(self.main.dtype), self.main.shape, kind)
 
     def _argument(self, name: str, like: Any) -> list[str]:
-        """Refuses an argument that is not like this one; of numbers, the type alone counts."""
+        """Returns lines that refuse an argument unlike this one. Of a number only the type
+        counts."""
         if type(like) is Tensor:
             return self._array(name, like._data.dtype, like._data.shape)
         if type(like) is np.ndarray:
@@ -217,20 +230,20 @@ class _Writer:
             f"if d_{name}.dtype is not {known} or d_{name}.shape != {size}: return False",
         ]
 
-    # ---- what is run
+    # ---- calls
 
     def _run(self) -> list[str]:
-        """Calls what is to be called, and answers."""
+        """Returns lines that call the generated functions, and return the result."""
         compiled, request = self.compiled, self.request
         taken = [self.slots[slot] for slot in compiled.dynamic_slots]
-        arrays = [*map(self._carried, (f"a{slot}" for slot in compiled.dynamic_slots), taken)]
+        arrays = [*map(self._array_of, (f"a{slot}" for slot in compiled.dynamic_slots), taken)]
         arrays += [f"h{number}" for number in range(len(compiled.hoisted))]
-        arrays += map(self._carried, self.dots, (self.slots[slot] for slot in compiled.positions))
-        work = [[f"lent[{half}]"] * bool(places) for half, places in enumerate(compiled.lent)]
+        arrays += map(self._array_of, self.dots, (self.slots[slot] for slot in compiled.positions))
+        work = [[f"buffers[{half}]"] * bool(places) for half, places in enumerate(compiled.lent)]
         if self.later:
-            # Nothing is lent: what residuals that live on are in must be theirs.
+            # No buffers: the residuals outlive the call.
             calls = [f"value, residuals = forward({', '.join(arrays)})"]
-            return [*_explained(calls), *self._return_value_and_pullback(arrays)]
+            return [*_with_note(calls), *self._return_value_and_pullback(arrays)]
         forward = f"forward({', '.join([*arrays, *work[0]])})"
         if request.differentiates:
             made = "value, residuals" if request.returns_value else "residuals"
@@ -239,18 +252,19 @@ class _Writer:
             calls = [f"{made} = {forward}", f"found = backward({backward})"]
         else:
             calls = [f"{'value, dot' if request.tangent else 'value'} = {forward}"]
-        lent = bool(compiled.work)
-        lines = [*["lent = acquire()"] * lent, *_explained(calls), *["release(lent)"] * lent]
-        return [*lines, *self._answered(arrays)]
+        lines = _with_note(calls)
+        if compiled.work:
+            lines = ["buffers = acquire()", *lines, "release(buffers)"]
+        return [*lines, *self._return_result(arrays)]
 
-    def _carried(self, name: str, like: Any) -> str:
-        """The array of an argument, or the number."""
+    def _array_of(self, name: str, like: Any) -> str:
+        """Returns the name of an argument's array, or of the number."""
         return name if type(like) in _NUMBERS else f"d_{name}"
 
-    # ---- what comes out
+    # ---- results
 
-    def _answered(self, arrays: list[str]) -> list[str]:
-        """The answer, in the promised structure."""
+    def _return_result(self, arrays: list[str]) -> list[str]:
+        """Returns lines that pack and return the results."""
         compiled, request = self.compiled, self.request
         out, structure = compiled.output, compiled.structure
         if request.tangent:
@@ -274,7 +288,8 @@ class _Writer:
         return [*lines, "value = value[1:]", *more, f"return {packed}, {value}"]
 
     def _return_value_and_pullback(self, arrays: list[str]) -> list[str]:
-        """The value now, and a function for the gradients."""
+        """Returns lines that return the value, and a function from a sensitivity to the
+        gradients."""
         assert self.gradient is not None
         held = [*arrays]
         lines, value = self._value("value", self.compiled.output, self.compiled.structure, held)
@@ -283,7 +298,7 @@ class _Writer:
         other = f"rows = apply_pullback(residuals, sens); return {rows}"
         body = [
             *(line.replace("return False", other) for line in self._sensitivity()),
-            *_explained(["found = backward(residuals, d_sens)"]),
+            *_with_note(["found = backward(residuals, d_sens)"]),
             *found,
             f"return {packed}",
         ]
@@ -296,7 +311,7 @@ class _Writer:
         ]
 
     def _gradients(self, gradient: GradientFunction) -> tuple[list[str], str]:
-        """What backward has found, and an expression for it as it is packed."""
+        """Returns lines for the results of backward, and the expression of the packed gradients."""
         inputs, weights = len(self.compiled.positions), len(self.compiled.weights)
         names = [f"g{n}" for n in range(inputs + weights)]
         if len(names) == 1:
@@ -320,8 +335,11 @@ class _Writer:
     def _value(
         self, name: str, type_: Type, structure: Any, held: list[str]
     ) -> tuple[list[str], str]:
-        """A value, and an expression for it as it is answered: in memory of its own, that none of
-        ``held`` and no other part of it has; see ``CompiledFunction.results``."""
+        """Returns lines for a value, and its expression.
+
+        The value is in memory that neither ``held`` nor another part of it uses; see
+        ``CompiledFunction.results``. Its arrays are added to ``held``.
+        """
         if isinstance(type_, TupleType):
             parts = [f"{name}_{n}" for n in range(len(type_.items))]
             lines, found = [f"{_row(parts)} = {name}"], []
@@ -333,7 +351,7 @@ class _Writer:
         if not isinstance(type_, ArrayType):
             return [], name
         lines = []
-        if not self._is_apart(name):
+        if not self._owns_memory(name):
             others = "".join(f" or {name} is {array}" for array in held)
             lines = [
                 f"if type({name}) is not ndarray or {name}.base is not None{others}:",
@@ -343,13 +361,14 @@ class _Writer:
         more, answer = self._tensor(name, bool(type_.shape) and not self.request.tangent)
         return [*lines, *more], answer
 
-    def _is_apart(self, name: str) -> bool:
-        """Whether what stands under ``name`` is surely in memory of its own."""
+    def _owns_memory(self, name: str) -> bool:
+        """True if the variable ``name`` surely is in memory of its own."""
         whole = name == "value" and not self.request.tangent
         return whole and (self.compiled.apart or not self.request.differentiates)
 
     def _tensor(self, name: str, array: bool) -> tuple[list[str], str]:
-        """A tensor of what surely is an array, or may be a number of NumPy's."""
+        """Returns lines for a tensor of the variable ``name``, and the tensor's name. ``array`` is
+        true if the variable surely is an array, and not a NumPy number."""
         if not self.unit.returns_tensors:
             return [], name
         sure = [] if array else [f"if type({name}) is not ndarray: {name} = asarray({name})"]
@@ -362,8 +381,8 @@ class _Writer:
         ], made
 
 
-def _explained(calls: Sequence[str]) -> list[str]:
-    """Calls of generated functions: what they raise gets a note."""
+def _with_note(calls: Sequence[str]) -> list[str]:
+    """Returns lines for calls of generated functions. An exception that they raise gets a note."""
     return [
         "try:",
         *(f"    {call}" for call in calls),
@@ -374,7 +393,7 @@ def _explained(calls: Sequence[str]) -> list[str]:
 
 
 def _row(names: Sequence[str]) -> str:
-    """The text of a tuple."""
+    """Returns the text of a tuple."""
     return f"({''.join(f'{name}, ' for name in names)})"
 
 

@@ -1,8 +1,8 @@
-"""A guard: one small generated function that tells whether a unit may still be used.
+"""Guards: a small generated function that decides if compiled code may still be used.
 
-What the compiler read from the outside world is a row of assumptions. Their paths are Python
-expressions; a part that several paths share is evaluated once. A path that cannot be evaluated
-fails the guard.
+Everything that the compiler read from outside is an assumption. The path of an assumption is a
+Python expression. A part that several paths share is evaluated once. The guard fails if a path
+cannot be evaluated.
 
 >>> guard = compile_guard([Assumption("fn.real", "equal", 3), Assumption("slots[0]", "equal", 1)])
 >>> guard(3, (1,)), guard(3, (1.0,)), guard(None, (1,))
@@ -24,6 +24,7 @@ import numpy as np
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.fast_ast import children
 from autodiff_compiler.interface import (
+    ArrayType,
     Assumption,
     AttributeInput,
     Hoisted,
@@ -32,15 +33,15 @@ from autodiff_compiler.interface import (
     frozen,
     special,
 )
-from autodiff_compiler.runtime.overlaps import are_apart, meets_itself
+from autodiff_compiler.runtime.overlaps import are_disjoint, overlaps_itself
 
 Guard = Callable[[Any, Sequence[Any]], bool]
 
 
 def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] = ()) -> Guard:
-    """A function of ``(fn, slots)`` that is true while all assumptions hold.
+    """Returns a function of ``(fn, slots)`` that is true while all assumptions hold.
 
-    Hoisted tensors must still have the dtype and shape they were compiled for.
+    Hoisted tensors must still have the dtype and shape that they were compiled for.
     """
     lines, constants = guard_lines(assumptions, hoisted)
     defaults = "".join(f", {name}={name}" for name in constants)
@@ -57,8 +58,11 @@ def compile_guard(assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] 
 def guard_lines(
     assumptions: Iterable[Assumption], hoisted: Iterable[Hoisted] = ()
 ) -> tuple[list[str], dict[str, Any]]:
-    """The lines of a guard, which return False or raise where an assumption fails, and the
-    constants ``c0``, ``c1`` … that they name. The hoisted arrays are ``h0``, ``h1`` … after it."""
+    """Returns the lines of a guard and the constants ``c0``, ``c1`` … that they name.
+
+    A line returns False or raises if an assumption fails. After the lines, the hoisted arrays are
+    ``h0``, ``h1`` ….
+    """
     writer = _Writer()
     assumptions, hoisted = tuple(assumptions), tuple(hoisted)
     writer.count(item.path for item in hoisted if item.read and item.path)
@@ -74,14 +78,15 @@ def guard_lines(
 def first_failed_guard(
     assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
 ) -> Assumption | None:
-    """The first assumption that does not hold, to tell why something is compiled anew."""
+    """Returns the first assumption that does not hold, to explain why a function is compiled
+    again."""
     rows = tuple(assumptions)
     broken = bisect_left(range(len(rows)), True, key=lambda n: not _hold(rows[: n + 1], fn, slots))
     return rows[broken] if broken < len(rows) else None
 
 
-#: What is wrong with arguments that are not as different as the compiled text needs them.
-_NOT_APART = {
+#: Cause and cure for arguments that are not as separate as the compiled code needs them.
+_NOT_SEPARATE = {
     "another": (
         "the function tests with 'is' whether two arguments are the same object, and this call "
         "passes one object for both",
@@ -100,13 +105,14 @@ _NOT_APART = {
 }
 
 
-def check_apart(assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]) -> None:
-    """Refuses a call with one array for two arguments, where the text asks whether they are one,
-    or with arrays that share memory, where it writes to one and reads the other: it is compiled
-    for arguments that are apart."""
+def check_separate_arguments(
+    assumptions: Iterable[Assumption], fn: Any, slots: Sequence[Any]
+) -> None:
+    """Refuses arguments that are one object, or share memory, if the source function compares or
+    writes them. The function is compiled for separate arguments."""
     for asked in assumptions:
-        if asked.test in _NOT_APART and not _hold([asked], fn, slots):
-            raise CallError(*_NOT_APART[asked.test], asked.span)
+        if asked.test in _NOT_SEPARATE and not _hold([asked], fn, slots):
+            raise CallError(*_NOT_SEPARATE[asked.test], asked.span)
 
 
 def _hold(assumptions: Sequence[Assumption], fn: Any, slots: Sequence[Any]) -> bool:
@@ -130,14 +136,14 @@ class _Writer:
 
     def constant(self, value: Any) -> str:
         name = self.names.setdefault(id(value), f"c{len(self.names)}")
-        self.constants[name] = value  # and so its id stays its own
+        self.constants[name] = value  # keeps it alive, so its id stays unique
         return name
 
     def refuse_if(self, condition: str) -> None:
         self.lines.append(f"if {condition}: return False")
 
     def evaluate(self, path: str) -> str:
-        """An expression for ``path``, with shared parts in variables."""
+        """Returns an expression for ``path``, with shared parts in variables."""
         parts = _parts(path)
         for link in parts.links:
             text = parts.text(link)
@@ -147,10 +153,11 @@ class _Writer:
                 self.known[text] = name
         return parts.shortened(parts.tree, self.known)
 
-    def assume(self, assumption: Assumption) -> None:  # noqa: C901
+    def assume(self, assumption: Assumption) -> None:
+        """Adds the lines that check one assumption."""
         test, value = assumption.test, assumption.value
         if test == "absent":
-            # Not shortened: a shared part may be what is absent.
+            # Not shortened: a shared part may be absent, too.
             self.lines += [
                 f"try: {assumption.path}",
                 "except Exception: pass",
@@ -158,42 +165,45 @@ class _Writer:
             ]
             return
         path = self.evaluate(assumption.path)
-        if test == "is":
-            self.refuse_if(f"{path} is not {self.constant(value)}")
-        elif test == "the same":
-            self.refuse_if(f"{path} is not {self.evaluate(value)}")
-        elif test == "another":
-            self.refuse_if(f"{path} is {self.evaluate(value)}")
-        elif test == "whole":
-            self.refuse_if(f"{self.constant(meets_itself)}({path})")
-        elif test == "apart":
-            self.refuse_if(f"not {self.constant(are_apart)}({path}, {value[0]}, {value[1]})")
-        elif test == "without":
-            self.refuse_if(f"{self.constant(value)} in {path}")
-        elif test == "like":
-            dtype, shape = map(self.constant, value)
-            self.lines.append(f"v = {path}")
-            self.refuse_if(f"v.dtype != {dtype} or v.shape != {shape}")
-        elif test == "without attribute":
-            self.refuse_if(f"hasattr({path}, {self.constant(value)})")
-        elif test == "special":
-            name, found = map(self.constant, value)
-            self.refuse_if(f"{self.constant(special)}({path}, {name}) is not {found}")
-        elif test == "type":
-            self.refuse_if(f"type({path}) is not {self.constant(value)}")
-        elif test == "length":
-            self.refuse_if(f"len({path}) != {self.constant(value)}")
-        elif test == "equal" and (value is None or isinstance(value, bool)):
+        if test in FAILURES:
+            self.refuse_if(FAILURES[test].format(path=path, value=self.constant(value)))
+        elif test in CHECKS:
+            CHECKS[test](self, path, value)
+        else:
+            raise ValueError(f"{test!r} is not a test of an assumption")
+
+    def same_object(self, path: str, other: str) -> None:
+        self.refuse_if(f"{path} is not {self.evaluate(other)}")
+
+    def another_object(self, path: str, other: str) -> None:
+        self.refuse_if(f"{path} is {self.evaluate(other)}")
+
+    def no_overlap_inside(self, path: str, value: Any) -> None:
+        self.refuse_if(f"{self.constant(overlaps_itself)}({path})")
+
+    def no_overlap_between(self, path: str, places: tuple[int, int]) -> None:
+        first, last = places
+        self.refuse_if(f"not {self.constant(are_disjoint)}({path}, {first}, {last})")
+
+    def same_dtype_and_shape(self, path: str, value: tuple[Any, Any]) -> None:
+        dtype, shape = map(self.constant, value)
+        self.lines.append(f"v = {path}")
+        self.refuse_if(f"v.dtype != {dtype} or v.shape != {shape}")
+
+    def same_special_method(self, path: str, value: tuple[str, Any]) -> None:
+        name, found = map(self.constant, value)
+        self.refuse_if(f"{self.constant(special)}({path}, {name}) is not {found}")
+
+    def equal(self, path: str, value: Any) -> None:
+        if value is None or isinstance(value, bool):
             self.refuse_if(f"{path} is not {value}")
-        elif test == "equal" and type(value) in (int, str):
+        elif type(value) in (int, str):
             self.lines.append(f"v = {path}")
             kind = self.constant(type(value))
             self.refuse_if(f"v.__class__ is not {kind} or v != {self.constant(value)}")
-        elif test == "equal":
+        else:
             held = self.constant(frozen(value))
             self.refuse_if(f"not {self.constant(_identical)}({path}, {held})")
-        else:
-            raise ValueError(f"{test!r} is not a test of an assumption")
 
     def same_signature(self, name: str, item: Hoisted) -> None:
         type_ = item.type
@@ -214,30 +224,53 @@ class _Writer:
         self.same_type(name, type_)
 
     def same_type(self, name: str, type_: Type) -> None:
-        """Demands the dtype and shape of a type."""
-        if getattr(type_, "dtype", None) is not None:
-            dtype = np.dtype(type_.dtype)  # type: ignore[attr-defined]
-            known = self.constant(dtype)
+        """Adds the lines that check the dtype and shape of a type."""
+        if not isinstance(type_, ArrayType):
+            return
+        if type_.dtype is not None:
+            known = self.constant(np.dtype(type_.dtype))
             self.refuse_if(f"{name}.dtype is not {known} and {name}.dtype != {known}")
-        if getattr(type_, "has_static_shape", False):
-            self.refuse_if(f"{name}.shape != {self.constant(type_.shape)}")  # type: ignore[attr-defined]
+        if type_.has_static_shape:
+            self.refuse_if(f"{name}.shape != {self.constant(type_.shape)}")
+
+
+#: The condition under which a test fails, of a path and a constant.
+FAILURES = {
+    "is": "{path} is not {value}",
+    "type": "type({path}) is not {value}",
+    "length": "len({path}) != {value}",
+    "without": "{value} in {path}",
+    "without attribute": "hasattr({path}, {value})",
+}
+#: The other tests, by the method that writes their lines.
+CHECKS: dict[str, Callable[[_Writer, str, Any], None]] = {
+    "equal": _Writer.equal,
+    "the same": _Writer.same_object,
+    "another": _Writer.another_object,
+    "like": _Writer.same_dtype_and_shape,
+    "special": _Writer.same_special_method,
+    "whole": _Writer.no_overlap_inside,
+    "apart": _Writer.no_overlap_between,
+}
 
 
 class _Parts:
-    """A path with its parts, which are pieces of its text."""
+    """A path, parsed. Its parts are pieces of its text.
+
+    links  the attribute and item look-ups and the calls (of ``type``), innermost first.
+    """
 
     def __init__(self, path: str):
         self.raw = path.encode()
         self.tree = ast.parse(path, mode="eval").body
-        #: The look-ups of attributes and items and the calls (of ``type``), innermost first.
         self.links = _links(self.tree)
 
     def text(self, node: ast.expr) -> str:
-        """The piece that ``node`` was parsed from."""
+        """Returns the text that ``node`` was parsed from."""
         return self.raw[node.col_offset : node.end_col_offset].decode()
 
     def shortened(self, node: ast.expr, known: Mapping[str, str]) -> str:
-        """The text of ``node``, its longest parts that have a variable replaced by that."""
+        """Returns the text of ``node``, with variables for the longest parts that have one."""
         text = self.text(node)
         if text in known:
             return known[text]
@@ -255,7 +288,7 @@ def _parts(path: str) -> _Parts:
 
 
 def _links(tree: ast.AST) -> list[ast.expr]:
-    """Return the look-ups and calls in a path, what is inside of one before it."""
+    """Returns the look-ups and calls in a path, inner ones first."""
     found: list[ast.expr] = []
     waiting = [tree]
     while waiting:
@@ -271,7 +304,8 @@ def _is_array(source: Any) -> bool:
 
 
 def _identical(left: Any, right: Any) -> bool:
-    """Same type and equal, in every part; NaN is like NaN, and 0.0 is unlike -0.0."""
+    """True if both have the same type and are equal in every part. NaN equals NaN, 0.0 differs from
+    -0.0."""
     if left is right:
         return True
     if type(left) is not type(right):
@@ -290,4 +324,10 @@ def _identical(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-__all__ = ["Guard", "check_apart", "compile_guard", "first_failed_guard", "guard_lines"]
+__all__ = [
+    "Guard",
+    "check_separate_arguments",
+    "compile_guard",
+    "first_failed_guard",
+    "guard_lines",
+]

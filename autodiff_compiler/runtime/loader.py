@@ -1,8 +1,8 @@
-"""From text to functions that a debugger can step through.
+"""Loads generated source as functions that a debugger can step through.
 
-The text is compiled under a name of its own and entered in ``linecache``, so that tracebacks and
-``pdb`` show it. The entry goes when the unit does. An exception raised inside generated code gets
-a note with the lines of the user's source; nothing is done for that until one is raised.
+The source is compiled under a file name of its own and entered in ``linecache``, so tracebacks and
+``pdb`` show it. The entry is removed with the functions. An exception raised inside generated code
+gets a note with the lines of the user's source; this costs nothing until one is raised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autodiff_compiler.span import Caller, told_chain
 
 
 class Loaded:
-    """The functions of a compiled unit. ``backward`` is None in a forward-only unit."""
+    """The functions of generated source. ``backward`` is None if there is no backward function."""
 
     __slots__ = ("__weakref__", "backward", "compiled", "file", "forward")
 
@@ -31,7 +31,7 @@ class Loaded:
         )
 
     def explain(self, error: BaseException) -> None:
-        """Adds the user's line to an exception that passed through this unit's text."""
+        """Adds the user's line to an exception that passed through this source."""
         note = self._note(error)
         if note is None:
             return
@@ -43,7 +43,7 @@ class Loaded:
             error.__cause__ = RuntimeError(note)
 
     def _note(self, error: BaseException) -> str | None:
-        """What the innermost frame of this unit was about, and by which calls of the user's."""
+        """Returns the user's line and calls for the innermost generated frame, or None."""
         lines = (
             line
             for frame, line in traceback.walk_tb(error.__traceback__)
@@ -58,10 +58,10 @@ class Loaded:
 
 
 def load(compiled: Compiled, name: str) -> Loaded:
-    """Runs the text of ``compiled`` as the file ``<autodiff name>``."""
+    """Executes the source of ``compiled`` as the file ``<autodiff name>``."""
     file = _free_name(name)
     lines = compiled.source.splitlines(keepends=True)
-    # Without a time stamp linecache does not ask the disk whether the file has changed.
+    # Without a time stamp linecache does not look for a file on disk.
     linecache.cache[file] = (len(compiled.source), None, lines, file)
     namespace: dict[str, Any] = {"__name__": file}
     exec(compile(compiled.source, file, "exec", dont_inherit=True), namespace)

@@ -11,11 +11,11 @@ from numpy.lib.array_utils import byte_bounds
 from autodiff_compiler.cost_model import costs
 
 
-def are_apart(things: Sequence[Any], first: int, last: int) -> bool:
-    """Decide whether none of ``things[:last]`` shares memory with another of ``things[first:]``.
+def are_disjoint(things: Sequence[Any], first: int, last: int) -> bool:
+    """True if none of ``things[:last]`` shares memory with another of ``things[first:]``.
 
     >>> a = np.ones(4)
-    >>> are_apart((a[::2], a[1::2]), 1, 1), are_apart((a[1:], a[:2]), 1, 1)
+    >>> are_disjoint((a[::2], a[1::2]), 1, 1), are_disjoint((a[1:], a[:2]), 1, 1)
     (True, False)
     """
     arrays = [getattr(thing, "_data", thing) for thing in things]
@@ -27,7 +27,7 @@ def are_apart(things: Sequence[Any], first: int, last: int) -> bool:
 
 
 def _neighbours(arrays: Sequence[np.ndarray]) -> Iterator[tuple[int, int]]:
-    """The pairs of arrays between whose ends there are common bytes."""
+    """Yields the pairs of arrays whose address ranges intersect."""
     rows = sorted((*byte_bounds(array), n) for n, array in enumerate(arrays))
     open_rows: list[tuple[int, int]] = []
     for low, high, n in rows:
@@ -41,17 +41,17 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     if not np.may_share_memory(one, other):
         return False
     try:
-        return np.shares_memory(one, other, costs().overlap_steps)  # type: ignore[arg-type]
+        return np.shares_memory(one, other, costs().overlap_steps)  # type: ignore[arg-type]  # NumPy's stub allows -1 and 0
     except np.exceptions.TooHardError:
         return True
 
 
-def meets_itself(array: Any) -> bool:
-    """Decide whether two elements of an array lie in the same place. Where each stride is at least
-    the extent of the shorter ones, none do.
+def overlaps_itself(array: Any) -> bool:
+    """True if two elements of an array lie in the same place. If each stride is at least the extent
+    of the shorter ones, none do.
 
     >>> rows = np.lib.stride_tricks.sliding_window_view(np.arange(4.0), 3)
-    >>> meets_itself(rows), meets_itself(rows[:1]), meets_itself(rows.copy())
+    >>> overlaps_itself(rows), overlaps_itself(rows[:1]), overlaps_itself(rows.copy())
     (True, False, False)
     """
     if not isinstance(array, np.ndarray):
@@ -75,4 +75,4 @@ def meets_itself(array: Any) -> bool:
     return np.unique(places).size < places.size
 
 
-__all__ = ["are_apart", "meets_itself"]
+__all__ = ["are_disjoint", "overlaps_itself"]

@@ -1,7 +1,7 @@
-"""The gradient of the output that a caller gives: it must fit the output exactly.
+"""The sensitivity: the gradient of the output that a caller gives. It must fit the output exactly.
 
-Nothing is broadcast and nothing is cast. What is accepted besides: shape [1] or a Python float for
-a 0-d output, a 1-tuple around a single tensor, and a tuple where the output is a list.
+Nothing is broadcast and nothing is cast. Also accepted are shape [1] or a Python float for a 0-d
+output, a 1-tuple around a single tensor, and a tuple where the output is a list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from autodiff_compiler.interface import ArrayType, DictType, ListType, TupleType
 
 
 def sensitivity_arrays(sens: Any, type_: Type, place: str = "") -> Any:
-    """``sens`` as arrays, in the structure of the output."""
+    """Returns ``sens`` as arrays, in the structure of the output."""
     if isinstance(type_, ArrayType):
         return _array(sens, type_, place)
     if isinstance(type_, DictType):
@@ -66,7 +66,8 @@ def _array(sens: Any, type_: ArrayType, place: str) -> np.ndarray:
 
 
 def directions(dot: Any, like: Any, place: str = "") -> Any:
-    """The tangent given for an argument as arrays in its structure: stretched, never cast."""
+    """Returns the tangent given for an argument as arrays in its structure. It is broadcast, never
+    cast."""
     if isinstance(like, (tuple, list)):
         if not isinstance(dot, (tuple, list)) or len(dot) != len(like):
             raise CallError(f"the tangent{_at(place)} should be a tuple of {len(like)}")
@@ -87,7 +88,7 @@ def directions(dot: Any, like: Any, place: str = "") -> Any:
         )
     if dot.shape == like.shape:
         return dot
-    try:  # a stretched view would make products slow
+    try:  # a broadcast view would make products slow
         return np.broadcast_to(dot, like.shape).copy()
     except ValueError:
         raise CallError(

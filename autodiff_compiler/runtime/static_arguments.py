@@ -1,7 +1,7 @@
-"""Which numbers of a call the compiler knows the values of: as few as it can do with.
+"""The static numbers of a call, whose values the compiler knows: as few as possible.
 
-A number is an input of the generated source where that can be. Where the compiler needs its value
-(a length, the structure of a list), or refuses the text without it, the value becomes a constant.
+A number is an input of the generated function if possible. If the compiler needs its value (a
+length, the structure of a list), or rejects the program without it, the value becomes a constant.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ def retry_with_static_numbers(
     known: frozenset[int] = frozenset(),
     differentiated: Collection[int] = (),
 ) -> tuple[Made, frozenset[int]]:
-    """Return ``attempt(known)``, repeated with more known slots while that may help; and which.
+    """Returns ``attempt(known)``, retried with more known slots while that may help, and those
+    slots.
 
-    After a CompileError ints are made known first, then floats. A number that is ``differentiated``
-    is made known only where a NeedValues names it.
+    After a CompileError all ints become known, then the floats too. A ``differentiated`` number
+    becomes known only if a NeedValues names it.
 
     >>> def attempt(known):
     ...     if 1 not in known:
