@@ -22,14 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler import pipeline
 from autodiff_compiler.cli_arguments import UsageError, drawn, load_target
 from autodiff_compiler.cli_arguments import arguments as told
 from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.context import LEVELS
 from autodiff_compiler.common.files.atomic_files import written_whole
 from autodiff_compiler.emit.memory_report.table import columns
 from autodiff_compiler.errors import CompileError, InternalError, by_code, page
 from autodiff_compiler.generated_source import (
+    FORMER_STAGES,
+    MEMORY,
     MODES,
     argument_names,
     export_source,
@@ -40,10 +42,11 @@ from autodiff_compiler.mindspore_names.suggestions import nearest
 from autodiff_compiler.ops.transforms.derivatives import hessian, jacfwd, jacobian, jacrev
 from autodiff_compiler.ops.transforms.gradient import grad
 from autodiff_compiler.ops.transforms.vmap import vmap
-from autodiff_compiler.passes import listing
 from autodiff_compiler.passes.log import PassLog
 from autodiff_compiler.passes.manager import observed
 from autodiff_compiler.passes.registry import BY_NAME
+from autodiff_compiler.pipeline import PIPELINE, SIMPLIFY
+from autodiff_compiler.stages import listing
 from autodiff_compiler.testing import vocabulary
 from autodiff_compiler.testing.numeric import check_grads
 from autodiff_compiler.version import __version__
@@ -57,6 +60,10 @@ TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
     "vmap": lambda fn, place: vmap(fn),
     "vmap-grad": lambda fn, place: vmap(grad(fn, place)),
 }
+
+
+#: What ``--stage`` takes; former names and the table of memory are not advertised.
+STAGES = (*PIPELINE.names, *FORMER_STAGES, MEMORY)
 
 
 class ExitCode(IntEnum):
@@ -142,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         add("--get-by-list", action="store_true", help="gradients of the parameters")
         add("--sens-param", action="store_true", help="the caller gives a sensitivity")
         add("--no-stabilise", action="store_true", help="leave formulas that overflow as they are")
-        add("-O", type=int, choices=sorted(pipeline.LEVELS), default=1, dest="level",
+        add("-O", type=int, choices=LEVELS, default=1, dest="level",
             help="0: the plainest text; 3: calls written out (default: 1)")  # fmt: skip
     dump.add_argument(
         "--mode", choices=MODES, default="reverse",
@@ -151,7 +158,12 @@ def _parser() -> argparse.ArgumentParser:
     dump.add_argument(
         "--transform", choices=sorted(TRANSFORMS), help="print this transform of the function"
     )
-    dump.add_argument("--stage", choices=pipeline.STAGES, help="what to print (default: source)")
+    dump.add_argument(
+        "--stage",
+        choices=STAGES,
+        metavar="STAGE",
+        help=f"what to print: {', '.join(PIPELINE.names)} (default: source)",
+    )
     dump.add_argument(
         "--dump-after",
         metavar="PASS",
@@ -175,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
         run=_dump,
         mode="reverse",
         transform=None,
-        stage="memory",
+        stage=MEMORY,
         out=None,
         dump_after=[],
         diff=False,
@@ -232,7 +244,7 @@ def _dump(arguments: argparse.Namespace) -> ExitCode:
             with _writing(arguments.out):
                 export_source(fn, arguments.out, *given, **flags)
         else:
-            stage = "lowered" if names else arguments.stage or "source"
+            stage = "buffers" if names else arguments.stage or "source"
             text = gradient_source(fn, *given, stage=stage, **flags)
             if names:
                 text = log.diff(names) if arguments.diff else log.dump(names)
@@ -336,8 +348,12 @@ def _ops(arguments: argparse.Namespace) -> ExitCode:
 
 
 def _passes(arguments: argparse.Namespace) -> ExitCode:
-    table = (line + "\n" for line in columns(listing.rows()))
-    sys.stdout.write(listing.page_text() if arguments.markdown else "".join(table))
+    table = (line + "\n" for line in columns(listing.rows(PIPELINE)))
+    sys.stdout.write(
+        listing.page_text(PIPELINE, tuple(SIMPLIFY.split()))
+        if arguments.markdown
+        else "".join(table)
+    )
     return ExitCode.OK
 
 

@@ -41,10 +41,10 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _LIBRARY = sysconfig.get_path("stdlib")
 
 #: What is done in the files of a folder of the package.
-STAGES = {
-    "frontend": "lowering", "analysis": "analysis", "adjoint": "differentiation",
+ACTIVITIES = {
+    "frontend": "lowering", "analysis": "analysis", "transforms": "differentiation",
     "passes": "optimisation", "emit": "emission", "runtime": "loading",
-    "pipeline.py": "compiling",
+    "stages": "compiling", "pipeline.py": "compiling",
 }  # fmt: skip
 #: What is wrong with a call, or with a file, and not with a line of the function.
 ELSEWHERE = (CallError, SourceNotFound)
@@ -254,7 +254,7 @@ def _stage(trace: TracebackType | None) -> tuple[str, str]:
         file = _inside(trace.tb_frame.f_code.co_filename)
         if file and file != "faults.py":
             where = f"{file}:{trace.tb_lineno}"
-            stage = STAGES.get(file.partition("/")[0], stage)
+            stage = ACTIVITIES.get(file.partition("/")[0], stage)
         trace = trace.tb_next
     return stage, where
 

@@ -16,23 +16,37 @@ import numpy as np
 from autodiff_compiler import pipeline
 from autodiff_compiler.abstract_arguments import laid, slot_of
 from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.context import LEVELS, stabilises
 from autodiff_compiler.common.context import opt_level as opt_level_now
-from autodiff_compiler.common.context import stabilises
 from autodiff_compiler.common.files.atomic_files import written_whole
+from autodiff_compiler.emit.memory_report.table import memory_table
+from autodiff_compiler.emit.outside_arrays import all_constants
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
 from autodiff_compiler.interface import HookedSlot, NeedValues, Request, Slot, StaticSlot
+from autodiff_compiler.ir.printer import print_functions
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.ops.transforms.gradient import ALL, GradientFunction, checked_position
 from autodiff_compiler.ops.transforms.nested_arguments import Flat, flattened, is_active
 from autodiff_compiler.ops.transforms.transformed import Transformed, is_whole, unwrapped
+from autodiff_compiler.program import Program
 from autodiff_compiler.runtime.arguments import check_not_whole_numbers, is_numpy_call, signatures
 from autodiff_compiler.runtime.static_arguments import retry_with_static_numbers
 
 Made = TypeVar("Made")
 
 MODES = ("reverse", "forward", "value")
+
+#: The table of what is kept for backward: what ``stage`` may name besides a stage.
+MEMORY = "memory"
+#: Former names of stages, which are accepted until the next release.
+FORMER_STAGES = {
+    "ir": "typed",
+    "adjoint": "derivative",
+    "optimized": "scheduled",
+    "lowered": "buffers",
+}
 
 
 def gradient_source(
@@ -68,8 +82,9 @@ def gradient_source(
                 ``value``: ``fn`` itself. That is for what holds its derivatives: a
                 ``TrainOneStepCell``, ``grad(f)``, ``hessian(f)``, ``vmap(f)``.
     opt_level   0, 1 or 3 (None: as ``set_context`` says, which is 1 if it says nothing).
-    stage       ``ir``, ``typed``, ``adjoint``, ``optimized``, ``lowered`` or ``source``, or
-                ``memory`` for a table of what is kept; see ``pipeline.stage_text``.
+    stage       a stage of the compiler, after which the program is printed: ``typed``, ``stable``,
+                ``primal``, ``derivative``, ``simplified``, ``scheduled``, ``buffers`` or ``source``
+                (see ``docs/passes.md``); ``memory`` for a table of what is kept for backward.
     stabilise   whether formulas that overflow or cancel are replaced by operators that do not
                 (None: as ``set_context`` says, which is yes if it says nothing).
 
@@ -82,14 +97,39 @@ def gradient_source(
     )  # fmt: skip
 
     def text(target: Any, request: Request, slots: Sequence[Slot], names: Sequence[str]) -> str:
-        return pipeline.stage_text(target, request, slots, names, stage)
+        return stage_text(pipeline.start(target, request, slots, names), stage)
 
     return asked.compiled(fn, inputs, text)
 
 
+def stage_text(program: Program, stage: str) -> str:
+    """Return what a program is after a stage, as text; for ``MEMORY`` the table of what is kept."""
+    name, stages = FORMER_STAGES.get(stage, stage), pipeline.PIPELINE.names
+    if name not in (*stages, MEMORY):
+        raise CallError(f"there is no stage '{stage}'", f"use one of {', '.join(stages)}")
+    if name != MEMORY:
+        program = pipeline.run(program, name)
+        roots = map(print_functions, program.functions)
+        return program.source or "\n".join(text.rstrip("\n") + "\n" for text in roots)
+    if not program.request.differentiates:
+        raise CallError(
+            "there is no backward half, so nothing is kept for it", "compile a gradient"
+        )
+    program = pipeline.run(program)
+    return memory_table(program.functions, program.names)
+
+
+def _standalone(
+    fn: Any, request: Request, slots: Sequence[Slot], keywords: Sequence[str]
+) -> tuple[str, dict[str, np.ndarray]]:
+    program = pipeline.run(pipeline.start(fn, request, slots, keywords), "buffers")
+    constants, stored = all_constants(program)
+    return pipeline.run(replace(program, constants=constants)).source, stored
+
+
 def standalone_source(fn: Any, *inputs: Any, **flags: Any) -> tuple[str, dict[str, np.ndarray]]:
     """Return what ``export_source`` writes: the text, and the arrays to be stored beside it."""
-    return _Asked(**flags).compiled(fn, inputs, pipeline.standalone_text)
+    return _Asked(**flags).compiled(fn, inputs, _standalone)
 
 
 def export_source(fn: Any, path: str | os.PathLike, *inputs: Any, **flags: Any) -> None:
@@ -211,7 +251,7 @@ class _Asked:
             request = gradient.request([_is_active(slot, numpy) for slot in slots])
         request = replace(request, numpy=numpy)
         if self.opt_level is not None:
-            if self.opt_level not in pipeline.LEVELS:
+            if self.opt_level not in LEVELS:
                 raise CallError(f"there is no optimization level {self.opt_level}", "use 0, 1 or 3")
             request = replace(request, opt_level=self.opt_level)
         if self.mode == "forward":

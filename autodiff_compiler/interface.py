@@ -91,7 +91,7 @@ class Request:
     aux         whether only the first of several outputs is differentiated.
     numpy       whether dtypes promote as NumPy's do: a plain function of arrays and floats.
     double      whether float32 means float64 throughout, as ``check_grads`` wants it.
-    opt_level   which passes run: ``pipeline.LEVELS``.
+    opt_level   which passes run: ``passes/registry.py`` says at which level each does.
     stabilise   whether formulas that overflow or cancel are replaced:
     ``passes/simplify/stabilise.py``. connections whether it shall be told what the output does not
     depend on.

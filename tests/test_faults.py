@@ -21,6 +21,8 @@ from autodiff_compiler.errors import CompileError, InternalError
 from autodiff_compiler.faults import COUNT, DEEP, FRAMES, compiling
 from autodiff_compiler.frontend.expressions.arithmetic import Arithmetic
 from autodiff_compiler.runtime import compiled_function
+from autodiff_compiler.stages import derivatives
+from autodiff_compiler.transforms.reverse import sweep
 
 X = np.array([0.5, 1.5])
 
@@ -84,7 +86,9 @@ def test_a_fault_names_the_users_line_the_stage_and_how_to_report_it(
 @pytest.mark.parametrize(
     ("owner", "name", "stage"),
     [
-        (pipeline, "split", "compiling"),
+        (pipeline, "generated_text", "compiling"),
+        (derivatives, "partial", "compiling"),
+        (sweep, "partition", "differentiation"),
         (module, "_name", "emission"),
         (compiled_function, "load", "loading"),
     ],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from autodiff_compiler.emit.naming.choose import choose_names, reserved_words
+from autodiff_compiler.emit.naming.choose import Names, choose_names, reserved_words
 from autodiff_compiler.emit.naming.coalesce import coalesce_variables, remaining_copies
 from autodiff_compiler.emit.statements.builder import StatementBuilder
 from autodiff_compiler.emit.statements.nodes import (
@@ -41,8 +41,6 @@ def unbroadcast(d, shape):
 '''
 
 
-#: The printed names of values, by the name of the function that they are in.
-Names = Mapping[str, Mapping[Value, str]]
 #: From the printed names to the lines of the docstring.
 Header = Callable[[Names], Sequence[str]]
 

@@ -1,6 +1,7 @@
 """The pass manager: applies single passes, and rounds of passes up to a fixed point.
 
-Callees are optimised before their callers, each once.
+A ``Step`` says which passes run and on what; a stage of the pipeline is a row of them. Every
+application of a pass by the compiler goes through ``run_pass``, so that an observer sees it.
 """
 
 from __future__ import annotations
@@ -8,22 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
 from time import perf_counter
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from autodiff_compiler.cost_model import Costs, costs
+from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.passes.core.traversal import on_all_functions
-from autodiff_compiler.passes.registry import BY_NAME, REGISTRY, Pass
-
-Facts = ParamSpec("Facts")
-Result = TypeVar("Result")
+from autodiff_compiler.passes.registry import BY_NAME, EVERY_LEVEL, REGISTRY, Pass, at_level
 
 #: Receives each application of a pass: the pass, the function, the result, the seconds.
 Observer = Callable[[Pass, Function, Any, float], None]
 
-#: The passes that ``run_until_stable`` may run.
+Rewrite = Callable[[Function], Function]
+
+#: The passes that may run in rounds, in the order of a round.
 PASSES: Mapping[str, Pass] = {each.name: each for each in REGISTRY if each.repeats}
 
 _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
@@ -33,33 +37,94 @@ _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 _UNCHANGED_BY: WeakKeyDictionary[Function, set[tuple[str, Costs]]] = WeakKeyDictionary()
 
 
-def run_pass(
-    rewrite: Callable[Concatenate[Function, Facts], Result],
-    function: Function,
-    *facts: Facts.args,
-    **options: Facts.kwargs,
-) -> Result:
+class Scope(Enum):
+    """The functions of a program to which a step applies its passes."""
+
+    FUNCTIONS = "every function, callees first"
+    ROOTS = "roots"
+    LAST_ROOT = "last root"
+
+
+@dataclass(frozen=True)
+class Step:
+    """Passes that run one after the other.
+
+    names    the passes, in order.
+    scope    the functions that they are applied to.
+    repeats  True if they run in rounds, on each function until a round changes nothing.
+    facts    what they are told besides the function, by keyword.
+    levels   the levels at which the step runs; of its passes only those of the level do.
+    flag     the field of the request that must be true for the step to run.
+    """
+
+    names: tuple[str, ...]
+    scope: Scope = Scope.FUNCTIONS
+    repeats: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    levels: frozenset[int] = EVERY_LEVEL
+    flag: str | None = None
+
+    def __post_init__(self) -> None:
+        assert set(self.names) <= BY_NAME.keys(), self.names
+
+    def names_for(self, request: Request) -> tuple[str, ...]:
+        """Returns the passes that run for a request."""
+        wanted = self.flag is None or getattr(request, self.flag)
+        if not wanted or request.opt_level not in self.levels:
+            return ()
+        return at_level(self.names, request.opt_level)
+
+    def on(self, root: Function, request: Request) -> Function:
+        """Returns ``root`` after this step."""
+        names, everywhere = self.names_for(request), self.scope is Scope.FUNCTIONS
+        if self.repeats:
+            return run_until_stable(root, names) if names else root
+        for name in names:
+            rewrite: Rewrite = partial(run_pass, name, **self.facts)
+            root = on_all_functions(root, rewrite) if everywhere else rewrite(root)
+        return root
+
+
+def until_stable(names: str, levels: frozenset[int] = EVERY_LEVEL, flag: str | None = None) -> Step:
+    """Returns the step that runs passes in rounds, on every function; ``names`` has spaces between
+    them."""
+    return Step(tuple(names.split()), repeats=True, levels=levels, flag=flag)
+
+
+def on_functions(names: str, **facts: Any) -> Step:
+    """Returns the step that applies passes to every function."""
+    return Step(tuple(names.split()), facts=facts)
+
+
+def on_roots(names: str, levels: frozenset[int] = EVERY_LEVEL, **facts: Any) -> Step:
+    """Returns the step that applies passes to the roots: passes that visit callees themselves."""
+    return Step(tuple(names.split()), Scope.ROOTS, facts=facts, levels=levels)
+
+
+def on_last_root(names: str) -> Step:
+    """Returns the step that applies passes to the last root: the backward function, if any."""
+    return Step(tuple(names.split()), Scope.LAST_ROOT)
+
+
+def run_steps(steps: Sequence[Step], root: Function, request: Request) -> Function:
+    """Returns ``root`` after these steps."""
+    for step in steps:
+        root = step.on(root, request)
+    return root
+
+
+def run_pass(name: str, function: Function, **facts: Any) -> Any:
     """Applies a pass to ``function``, calls the observer if there is one, and returns the result.
 
-    Every application of a pass by the pipeline goes through here.
+    Every application of a pass by the compiler goes through here.
     """
-    observer = _OBSERVER.get()
+    each, observer = BY_NAME[name], _OBSERVER.get()
     if observer is None:
-        return rewrite(function, *facts, **options)
+        return each.rewrite(function, **facts)
     start = perf_counter()
-    result = rewrite(function, *facts, **options)
-    observer(BY_NAME[rewrite.__name__], function, result, perf_counter() - start)
+    result = each.rewrite(function, **facts)
+    observer(each, function, result, perf_counter() - start)
     return result
-
-
-def run_pass_on_all(
-    rewrite: Callable[Concatenate[Function, Facts], Function],
-    function: Function,
-    *facts: Facts.args,
-    **options: Facts.kwargs,
-) -> Function:
-    """Applies a pass to ``function`` and to every function that it calls."""
-    return on_all_functions(function, lambda each: run_pass(rewrite, each, *facts, **options))
 
 
 @contextmanager
@@ -90,7 +155,7 @@ def _up_to_fixed_point(function: Function, names: Sequence[str], limit: int) -> 
     for name in [*names] * limit:
         if (name, current) in unchanged_by:
             continue
-        before, function = function, run_pass(PASSES[name].rewrite, function)
+        before, function = function, run_pass(name, function)
         if function is before:
             unchanged_by.add((name, current))
         else:
@@ -101,3 +166,20 @@ def _up_to_fixed_point(function: Function, names: Sequence[str], limit: int) -> 
 def operation_count(function: Function) -> int:
     """Counts the operations of a function, those inside regions included."""
     return sum(1 for _ in function.body.walk())
+
+
+__all__ = [
+    "Observer",
+    "PASSES",
+    "Scope",
+    "Step",
+    "observed",
+    "on_functions",
+    "on_last_root",
+    "on_roots",
+    "operation_count",
+    "run_pass",
+    "run_steps",
+    "run_until_stable",
+    "until_stable",
+]

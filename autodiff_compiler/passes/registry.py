@@ -1,4 +1,4 @@
-"""The table of passes: every rewrite of IR that the pipeline applies.
+"""The table of passes: every rewrite of IR that the pipeline applies, but not when.
 
 A pass has one name in four places: its module, its function, this table, and the command line
 (``autodiff-compiler passes``, ``dump --dump-after NAME``). ``docs/passes.md`` is printed from here.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from autodiff_compiler.common.context import LEVELS
 from autodiff_compiler.passes.derivative.reassociate_products import reassociate_products
 from autodiff_compiler.passes.derivative.reuse_forward_values import reuse_forward_values
 from autodiff_compiler.passes.derivative.write_disjoint_parts import write_disjoint_parts
@@ -46,7 +47,7 @@ from autodiff_compiler.passes.simplify.outline_deep_branches import outline_deep
 from autodiff_compiler.passes.simplify.simplify_loop_exits import simplify_loop_exits
 from autodiff_compiler.passes.simplify.stabilise import stabilise
 
-EVERY_LEVEL = frozenset({0, 1, 3})
+EVERY_LEVEL = frozenset(LEVELS)
 OPTIMISED = EVERY_LEVEL - {0}
 
 
@@ -58,7 +59,6 @@ class Pass:
     summary   one sentence in the words of the field.
     rewrite   takes a Function and, in some passes, facts about it. Returns the rewritten Function,
               the same object if nothing changed. ``assign_buffers`` returns a BufferPlan.
-    stage     the first stage of ``dump --stage`` in whose text the pass may show.
     levels    the optimisation levels at which it runs.
     repeats   True if ``run_until_stable`` may run it, in rounds with others.
     """
@@ -66,18 +66,16 @@ class Pass:
     name: str
     summary: str
     rewrite: Callable[..., Any]
-    stage: str
     levels: frozenset[int] = OPTIMISED
     repeats: bool = False
 
 
-#: Every pass, by stage. Passes that repeat stand in the order of a round.
+#: Every pass. Passes that repeat stand in the order of a round.
 REGISTRY: tuple[Pass, ...] = (
     Pass(
         "stabilise",
         "Replaces formulas that overflow, cancel or divide 0 by 0 by stable operators.",
         stabilise,
-        stage="typed",
         levels=EVERY_LEVEL,
         repeats=True,
     ),
@@ -85,84 +83,72 @@ REGISTRY: tuple[Pass, ...] = (
         "fold_constants",
         "Constant folding: computes operations on constants at compile time.",
         fold_constants,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "flatten_raising_branches",
         "Removes the nesting behind a branch that raises: the other path needs no branch.",
         flatten_raising_branches,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "merge_branches",
         "Jump threading: merges branches on the same condition.",
         merge_branches,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "simplify_loop_exits",
         "Replaces the exit flag of a loop by an exit condition.",
         simplify_loop_exits,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "simplify_algebra",
         "Algebraic simplification and strength reduction by pattern rewriting.",
         simplify_algebra,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "reassociate_products",
         "Reassociation: multiplies small factors first, and factors them out of sums.",
         reassociate_products,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "hoist_invariants",
         "Loop-invariant code motion: hoists operations whose operands no iteration changes.",
         hoist_invariants,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "hoist_products",
         "Loop fission: computes the matrix products of all iterations as one product before it.",
         hoist_products,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "stack_appends",
         "Scalar replacement of a list: an append in each iteration becomes a stacked loop output.",
         stack_appends,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "batch_accumulations",
         "Loop fission: computes a sum of products over iterations as one product after the loop.",
         batch_accumulations,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "cse",
         "Common subexpression elimination, with dominance by region.",
         cse,
-        stage="typed",
         repeats=True,
     ),
     Pass(
         "dce",
         "Dead code elimination, also of the ports of loops and branches.",
         dce,
-        stage="typed",
         levels=EVERY_LEVEL,
         repeats=True,
     ),
@@ -170,26 +156,22 @@ REGISTRY: tuple[Pass, ...] = (
         "decompose",
         "Decomposes composite operators into elementwise operators and reductions.",
         decompose,
-        stage="typed",
     ),
     Pass(
         "inline_element_calls",
         "Inlines calls that a loop makes for each item of an array.",
         inline_element_calls,
-        stage="typed",
     ),
     Pass(
         "outline_deep_branches",
         "Outlining: moves deeply nested branches into functions of their own.",
         outline_deep_branches,
-        stage="typed",
         levels=EVERY_LEVEL,
     ),
     Pass(
         "inline_calls",
         "Inlining: replaces calls by the bodies of their callees.",
         inline_calls,
-        stage="typed",
         levels=EVERY_LEVEL,
     ),
     Pass(
@@ -197,19 +179,16 @@ REGISTRY: tuple[Pass, ...] = (
         "Inlines functions that have a single caller and are differentiated, or work on large"
         " arrays.",
         inline_single_use,
-        stage="typed",
     ),
     Pass(
         "reuse_forward_values",
         "Rewrites a derivative in terms of values that the forward half saves.",
         reuse_forward_values,
-        stage="adjoint",
     ),
     Pass(
         "drop_custom_rules",
         "Removes the markers of custom derivative rules once nothing is left to differentiate.",
         drop_custom_rules,
-        stage="optimized",
         levels=EVERY_LEVEL,
         repeats=True,
     ),
@@ -217,93 +196,78 @@ REGISTRY: tuple[Pass, ...] = (
         "write_disjoint_parts",
         "Turns a scatter-add into a store where the regions written are disjoint.",
         write_disjoint_parts,
-        stage="optimized",
         repeats=True,
     ),
     Pass(
         "copy_escaping_views",
         "Copy insertion: every returned array owns its memory.",
         copy_escaping_views,
-        stage="optimized",
         levels=EVERY_LEVEL,
     ),
     Pass(
         "fuse_products_and_sums",
         "Multiply-reduce fusion: a product and its sum become vdot, vecdot or einsum.",
         fuse_products_and_sums,
-        stage="optimized",
     ),
     Pass(
         "sink_large_results",
         "Code sinking: computes a large result just before its first use.",
         sink_large_results,
-        stage="optimized",
     ),
     Pass(
         "preallocate_tapes",
         "Replaces a list that a loop appends to by a preallocated array.",
         preallocate_tapes,
-        stage="optimized",
     ),
     Pass(
         "update_lists_in_place",
         "Copy elision for lists: updates them in place.",
         update_lists_in_place,
-        stage="optimized",
     ),
     Pass(
         "update_arrays_in_place",
         "Copy elision for arrays: updates items and slices in place.",
         update_arrays_in_place,
-        stage="optimized",
     ),
     Pass(
         "tile_elementwise",
         "Loop tiling with elementwise fusion, for arrays larger than the cache.",
         tile_elementwise,
-        stage="lowered",
     ),
     Pass(
         "assemble_in_place",
         "Elides concatenations, pads and scatters: computes each part in its slice.",
         assemble_in_place,
-        stage="lowered",
     ),
     Pass(
         "carry_in_place",
         "Aliases loop-carried arrays: the new value overwrites the buffer of the old one.",
         carry_in_place,
-        stage="lowered",
     ),
     Pass(
         "scan_in_place",
         "Computes cumulative sums in place, on reversed views too.",
         scan_in_place,
-        stage="lowered",
     ),
     Pass(
         "extend_destinations",
         "Propagates the destination of a result up the chain of calls that compute it.",
         extend_destinations,
-        stage="lowered",
     ),
     Pass(
         "materialize_copies",
         "Turns the implicit copy of a reshape into an explicit buffer.",
         materialize_copies,
-        stage="lowered",
     ),
     Pass(
         "overlay_tapes",
         "Stores tapes in arrays that their loop has already consumed.",
         overlay_tapes,
-        stage="lowered",
     ),
     Pass(
         "assign_buffers",
         "Buffer assignment by linear scan: large results reuse dead or lent arrays.",
         assign_buffers,
-        stage="lowered",
     ),
 )
 

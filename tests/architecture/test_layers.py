@@ -25,6 +25,7 @@ LAYERS = (
     ("ops", "numpy", "nn", "amp"),
     ("frontend", "analysis"),
     ("transforms", "passes"),
+    ("program",),
     ("emit",),
     ("runtime",),
     ("stages", "pipeline"),

@@ -17,8 +17,8 @@ FOLDER = Path(__file__).parent
 
 #: Which stage each file holds.
 FILES = {
-    "primal.ir": "ir",
-    "adjoint.ir": "adjoint",
+    "primal.ir": "typed",
+    "adjoint.ir": "derivative",
     "gradient.py": "source",
     "memory.txt": "memory",
 }

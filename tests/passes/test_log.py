@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from autodiff_compiler import gradient_source
+from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.ir.opdef import OPERATORS
 from autodiff_compiler.ir.parser import parse_function, parse_functions
 from autodiff_compiler.ir.printer import print_function
 from autodiff_compiler.passes.log import PassLog
-from autodiff_compiler.passes.manager import observed, run_pass, run_pass_on_all, run_until_stable
+from autodiff_compiler.passes.manager import observed, on_functions, run_pass, run_until_stable
 from autodiff_compiler.passes.registry import BY_NAME, REGISTRY
-from autodiff_compiler.passes.simplify.cse import cse
-from autodiff_compiler.passes.simplify.dce import dce
 
 TEXT = """
 func @leaf(%a: f32[2]) -> (f32[2]) {
@@ -104,7 +103,7 @@ def test_only_functions_that_changed_are_shown() -> None:
 def test_callees_that_a_pass_changes_are_shown() -> None:
     log = PassLog()
     with observed(log):
-        result = run_pass_on_all(dce, parsed())
+        result = on_functions("dce").on(parsed(), Request())
     assert [each.name for each in log.applications] == ["dce", "dce"]
     texts = [print_function(each) for each in (*result.callees(), result)]
     parts = [part.partition("\n")[2] for part in log.dump({"dce"}).split("# application")[1:]]
@@ -135,7 +134,7 @@ def test_what_changed_nothing_is_not_shown() -> None:
         PassLog(),
     )
     with observed(log):
-        assert run_pass(cse, function) is function
+        assert run_pass("cse", function) is function
     assert len(log.applications) == 1 and not log.applications[0].changed
     assert log.dump() == log.diff() == ""
 
@@ -143,6 +142,6 @@ def test_what_changed_nothing_is_not_shown() -> None:
 def test_nothing_is_recorded_outside_of_the_block() -> None:
     log = PassLog()
     with observed(log), observed(inner := PassLog()):
-        run_pass(dce, parsed())
-    run_pass(dce, parsed())
+        run_pass("dce", parsed())
+    run_pass("dce", parsed())
     assert log.applications == [] and len(inner.applications) == 1

@@ -88,9 +88,9 @@ def test_order_and_limit(monkeypatch: pytest.MonkeyPatch) -> None:
             seen.append(f"{name} {function.name}")
             return Function(function.name, function.body, function.span)
 
-        return Pass(name, f"Does {name}.", run_pass, "typed", repeats=True)
+        return Pass(name, f"Does {name}.", run_pass, repeats=True)
 
-    monkeypatch.setattr(manager, "PASSES", {"a": note("a"), "b": note("b")})
+    monkeypatch.setattr(manager, "BY_NAME", {"a": note("a"), "b": note("b")})
     manager.run_until_stable(parse_function(AFTER), ("b", "a"), limit=2)
     names = [f"{name} {each}" for each in ("leaf", "middle", "f") for name in "baba"]
     assert seen == names

@@ -7,23 +7,26 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from autodiff_compiler import passes, pipeline
+from autodiff_compiler import passes
 from autodiff_compiler.cli import ExitCode, main
+from autodiff_compiler.common.context import LEVELS
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.passes import manager
+from autodiff_compiler.passes.manager import Step
 from autodiff_compiler.passes.memory.assign_buffers import BufferPlan
 from autodiff_compiler.passes.registry import BY_NAME, EVERY_LEVEL, REGISTRY, Pass, at_level
+from autodiff_compiler.pipeline import PIPELINE
 
 ROOT = Path(__file__).parents[2]
 #: Packages whose public rewrites are passes. ``core`` has the traversals that passes share.
 PACKAGES = ("simplify", "loops", "derivative", "schedule", "destinations", "memory")
-#: The functions of the manager that apply a pass, their first argument.
-THROUGH = {"run_pass", "run_pass_on_all"}
 
 
 def modules() -> Iterator[ModuleType]:
@@ -43,6 +46,23 @@ def rewrites(module: ModuleType) -> Iterator[str]:
                 yield name
 
 
+def every_step() -> Iterator[Step]:
+    """Yield the steps of all stages, those inside transitions included."""
+
+    def within(thing: Any) -> Iterator[Step]:
+        if isinstance(thing, Step):
+            yield thing
+        elif isinstance(thing, tuple):
+            for each in thing:
+                yield from within(each)
+        elif is_dataclass(thing):
+            for each in fields(thing):
+                yield from within(getattr(thing, each.name))
+
+    for stage in PIPELINE.stages:
+        yield from within(stage.steps)
+
+
 @pytest.mark.parametrize("each", REGISTRY, ids=lambda each: each.name)
 def test_a_pass_has_one_name(each: Pass) -> None:
     assert each.rewrite.__name__ == each.name
@@ -53,8 +73,7 @@ def test_a_pass_has_one_name(each: Pass) -> None:
 def test_a_pass_says_where_it_runs(each: Pass) -> None:
     assert each.summary[0].isupper() and each.summary.endswith(".")
     assert each.summary.count(". ") == 0 and len(each.summary) <= 95
-    assert each.stage in pipeline.STAGES
-    assert each.levels and each.levels <= EVERY_LEVEL == set(pipeline.LEVELS)
+    assert each.levels and each.levels <= EVERY_LEVEL == set(LEVELS)
 
 
 def test_every_pass_is_in_the_table() -> None:
@@ -62,15 +81,10 @@ def test_every_pass_is_in_the_table() -> None:
     assert sorted(defined) == sorted(each.name for each in REGISTRY) == sorted(BY_NAME)
 
 
-def test_the_table_stands_in_the_order_of_stages() -> None:
-    stages = [pipeline.STAGES.index(each.stage) for each in REGISTRY]
-    assert stages == sorted(stages)
-
-
-def test_passes_that_repeat_are_those_of_the_manager() -> None:
+def test_passes_that_run_in_rounds_are_those_that_repeat() -> None:
     assert list(manager.PASSES) == [each.name for each in REGISTRY if each.repeats]
-    for names in (*pipeline.LEVELS.values(), *pipeline.LAST.values()):
-        assert set(names) <= set(manager.PASSES)
+    rounds = {name for step in every_step() if step.repeats for name in step.names}
+    assert rounds == set(manager.PASSES)
 
 
 def test_names_at_a_level() -> None:
@@ -78,50 +92,36 @@ def test_names_at_a_level() -> None:
     assert at_level(("dce", "cse"), 3) == ("dce", "cse")
 
 
-def calls_around(tree: ast.Module) -> list[str]:
-    """Return the uses of passes other than as first argument of the manager's functions, or in a
-    tuple at the top of the module."""
-    allowed = {
-        id(each)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
-        for each in node.value.elts
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            names = [each.id if isinstance(each, ast.Name) else "" for each in node.args[:1]]
-            if isinstance(node.func, ast.Name) and node.func.id in THROUGH:
-                allowed |= {id(node.args[0])}
-            elif names and names[0] in THROUGH:  # partial(run_pass, ...)
-                allowed |= {id(node.args[1])}
-    return [
-        f"{node.id} in line {node.lineno}"
+def test_every_pass_runs_in_a_stage() -> None:
+    assert {name for stage in PIPELINE.stages for name in stage.passes} == set(BY_NAME)
+
+
+def test_steps_tell_passes_facts_that_they_take() -> None:
+    for step in every_step():
+        for name in step.names:
+            assert set(step.facts) <= set(inspect.signature(BY_NAME[name].rewrite).parameters)
+
+
+def test_a_pass_is_applied_by_the_manager_alone() -> None:
+    """Other modules than passes and the registry name no pass but in a text."""
+    wrong = []
+    for path in sorted((ROOT / "autodiff_compiler").rglob("*.py")):
+        if path.parent.parts[-1] == "passes" or "passes" not in path.parts:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            applied = (names & set(BY_NAME)) if path.name != "registry.py" else set()
+            wrong += [f"{path.name}: {name}" for name in sorted(applied & imported(tree))]
+    assert wrong == []
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """Return the names that are imported from modules of passes."""
+    return {
+        alias.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id in BY_NAME and id(node) not in allowed
-    ]
-
-
-def test_the_pipeline_applies_passes_through_the_manager() -> None:
-    tree = ast.parse(Path(pipeline.__file__).read_text(encoding="utf-8"))
-    assert calls_around(tree) == []
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    listed = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    assert [name for name in BY_NAME if name not in used | listed] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("run_pass(cse, f)", []),
-        ("partial(run_pass, cse)", []),
-        ("A = (cse, dce)", []),
-        ("cse(f)", ["cse in line 1"]),
-        ("on_all_functions(f, dce)", ["dce in line 1"]),
-        ("run_pass(partial(cse), f)", ["cse in line 1"]),
-    ],
-)
-def test_calls_around_the_manager_are_found(text: str, found: list[str]) -> None:
-    assert calls_around(ast.parse(text)) == found
+        if isinstance(node, ast.ImportFrom) and ".passes." in (node.module or "")
+        for alias in node.names
+    }
 
 
 def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,9 +129,10 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> Non
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "stage", "levels", "summary"]
     assert len(rows) == len(REGISTRY)
-    for row, each in zip(rows, REGISTRY):
+    in_order = sorted(REGISTRY, key=lambda each: PIPELINE.names.index(PIPELINE.stage_of(each.name)))
+    for row, each in zip(rows, in_order):
         name, stage, *levels = row.removesuffix(each.summary).split()
-        assert (name, stage) == (each.name, each.stage)
+        assert (name, stage) == (each.name, PIPELINE.stage_of(each.name))
         assert levels == [str(level) for level in sorted(each.levels)]
 
 

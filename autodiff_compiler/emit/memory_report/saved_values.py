@@ -44,7 +44,7 @@ from autodiff_compiler.emit.memory_report.backward_readers import (
 )
 from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula, formula_of
 from autodiff_compiler.emit.memory_report.value_origins import ONE, Memory, Origins
-from autodiff_compiler.emit.module import Names
+from autodiff_compiler.emit.naming.choose import Names
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Value, type_of
 from autodiff_compiler.ir.types import TupleType, Type
 from autodiff_compiler.span import Span

@@ -12,7 +12,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula
 from autodiff_compiler.emit.memory_report.saved_values import SavedValue, saved_bytes, saved_values
 from autodiff_compiler.emit.memory_report.value_origins import ONE
-from autodiff_compiler.emit.module import Names
+from autodiff_compiler.emit.naming.choose import Names
 from autodiff_compiler.ir.nodes import Function
 from autodiff_compiler.span import NOWHERE, Span
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from autodiff_compiler.analysis.trip_count import trip_count
 from autodiff_compiler.emit.memory_report.byte_formulas import ByteFormula, formula_of
-from autodiff_compiler.emit.module import Names
+from autodiff_compiler.emit.naming.choose import Names
 from autodiff_compiler.ir.aliasing import updates_in_place
 from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
 from autodiff_compiler.ir.rewrite import producers

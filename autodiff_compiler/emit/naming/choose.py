@@ -20,6 +20,9 @@ from autodiff_compiler.emit.statements.nodes import (
 from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.ir.nodes import Function, Value
 
+#: The printed names of values, by the name of the function that they are in.
+Names = Mapping[str, Mapping[Value, str]]
+
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 

@@ -1,6 +1,6 @@
 """What a legal function is. A function that is none is our own fault: ``InternalError``.
 
-The law is one for every stage; a stage only says which operators may stand in it (``STAGES``).
+The law is one for every form of IR; a form only says which operators may stand in it (``FORMS``).
 Checked: each value is defined once, before its uses and where they can see it; every operation is
 typed as its record says; the ports of branches, loops and calls fit; every operation has a place
 in the source.
@@ -31,7 +31,7 @@ class StageRules:
 #: What stands for a function made of another one, as long as that is not made.
 DERIVED = ("grad", "jvp", "vmap")
 
-STAGES = {
+FORMS = {
     "typed": StageRules(without_kinds=("lowered",)),
     "differentiated": StageRules(without_names=DERIVED, without_kinds=("lowered",)),
     "lowered": StageRules(without_names=DERIVED),
@@ -41,10 +41,11 @@ STAGES = {
 def verify(function: Function, stage: str, kept: Sequence[Placement] = ()) -> None:
     """Raises InternalError where ``function``, or one that it calls, breaks a law.
 
-    ``stage`` is a name in ``STAGES``; what follows a colon (``"typed: dce"``) is only told.
+    ``stage`` begins with a name in ``FORMS``; what follows a colon (``"typed: dce"``) is the stage
+    or the pass that the message names.
     ``kept`` are the places in lent memory of what the residuals of a backward half hold.
     """
-    rules = STAGES[stage.partition(":")[0]]
+    rules = FORMS[stage.partition(":")[0]]
     for each in function.callees():
         _Verifier(each, stage, rules).check()
     _Verifier(function, stage, rules).check(kept)

@@ -22,17 +22,16 @@ def both(fn: Any, types: list[str], *given: Any) -> tuple[list[SavedValue], Any]
     """What is told of the gradient in all arrays, and the residuals of a run."""
     slots = [parse_type(text) for text in types]
     request = Request(tuple(n for n, t in enumerate(types) if "[" in t), sens="ones", value=False)
-    stages = pipeline.build(fn, request, slots)
-    emitted = pipeline.emit(stages, request)
-    forward, backward = stages.emitted
+    program = pipeline.run(pipeline.start(fn, request, slots))
+    forward, backward = program.functions
     scope: dict[str, Any] = {}
-    exec(emitted.source, scope)
+    exec(program.source, scope)
     tracemalloc.start()
     residuals = scope[forward.name](*given)
     scope["grown"], _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     both.grown = scope["grown"]  # type: ignore[attr-defined]
-    return saved_values(forward, backward, emitted.names), residuals
+    return saved_values(forward, backward, program.names), residuals
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -1,0 +1,107 @@
+"""``Program``: one compilation between two stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from autodiff_compiler.frontend.lower import TypedProgram
+from autodiff_compiler.interface import Hoisted, Request, Write
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Value
+from autodiff_compiler.passes.memory.assign_buffers import BufferPlan
+from autodiff_compiler.span import Span
+
+
+@dataclass(frozen=True)
+class Program:
+    """The record that stages hand on. A stage returns a new one.
+
+    request    what is to be compiled.
+    typed      the outcome of the front end: inputs, outside arrays, guards, writes.
+    functions  the roots of the IR as it is now: one function, and once it has been
+               differentiated, a forward and a backward function.
+    after      these roots after each stage that has run, by the stage's name.
+    plans      for each root its buffers, once they are assigned.
+    constants  the texts of outside arrays whose values stand in the source, by parameter; None
+               for those alone that the source function makes.
+    source     the NumPy text, the place that each of its lines is about, and the printed names.
+    """
+
+    request: Request
+    typed: TypedProgram
+    functions: tuple[Function, ...]
+    after: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
+    plans: tuple[BufferPlan, ...] = ()
+    constants: Mapping[Value, str] | None = None
+    source: str = ""
+    line_map: Mapping[int, Span] = field(default_factory=dict)
+    names: Mapping[str, Mapping[Value, str]] = field(default_factory=dict)
+
+    def with_functions(self, functions: tuple[Function, ...]) -> Program:
+        """Returns the program with other roots."""
+        return replace(self, functions=functions)
+
+    def with_plans(self, plans: tuple[BufferPlan, ...]) -> Program:
+        """Returns the program whose roots are those of ``plans``."""
+        return replace(self, functions=tuple(each.function for each in plans), plans=plans)
+
+    def finished(self, stage: str) -> Program:
+        """Returns the program with a stage entered in ``after``."""
+        return replace(self, after={**self.after, stage: self.functions})
+
+    @property
+    def function(self) -> Function:
+        """The only root."""
+        (function,) = self.functions
+        return function
+
+    @property
+    def primal(self) -> Function:
+        """The function that is differentiated, as it was then."""
+        return self.after["primal"][0]
+
+    @property
+    def output(self) -> AnyOperand:
+        """The return of the primal that is differentiated. With ``aux`` the first of several
+        outputs stands once more after the value."""
+        return self.primal.returns[int(self.request.aux)]
+
+    @property
+    def wrt(self) -> tuple[int, ...]:
+        """The parameters of the primal that are differentiated, by position."""
+        places = self.typed.places
+        asked = tuple(places[position] for position in self.request.positions)
+        return asked + self.typed.weight_places
+
+    @property
+    def parameters(self) -> list[tuple[Value, ...]]:
+        """The parameters of each root, those for lent buffers left out."""
+        counts = [len(before.params) for before in self.after["scheduled"]]
+        return [each.params[:count] for each, count in zip(self.functions, counts)]
+
+    def outside(self) -> Iterator[tuple[Value, Hoisted]]:
+        """Yields the parameters that are no arguments of the source function, and what they
+        stand for."""
+        return zip(self.functions[0].params[len(self.typed.places) :], self.typed.hoisted)
+
+    def facts(self) -> tuple[Any, ...]:
+        """Returns everything that the source depends on, known as soon as the program is typed.
+
+        Of the request these are all fields, so that none can be forgotten. Wanted weights are
+        given by position: the source does not depend on which objects they are.
+        """
+        typed = self.typed
+        asked = {each.name: getattr(self.request, each.name) for each in fields(self.request)}
+        asked["weights"] = typed.weight_places
+        written = [written_name(write) for write in typed.writes]
+        texts = [each.text for each in typed.hoisted]
+        return typed.function, asked, typed.places, typed.orders, written, typed.silenced, texts
+
+
+def written_name(write: Write) -> str:
+    """Returns what a written Parameter or attribute is called in a signature."""
+    return str(write.name or write.target.name).replace(".", "_")
+
+
+__all__ = ["Program", "written_name"]

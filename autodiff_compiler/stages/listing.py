@@ -1,0 +1,102 @@
+"""Stages and passes as text (``autodiff-compiler passes``) and as ``docs/passes.md``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from autodiff_compiler.passes.manager import Step
+from autodiff_compiler.passes.registry import EVERY_LEVEL, REGISTRY, Pass
+from autodiff_compiler.stages.driver import Pipeline, Stage, passes_of
+
+HEAD = ("name", "stage", "levels", "summary")
+
+PAGE = """\
+# Stages and passes
+
+`autodiff-compiler passes --markdown` prints this page from `autodiff_compiler/pipeline.py` and \
+`autodiff_compiler/passes/registry.py`.
+
+## Stages
+
+`autodiff-compiler dump --stage NAME` prints the program after a stage. Within a stage the steps \
+run in this order. A pass runs only at its levels (`dump -O`), which the table below has. \
+*SIMPLIFY* stands for {simplify}.
+
+{stages}
+## Passes
+
+The stage is the first one in which the pass runs. Passes marked *repeats* run in rounds until \
+none of them changes anything. `dump --dump-after PASS` prints the IR after each change that a \
+pass made, `dump --diff` prints all changes, and `dump --time-passes` the cost of each pass.
+
+| name | stage | levels | repeats | summary |
+|---|---|---|---|---|
+{passes}"""
+
+
+def rows(pipeline: Pipeline) -> list[tuple[str, ...]]:
+    """Returns the head and the rows of the table of passes, by their first stage."""
+    found = [(each.name, stage, _levels(each), each.summary) for each, stage in _passes(pipeline)]
+    return [HEAD, *found]
+
+
+def page_text(pipeline: Pipeline, rounds: tuple[str, ...]) -> str:
+    """Returns the stages and the table of passes as the Markdown page of the documentation.
+
+    rounds   passes that run together in many steps, and are listed once.
+    """
+    passes = (
+        f"| `{each.name}` | {stage} | {_levels(each)} | {'yes' if each.repeats else ''} |"
+        f" {each.summary} |\n"
+        for each, stage in _passes(pipeline)
+    )
+    listed = _quoted(rounds)
+    stages = "\n".join(map(_stage, pipeline.stages)).replace(listed, "*SIMPLIFY*")
+    return PAGE.format(simplify=listed, stages=stages, passes="".join(passes))
+
+
+def _passes(pipeline: Pipeline) -> list[tuple[Pass, str]]:
+    """Returns every pass with its first stage, in the order of stages."""
+    found = [(each, pipeline.stage_of(each.name)) for each in REGISTRY]
+    return sorted(found, key=lambda row: pipeline.names.index(row[1]))
+
+
+def _levels(each: Pass) -> str:
+    return " ".join(map(str, sorted(each.levels)))
+
+
+def _stage(stage: Stage) -> str:
+    form = "" if stage.form is None else f" Verified as *{stage.form}* IR."
+    steps = "".join(f"{number}. {_step(step)}\n" for number, step in enumerate(stage.steps, 1))
+    return f"### {stage.name}\n\n{stage.summary}{form}\n" + (f"\n{steps}" if steps else "")
+
+
+def _step(step: Any) -> str:
+    if isinstance(step, Step):
+        return f"{_quoted(step.names)} ({'; '.join(_conditions(step))})"
+    name = step.__name__ if inspect.isfunction(step) else type(step).__name__
+    summary = (inspect.getdoc(step) or "").partition("\n\n")[0].replace("\n", " ")
+    inner = [] if inspect.isfunction(step) else fields(step)
+    parts = [(each.name, tuple(passes_of(getattr(step, each.name)))) for each in inner]
+    listed = "".join(f"\n   - `{name}`: {_quoted(names)}" for name, names in parts)
+    return f"*{name}*: {summary.replace('``', '`')}{listed}"
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _conditions(step: Step) -> Iterator[str]:
+    yield f"{step.scope.value}, in rounds" if step.repeats else step.scope.value
+    for name, fact in step.facts.items():
+        yield f"`{name}`: {getattr(fact, '__name__', repr(fact))}"
+    if step.levels != EVERY_LEVEL:
+        yield f"at {', '.join(f'`-O{level}`' for level in sorted(step.levels))} only"
+    if step.flag is not None:
+        yield f"if `{step.flag}` is set"
+
+
+__all__ = ["page_text", "rows"]

@@ -1,0 +1,55 @@
+"""Records for the run time, made of a program: ``GeneratedText`` and ``Compiled``."""
+
+from __future__ import annotations
+
+from autodiff_compiler.analysis.activity import varied_values
+from autodiff_compiler.interface import Compiled, GeneratedText
+from autodiff_compiler.ir.nodes import type_of
+from autodiff_compiler.passes.memory.copy_escaping_views import owns
+from autodiff_compiler.program import Program
+
+
+def generated_text(program: Program) -> GeneratedText:
+    """Returns the source of a program that has run through all stages, with what calls it."""
+    request, scheduled = program.request, program.after["scheduled"][0]
+    return GeneratedText(
+        source=program.source,
+        forward=program.functions[0].name,
+        backward=program.functions[1].name if request.differentiates else None,
+        output=type_of(program.primal.returns[0]),
+        apart=owns(scheduled, scheduled.returns[0]),
+        unconnected=_unconnected(program) if request.connections else (),
+        line_map=program.line_map,
+        work=program.plans[-1].blocks,
+        given=program.plans[-1].given,
+        lent=tuple(plan.work for plan in program.plans),
+    )
+
+
+def compiled(program: Program, text: GeneratedText) -> Compiled:
+    """Returns a text with what the front end found out about its inputs, guards and writes."""
+    typed = program.typed
+    return Compiled(
+        **vars(text),
+        dynamic_slots=tuple(typed.places),
+        hoisted=typed.hoisted,
+        assumptions=typed.assumptions,
+        positions=program.request.positions,
+        weights=typed.weights,
+        structure=typed.structure,
+        writes=typed.writes,
+        title=typed.function.title,
+    )
+
+
+def _unconnected(program: Program) -> tuple[int, ...]:
+    """Returns the cotangents, by place, that are zero as the output does not depend on their
+    parameters."""
+    return tuple(
+        number
+        for number, place in enumerate(program.wrt)
+        if program.output not in varied_values(program.primal, (place,))
+    )
+
+
+__all__ = ["compiled", "generated_text"]

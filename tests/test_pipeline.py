@@ -1,0 +1,131 @@
+"""The page of stages: one list of names for the command, the verifier and the documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import autodiff_compiler as ms
+from autodiff_compiler import cli, pipeline
+from autodiff_compiler.errors import CallError
+from autodiff_compiler.generated_source import FORMER_STAGES, MEMORY
+from autodiff_compiler.interface import Request
+from autodiff_compiler.ir.types import parse_type
+from autodiff_compiler.ir.verify.structure import FORMS
+from autodiff_compiler.passes.registry import BY_NAME
+from autodiff_compiler.pipeline import PIPELINE
+from autodiff_compiler.stages import driver
+
+ROOT = Path(__file__).parents[1]
+X = parse_type("f64[300,300]")
+
+
+def recurrent(x, w):
+    state = x
+    for _ in range(3):
+        state = np.tanh(state @ w)
+    return np.sum(state * state)
+
+
+@pytest.fixture(autouse=True)
+def verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "VERIFY", True)
+
+
+def requests() -> Iterator[Request]:
+    for level in (0, 1, 3):
+        yield Request((0, 1), sens="ones", numpy=True, opt_level=level)
+        yield Request((0,), tangent=True, numpy=True, opt_level=level)
+        yield Request(numpy=True, opt_level=level)
+
+
+def test_the_page_is_short() -> None:
+    assert len(Path(pipeline.__file__).read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_documents_name_the_stages() -> None:
+    internals = (ROOT / "docs" / "internals.md").read_text(encoding="utf-8")
+    section = internals.partition("\n## Stages\n")[2].partition("\n## ")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == PIPELINE.names
+    page = (ROOT / "docs" / "passes.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^### (\w+)$", page, re.MULTILINE)) == PIPELINE.names
+    architecture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    picture = architecture.partition("```\n")[2].partition("```")[0]
+    words = re.sub(r"Python source|--\w+-->|->|values and gradients", " ", picture).split()
+    assert tuple(words) == PIPELINE.names
+
+
+def test_the_command_names_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(cli.STAGES) == [*PIPELINE.names, *FORMER_STAGES, MEMORY]
+    with pytest.raises(SystemExit):
+        cli.main(["dump", "--help"])
+    assert ", ".join(PIPELINE.names) in " ".join(capsys.readouterr().out.split())
+    doc = " ".join(str(ms.gradient_source.__doc__).split())
+    named = doc.partition("stage a stage")[2].partition("(see")[0]
+    assert tuple(re.findall(r"``(\w+)``", named)) == PIPELINE.names
+
+
+def test_the_verifier_sees_every_stage() -> None:
+    assert {stage.form for stage in PIPELINE.stages} == {*FORMS, None}
+    request = Request((0,), sens="ones", numpy=True)
+    with mock.patch.object(driver, "verify", wraps=driver.verify) as verify:
+        pipeline.run(pipeline.start(recurrent, request, [X, X]))
+    seen = dict.fromkeys(call.args[1] for call in verify.call_args_list)
+    assert list(seen) == [f"{each.form}: {each.name}" for each in PIPELINE.stages if each.form]
+
+
+@pytest.mark.parametrize("request_", [*requests()], ids=str)
+def test_stopping_at_a_stage_changes_nothing(request_: Request) -> None:
+    whole = pipeline.run(pipeline.start(recurrent, request_, [X, X]))
+    assert tuple(whole.after) == PIPELINE.names
+    program = pipeline.start(recurrent, request_, [X, X])
+    for number, name in enumerate(PIPELINE.names, 1):
+        program = pipeline.run(program, name)
+        assert tuple(program.after) == PIPELINE.names[:number]
+        assert bool(program.source) == (name == "source")
+        assert pipeline.run(program, name) == program
+    assert program.source == whole.source
+
+
+@pytest.mark.parametrize("stage", PIPELINE.names)
+def test_each_stage_has_a_text(stage: str) -> None:
+    text = ms.gradient_source(recurrent, "f64[2,2]", "f64[2,2]", stage=stage)
+    assert ("func @recurrent" in text) == (stage != "source") == ("def recurrent" not in text)
+    assert ("_backward" in text) == (PIPELINE.names.index(stage) >= 3)
+
+
+@pytest.mark.parametrize("former", FORMER_STAGES)
+def test_former_names_are_understood(former: str) -> None:
+    texts = [
+        ms.gradient_source(recurrent, "f64[2,2]", "f64[2,2]", stage=stage)
+        for stage in (former, FORMER_STAGES[former])
+    ]
+    assert texts[0] == texts[1]
+
+
+def test_unknown_stages_are_refused_with_the_list() -> None:
+    with pytest.raises(CallError, match="use one of typed, stable, primal, derivative") as caught:
+        ms.gradient_source(recurrent, stage="late")
+    assert "adjoint" not in str(caught.value)
+
+
+def test_a_stage_is_shown_although_a_later_one_refuses() -> None:
+    def nothing(x: Any) -> None:
+        print(x)
+
+    assert "func @nothing" in ms.gradient_source(nothing, "f64[2]", stage="primal")
+    with pytest.raises(CallError, match="returns no number"):
+        ms.gradient_source(nothing, "f64[2]", stage="derivative")
+
+
+def test_every_pass_has_a_first_stage() -> None:
+    found = {name: PIPELINE.stage_of(name) for name in BY_NAME}
+    assert found["stabilise"] == "stable" and found["reuse_forward_values"] == "derivative"
+    assert found["fold_constants"] == "primal" and found["overlay_tapes"] == "buffers"
+    assert set(found.values()) <= set(PIPELINE.names)
