@@ -1,16 +1,17 @@
-"""Products in a derivative: what is small is multiplied first, and taken out of sums.
+"""Reassociation of products in a derivative: small factors first, and out of sums.
 
-The chain rule makes long products of arrays, of numbers, and of arrays that are stretched. In
-``c * (2.0 * x)`` the array is gone through twice, in ``(c * 2.0) * x`` once. A sum over axes along
-which a factor does not change is a sum without it, which often is at hand: the mean of a
-normalization and its scale ask for the same one. What is added to itself is a product with two.
-So much is done only where fewer operations on whole arrays remain, and only in what differentiation
-added: the user's own text is computed as it is written. Rounding differs in the last bit, as with
-another order of the factors.
+The chain rule makes long products of arrays, of numbers, and of broadcast arrays. The pass
+computes the product of the small factors first: ``c * (2.0 * x)`` reads the array twice,
+``(c * 2.0) * x`` once. A sum over axes along which a factor is constant becomes a sum without that
+factor. Such a sum often exists already: the mean of a normalization and its scale need the same
+one. A sum of a product with itself becomes a product with 2.
 
-Nothing leaves the range of numbers on the way (``factors``), and no factor that divides is taken
-out of a sum unless it is known to be neither tiny nor huge, as the root of a sum with a number is,
-by which normalizations divide.
+The pass rewrites only where fewer operations on whole arrays remain, and only operations that
+differentiation added. Rounding may differ in the last bit, as with any other order of the factors.
+
+No intermediate result leaves the range of its dtype (``factors``). A divisor leaves a sum only if
+it is known to be neither tiny nor huge: the root of a sum with a number is, by which
+normalizations divide.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -56,177 +57,200 @@ from autodiff_compiler.passes.derivative.factors import (
     SIGNS,
     Factorisation,
     SmallFactors,
-    alike,
-    is_known,
+    coefficients,
     is_product,
+    is_static_float,
     shape_of,
 )
-from autodiff_compiler.passes.derivative.share_partial_sums import PARTIAL_SUMS, sums
+from autodiff_compiler.passes.derivative.share_partial_sums import PARTIAL_SUMS, sums_by_operand
 
 
 def reassociate_products(function: Function) -> Function:
-    """``function`` with fewer operations on whole arrays in what was added to the user's text."""
-    moderate = safe_magnitude_values(function.body, function.safe_magnitude)
-    known = dict.fromkeys(moderate, True)
-    return _RULES.rewrite(function, safe_magnitude=known, partial_sums=sums(function))
+    """Reassociates the products that differentiation added to ``function``."""
+    known = safe_magnitude_values(function.body, function.safe_magnitude)
+    return _RULES.rewrite(
+        function,
+        safe_magnitude=dict.fromkeys(known, True),
+        partial_sums=sums_by_operand(function),
+    )
 
 
 def _small_first(match: Match) -> Any:
-    whole = match.op.result.type
-    if not isinstance(whole, ArrayType) or not is_product(match.op):
+    type_ = match.op.result.type
+    if not isinstance(type_, ArrayType) or not is_product(match.op):
         return None
-    found = Factorisation(match, whole, False)
-    found.of(match.op)
-    return found.product() if found.after < found.before else None
+    found = Factorisation(match, type_, False)
+    found.add_product(match.op)
+    return found.product() if found.operations_after < found.operations_before else None
 
 
 def _added_twice(match: Match) -> Any:
-    """``a + m + m``, where m has a small factor: that is doubled."""
+    """``a + 2 * m`` for ``a + m + m``, if m has a small factor that takes the 2."""
+    if match.op.role == "primal":
+        return None
     for first, m in (match.operands, match.operands[::-1]):
         inner, maker = match.made_by(first, "add"), match.makers.get(m)
-        if inner is None or maker is None or not is_product(maker) or match.op.role == "primal":
+        if inner is None or maker is None or not is_product(maker) or inner.role == "primal":
             continue
         others = [operand for operand in inner.operands if operand is not m]
-        alone = match.uses.get(first) == 1 and match.uses.get(m) == 2 and inner.role != "primal"
+        alone = match.uses.get(first) == 1 and match.uses.get(m) == 2
         if len(others) != 1 or not alone or not match.op.result.type == first.type == m.type:
             continue
         found = Factorisation(match, m.type, False)
-        found.factor(2.0, False)
-        found.of(maker, uses=2)
-        if found.after <= found.before:
+        found.add_factor(2.0, False)
+        found.add_product(maker, uses=2)
+        if found.operations_after <= found.operations_before:
             return others[0] + found.product()
     return None
 
 
-def _shared_first(match: Match) -> Any:
-    """``f * a + f * b`` as ``f * (a + b)``, where f is small and moderate; what differs in a number
-    alone as so many times that."""
-    whole: Any = match.op.result.type
-    makers = [match.makers.get(o) if isinstance(o, Value) else None for o in match.operands]
-    if match.op.role == "primal" or not is_known(whole):
+def _factored_out(match: Match) -> Any:
+    """``f * (a + b)`` for ``f * a + f * b``, if f is small and of safe magnitude.
+
+    Sides that differ in a number only become a multiple of one of them.
+    """
+    sides = _factored_operands(match)
+    if sides is None:
         return None
-    sides = [Factorisation(match, whole, False) for _ in makers]
-    for operand, maker, side in zip(match.operands, makers, sides):
-        fits = maker is not None and is_product(maker) and operand.type == whole
+    before = sum(side.operations_before for side in sides) + 1
+    numbers = coefficients(*sides)
+    made = None if numbers is None else _multiple(match, sides, numbers, before)
+    return _product_with_sum(match, *sides, before) if made is None else made
+
+
+def _factored_operands(match: Match) -> tuple[Factorisation, Factorisation] | None:
+    """Returns the factors of both operands, if both are products that nothing else reads."""
+    type_ = match.op.result.type
+    if match.op.role == "primal" or not is_static_float(type_):
+        return None
+    sides = []
+    for operand in match.operands:
+        maker = match.makers.get(operand) if isinstance(operand, Value) else None
+        fits = maker is not None and is_product(maker) and operand.type == type_
         if maker is None or not fits or match.uses.get(operand) != 1:
             return None
-        side.of(maker)
-    one, other = sides
-    before = one.before + other.before + 1
-    numbers = alike(one, other)
-    if numbers is not None:
-        made = _together(match, sides, numbers, before)
-        if made is not None:
-            return made
-    shared = [factor for factor in one.moderate_factors() if other.takes_out(factor)]
-    for factor in shared:
-        one.takes_out(factor)
-    plus = (one.negative == other.negative) == (match.op.name == "add")
-    negative, one.negative, other.negative = one.negative, False, False
-    if not shared or one.after + other.after + 2 >= before:
-        return None
-    a, b = one.product(), other.product()
-    inner = a + b if plus else b - a if negative else a - b
-    outer = SmallFactors(above=shared).product()
-    return (-outer if negative and plus else outer) * inner
+        sides.append(Factorisation(match, type_, False))
+        sides[-1].add_product(maker)
+    return sides[0], sides[1]
 
 
-def _together(
+def _multiple(
     match: Match, sides: Sequence[Factorisation], numbers: Sequence[float], before: int
 ) -> Any:
-    """The sum of two products that differ in their numbers alone, as so many times one of them; but
-    not if one takes away of the other."""
-    signs = (-1.0 if one.negative else 1.0 for one in sides)
+    """Returns the sum of two products that differ in their numbers, as a multiple of one of them.
+
+    Returns None where the products cancel, or where the multiple is no small whole number.
+    """
+    signs = (-1.0 if side.is_negative else 1.0 for side in sides)
     left, right = (number * sign for number, sign in zip(numbers, signs))
-    right = -right if match.op.name == "sub" else right
-    for side, number in sorted(zip(sides, (left, right)), key=lambda each: each[0].after):
+    subtracts = match.op.name == "sub"
+    right = -right if subtracts else right
+    by_cost = sorted(zip(sides, (left, right)), key=lambda each: each[0].operations_after)
+    for side, number in by_cost:
         times = (left + right) / number if number else 0.0
-        if times.is_integer() and 1 < times <= costs().like_products and side.after < before:
-            side.factor(times, False)
-            side.negative ^= match.op.name == "sub" and side is sides[1]
+        is_small = times.is_integer() and 1 < times <= costs().like_products
+        if is_small and side.operations_after < before:
+            side.add_factor(times, False)
+            side.is_negative ^= subtracts and side is sides[1]
             return side.product()
     return None
 
 
+def _product_with_sum(match: Match, one: Factorisation, other: Factorisation, before: int) -> Any:
+    """Returns the shared factors times the sum of what remains of both sides."""
+    shared = [factor for factor in one.safe_small_factors() if other.remove(factor)]
+    for factor in shared:
+        one.remove(factor)
+    adds = (one.is_negative == other.is_negative) == (match.op.name == "add")
+    negative, one.is_negative, other.is_negative = one.is_negative, False, False
+    if not shared or one.operations_after + other.operations_after + 2 >= before:
+        return None
+    a, b = one.product(), other.product()
+    inner = a + b if adds else b - a if negative else a - b
+    outer = SmallFactors(numerator=shared).product()
+    return (-outer if negative and adds else outer) * inner
+
+
 def _out_of_sum(match: Match) -> Any:
-    """The sum of the large factors, times what does not change along the axes."""
+    """Returns the sum of the large factors, times the factors constant along the summed axes."""
     (x,), axes = match.operands, match.op.attrs["axes"]
     maker = match.makers.get(x)
     if match.op.role == "primal" or maker is None or not is_product(maker):
         return None
-    whole = x.type
-    if not is_known(whole) or not is_known(match.op.result.type):
+    if not is_static_float(x.type) or not is_static_float(match.op.result.type):
         return None
-    over = range(len(whole.shape)) if axes is None else axes
-    # What is read elsewhere, too, is looked through where that takes no further operation.
-    tried = [_Summands(match, maker, over, shared) for shared in (False, True)]
-    found = min(tried, key=lambda each: (each.more, -len(each.fixed)))
-    return found.sum() if found.more <= 0 and found.helps else None
+    over = range(x.type.ndim or 0) if axes is None else axes
+    # A product that others read is taken apart, too, if that takes no further operation.
+    tried = [_Summands(match, maker, x.type, over, shared) for shared in (False, True)]
+    found = min(tried, key=lambda each: (each.extra_operations, -len(each.fixed)))
+    return found.sum() if found.extra_operations <= 0 and found.helps else None
 
 
 class _Summands(Factorisation):
-    """The factors of what is summed up over the axes ``over``."""
+    """The factors of a summed array: the groups constant along the summed axes are ``fixed``."""
 
-    def __init__(self, match: Match, maker: Op, over: Sequence[int], shared: bool):
-        whole = maker.result.type
-        assert isinstance(whole, ArrayType) and whole.shape is not None
-        super().__init__(match, whole, shared)
-        self.of(maker)
-        self.rank, self.over = len(whole.shape), over
-        fixed = [g for g in self.groups
-                 if not (g.unsure_below or _changes(g.shape, over, self.rank))]  # fmt: skip
-        unsure = [group for group in fixed if group.unsure]
-        self.fixed = [group for group in fixed if group not in unsure[1:]]
+    def __init__(
+        self, match: Match, maker: Op, type_: ArrayType, over: Sequence[int], through_shared: bool
+    ):
+        super().__init__(match, type_, through_shared)
+        self.add_product(maker)
+        self.rank, self.over = len(type_.dims), over
+        fixed = [
+            group
+            for group in self.groups
+            if not group.divides_by_unsafe and not _varies(group.shape, over, self.rank)
+        ]
+        unsafe = [group for group in fixed if group.has_unsafe]
+        self.fixed = [group for group in fixed if group not in unsafe[1:]]
         self.groups = [group for group in self.groups if group not in self.fixed]
-        self.changes_sign, self.negative = self.negative, False
+        self.changes_sign, self.is_negative = self.is_negative, False
 
     @property
     def helps(self) -> bool:
-        return self.has_numerator and (bool(self.fixed) or self.changes_sign)
+        return self.has_large_numerator and (bool(self.fixed) or self.changes_sign)
 
     @property
-    def more(self) -> int:
-        """By how many operations on the whole array there are more without the fixed factors."""
-        return self.after - self.before
+    def extra_operations(self) -> int:
+        """The growth in operations on whole arrays if the fixed factors leave the sum."""
+        return self.operations_after - self.operations_before
 
     def sum(self) -> Any:
-        """The sum of the others, times the fixed factors."""
+        """Computes the sum of the other factors, times the fixed ones."""
         attrs, product = self.match.op.attrs, self.product()
-        if type_of(product) != self.whole:
-            return None  # what is left is not as large: the axes are others
+        if type_of(product) != self.type:
+            return None  # the rest is smaller, so that the axes are others
         total = sum_(product, **attrs)
         total = -total if self.changes_sign else total
         for group in self.fixed:
-            for factor in group.above:
-                total = total * self.beside(factor)
-            for factor in group.below:
-                total = total / self.beside(factor)
+            for factor in group.numerator:
+                total = total * self.aligned(factor)
+            for factor in group.denominator:
+                total = total / self.aligned(factor)
         return total
 
-    def beside(self, factor: Any) -> Any:
-        """A fixed factor in the shape in which it meets the sum."""
+    def aligned(self, factor: Any) -> Any:
+        """Returns a fixed factor in the shape in which it meets the sum."""
         shape = shape_of(factor)
-        left = shape if self.match.op.attrs["keepdims"] else self.left(shape)
-        return factor if left == shape else reshape(factor, shape=left)
+        remaining = shape if self.match.op.attrs["keepdims"] else self.remaining_axes(shape)
+        return factor if remaining == shape else reshape(factor, shape=remaining)
 
-    def left(self, shape: Sequence[Any]) -> tuple[Any, ...]:
-        """``shape`` without the axes that are gone after the sum."""
+    def remaining_axes(self, shape: Sequence[Any]) -> tuple[Any, ...]:
         first = self.rank - len(shape)
         return tuple(dim for place, dim in enumerate(shape) if place + first not in self.over)
 
 
-def _changes(shape: Sequence[Any], axes: Sequence[int], rank: int) -> bool:
-    """Whether a factor of this shape, stretched to ``rank`` axes, changes along some of them."""
+def _varies(shape: Sequence[Any], axes: Sequence[int], rank: int) -> bool:
+    """True if a factor of this shape, broadcast to ``rank`` axes, varies along some of ``axes``."""
     first = rank - len(shape)
     return any(axis >= first and shape[axis - first] != 1 for axis in axes)
 
 
 _RULES = RuleSet(
     (
-        *(Rule(f"small first in {name}", name, _small_first) for name in (*SIGNS, "add")),
-        *(Rule(f"shared first in {name}", name, _shared_first) for name in ("add", "sub")),
+        *(Rule(f"small factors first in {name}", name, _small_first) for name in (*SIGNS, "add")),
+        *(Rule(f"factor out of {name}", name, _factored_out) for name in ("add", "sub")),
         Rule("added twice", "add", _added_twice),
-        Rule("out of a sum", "sum", _out_of_sum),
+        Rule("factor out of a sum over axes", "sum", _out_of_sum),
         *PARTIAL_SUMS,
     )
 )

@@ -1,15 +1,17 @@
-"""What a derivative asks for and forward has in a better form, seen while both are in one body.
+"""Rewrites a derivative in terms of values that the forward pass already saves.
 
-- A cotangent that is a product with ``relu(x)``, or with ``maximum(x, 0)``, is zero where the slope
-  is: no mask is needed.
-- A normalization makes ``z = c / s``, and the derivatives of what ``s`` is made of ask for ``c``
-  over ``s``, in a small factor: ``(a / s) * c``. That is ``a * z``, and ``z`` is kept anyway: then
-  ``c`` is neither kept nor made again. The ``s`` may be under a sum along which it is the same.
-  With ``z = c * r`` it is alike, and a sum of products with ``c`` gives way to one of products with
-  ``z``, where the small factor has an ``r`` for each.
+The pass runs while both halves are in one body.
 
-Only what differentiation added is changed, and nothing is divided that was not: a factor and its
-inverse go together, so that where ``s`` is 0 or infinite no NaN arises that was not there.
+- A cotangent that is a product with ``relu(x)``, or with ``maximum(x, 0)``, is zero where the
+  slope is zero: it needs no mask.
+- A normalization computes ``z = c / s``. The derivatives of the operands of ``s`` ask for
+  ``(a / s) * c`` with a small factor ``a``. The pass rewrites that to ``a * z``, because ``z`` is
+  saved anyway, so that ``c`` is neither saved nor recomputed. The ``s`` may be under a sum along
+  which it is constant. The same holds for ``z = c * r``. There a sum of products with ``c`` becomes
+  a sum of products with ``z``, if the small factor has an ``r`` for each of them.
+
+The pass changes only operations that differentiation added, and adds no division. A factor and its
+inverse cancel together, so that no new NaN arises where ``s`` is 0 or infinite.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -42,51 +44,56 @@ func @f(%c: f32[8,9], %m: f32[8,1], %t: f32[8,9], %k: f32[8,1]) -> (f32[8,9], f3
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from autodiff_compiler.analysis.magnitude import safe_magnitude_values
 from autodiff_compiler.cost_model import costs
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Value, array_type, type_of
 from autodiff_compiler.ir.opdef import BUILDING
 from autodiff_compiler.ir.rewrite import uses_of
+from autodiff_compiler.ir.types import Type
 from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
-from autodiff_compiler.passes.derivative.factors import is_known
+from autodiff_compiler.passes.derivative.factors import is_static_float
 from autodiff_compiler.passes.derivative.reassociate_products import reassociate_products
 from autodiff_compiler.passes.simplify.algebra.simplify_algebra import simplify_algebra
 from autodiff_compiler.passes.simplify.cse import cse
 from autodiff_compiler.passes.simplify.dce import dce
 from autodiff_compiler.passes.simplify.fold_constants import fold_constants
 
-#: What a factor may stand behind without changing place: the order of elements stays.
+#: Views that keep the order of elements, so that a factor may move through them.
 VIEWS = ("reshape", "expand_dims")
+
+#: Returns the replacement of an operation, or None.
+Replacement = Callable[[Op], Any]
 
 
 def reuse_forward_values(function: Function) -> Function:
-    """``function``, which holds a forward part and its derivative, with what forward has."""
-    larger = [op for op in function.body.walk() if op.name in ("maximum", "minimum")]
+    """Rewrites the derivative in ``function``, which holds both halves, with forward values."""
+    maxima = [op for op in function.body.walk() if op.name in ("maximum", "minimum")]
     masks = (
-        Rule("mask of a product", "mul", _unmasked),
-        Rule("share of a product", "where", lambda match: _untied(match, larger)),
+        Rule("mask of a product", "mul", _drop_redundant_mask),
+        Rule("tie of a maximum", "where", lambda match: _skip_tie_split(match, maxima)),
     )
-    moderate = dict.fromkeys(safe_magnitude_values(function.body), True) if larger else {}
-    found = RuleSet(masks).rewrite(function, safe_magnitude=moderate)
-    if _scaled(found):
-        tidy = found
+    safe = dict.fromkeys(safe_magnitude_values(function.body), True) if maxima else {}
+    found = RuleSet(masks).rewrite(function, safe_magnitude=safe)
+    if _normalizations(found):
+        simplified = found
         for change in (fold_constants, simplify_algebra, cse, reassociate_products, cse, dce):
-            tidy = change(tidy)
-        by = _scaled(tidy)
-        row = Rule("scaled", "mul", lambda match: _with_scaled(match, by))
-        better = RuleSet((row,)).rewrite(tidy)
-        found = found if better is tidy else better
+            simplified = change(simplified)
+        by_input = _normalizations(simplified)
+        rule = Rule("normalized", "mul", lambda match: _with_normalized(match, by_input))
+        rewritten = RuleSet((rule,)).rewrite(simplified)
+        found = found if rewritten is simplified else rewritten
     return function if found is function else dce(found)
 
 
-def _unmasked(match: Match) -> Any:
-    """``ct`` for ``ct * (y > 0)``, where y is ``relu(x)`` and a factor of ``ct``: both are zero, or
-    no number, at the same places."""
+def _drop_redundant_mask(match: Match) -> Any:
+    """``ct`` for ``ct * (y > 0)``, where y is ``relu(x)`` and a factor of ``ct``.
+
+    Both are zero, or NaN, at the same places.
+    """
     for ct, mask in (match.operands, match.operands[::-1]):
         test = match.made_by(mask, "greater")
         if test is None or test.operands[1:] != (0,) or match.op.role == "primal":
@@ -98,45 +105,46 @@ def _unmasked(match: Match) -> Any:
     return None
 
 
-def _untied(match: Match, larger: Sequence[Op]) -> Any:
-    """``ct`` for what of it goes to x in ``y = maximum(x, 0)``, where ``ct`` is y times what is
-    neither tiny nor huge: none where x is the smaller one, half of it, which is 0, where both are
-    0. (A choice would make a 0 of an infinity times 0, too.)"""
-    lost, none, kept = match.operands
-    less, tie = match.made_by(lost, "less"), match.made_by(kept, "where")
-    if match.op.role == "primal" or none != 0 or less is None or tie is None:
+def _skip_tie_split(match: Match, maxima: Sequence[Op]) -> Any:
+    """``ct`` for ``where(x < 0, 0, where(x == 0, 0.5 * ct, ct))``, if y = maximum(x, 0) divides it.
+
+    The cotangent is ``y`` times factors of safe magnitude, hence 0 where x is 0 or less. (The
+    replaced choice would also make a 0 of infinity times 0.)
+    """
+    below, zero, otherwise = match.operands
+    less, tie = match.made_by(below, "less"), match.made_by(otherwise, "where")
+    if match.op.role == "primal" or zero != 0 or less is None or tie is None:
         return None
-    same, ct = match.made_by(tie.operands[0], "equal"), tie.operands[2]
+    equal, ct = match.made_by(tie.operands[0], "equal"), tie.operands[2]
     half = match.made_by(tie.operands[1], "mul")
     pair = {*less.operands}
-    if same is None or half is None or {*half.operands} != {0.5, ct} or {*same.operands} != pair:
+    if equal is None or half is None or {*half.operands} != {0.5, ct} or {*equal.operands} != pair:
         return None
-    name, zero = ("maximum", 1) if less.operands[1] == 0 else ("minimum", 0)
-    of_pair = {op.result for op in larger if op.name == name and {*op.operands} == pair}
+    name, place = ("maximum", 1) if less.operands[1] == 0 else ("minimum", 0)
+    of_pair = {op.result for op in maxima if op.name == name and {*op.operands} == pair}
     levels = costs().factor_search_levels
-    multiple = less.operands[zero] == 0 and _is_multiple(match, of_pair, ct, levels)
+    multiple = less.operands[place] == 0 and _is_safe_multiple(match, of_pair, ct, levels)
     return ct if multiple else None
 
 
-def _is_multiple(match: Match, of: Set[Value], product: AnyOperand, depth: int) -> bool:
-    """Whether ``product`` is one ``of`` these times what is known to be neither tiny nor huge."""
+def _is_safe_multiple(match: Match, of: Set[Value], product: AnyOperand, depth: int) -> bool:
+    """True if ``product`` is one of the values ``of`` times factors of safe magnitude."""
     if product in of:
         return True
     maker = match.makers.get(product) if isinstance(product, Value) else None
     if maker is None or not depth or maker.name not in ("mul", "div", "neg"):
         return False
-    sides = (0, 1) if maker.name == "mul" else (0,)
-    return any(
-        _is_multiple(match, of, maker.operands[side], depth - 1)
-        and all(
-            match.has_safe_magnitude(o) for o in maker.operands if o is not maker.operands[side]
-        )
-        for side in sides
-    )
+    for factor in maker.operands if maker.name == "mul" else maker.operands[:1]:
+        others = [operand for operand in maker.operands if operand is not factor]
+        if _is_safe_multiple(match, of, factor, depth - 1) and all(
+            map(match.has_safe_magnitude, others)
+        ):
+            return True
+    return False
 
 
 def _is_factor(match: Match, y: AnyOperand, product: AnyOperand, depth: int) -> bool:
-    """Whether ``product`` is ``y`` times something, element by element."""
+    """True if ``product`` is ``y`` times something, element by element."""
     if product is y:
         return True
     maker = match.makers.get(product) if isinstance(product, Value) else None
@@ -146,151 +154,169 @@ def _is_factor(match: Match, y: AnyOperand, product: AnyOperand, depth: int) -> 
         return any(_is_factor(match, y, operand, depth - 1) for operand in maker.operands)
     if maker.name in ("div", "neg", "square"):
         return _is_factor(match, y, maker.operands[0], depth - 1)
-    both = maker.name in ("add", "sub")
-    return both and all(_is_factor(match, y, operand, depth - 1) for operand in maker.operands)
+    adds = maker.name in ("add", "sub")
+    return adds and all(_is_factor(match, y, operand, depth - 1) for operand in maker.operands)
 
 
 @dataclass(frozen=True)
-class _Scaled:
-    """``z`` is ``c / scale`` (``below``) or ``c * scale``."""
+class _Normalization:
+    """The value ``z`` is ``c / scale`` (``divides``) or ``c * scale``."""
 
     z: Value
     scale: Value
-    below: bool
+    divides: bool
 
 
-def _scaled(function: Function) -> Mapping[Value, _Scaled]:
-    """What forward has scaled, by what it scaled, where backward reads both, or makes the latter
-    again."""
+def _normalizations(function: Function) -> Mapping[Value, _Normalization]:
+    """Returns the forward values ``z`` that backward reads, by their ``c``.
+
+    Backward must read ``c``, too, or forward must compute it.
+    """
     ops = function.body.ops
     made = {result for op in ops if op.role == "primal" for result in op.results}
-    read = {value for op in ops if op.role != "primal" for value in uses_of(op)}
-    for op in reversed(ops):  # a view that is read keeps what it is a view of
-        read.update(uses_of(op) if op.name in VIEWS and op.result in read else ())
-    found: dict[Value, _Scaled] = {}
+    read = _read_by_derivative(ops)
+    found: dict[Value, _Normalization] = {}
     for op in ops:
         if op.role != "primal" or op.name not in ("mul", "div") or op.result not in read:
             continue
-        for c, scale in (op.operands, op.operands[::-1])[: 1 + (op.name == "mul")]:
-            # An argument is there without being kept; to divide it once more takes time.
-            known = c in made or op.name == "div" and c in function.params
-            whole = isinstance(c, Value) and known and op.result.type == c.type
-            if whole and _is_scale(scale, op.result.type):
-                found.setdefault(c, _Scaled(op.result, scale, op.name == "div"))  # type: ignore[arg-type]
+        divides = op.name == "div"
+        for c, scale in (op.operands,) if divides else (op.operands, op.operands[::-1]):
+            if not isinstance(c, Value) or not isinstance(scale, Value):
+                continue
+            # An argument need not be saved. To divide it once more would take time.
+            known = c in made or divides and c in function.params
+            if known and op.result.type == c.type and _is_scale(scale.type, c.type):
+                found.setdefault(c, _Normalization(op.result, scale, divides))
     return found
 
 
-def _is_scale(operand: AnyOperand, whole: Any) -> bool:
-    type_ = type_of(operand)
-    if not isinstance(operand, Value) or not is_known(type_) or not is_known(whole):
+def _read_by_derivative(ops: Sequence[Op]) -> set[Value]:
+    """Returns the values that the derivative reads, directly or through views."""
+    read = {value for op in ops if op.role != "primal" for value in uses_of(op)}
+    for op in reversed(ops):
+        if op.name in VIEWS and op.result in read:
+            read.update(uses_of(op))
+    return read
+
+
+def _is_scale(scale: Type, full: Type) -> bool:
+    if not is_static_float(scale) or not is_static_float(full):
         return False
-    small = _size(type_) * costs().small_factor_ratio <= _size(whole)
-    return small and type_.dtype == whole.dtype  # type: ignore[attr-defined]
+    ratio = costs().small_factor_ratio
+    return scale.element_count * ratio <= full.element_count and scale.dtype == full.dtype
 
 
-def _with_scaled(match: Match, by: Mapping[Value, _Scaled]) -> Any:
-    """``a * z`` for ``(a / s) * c``, or ``(a * r) * c``; of ``c / t``, ``(a / t) * z``."""
+def _with_normalized(match: Match, by_input: Mapping[Value, _Normalization]) -> Any:
+    """``a * z`` for ``(a / s) * c`` and ``(a * r) * c``, and ``(a / t) * z`` with ``c / t``."""
     if match.op.role == "primal":
         return None
     for c, small in (match.operands, match.operands[::-1]):
         quotient, divisor = match.made_by(c, "div"), None
         if quotient is not None and quotient.role != "primal" and match.uses.get(c) == 1:
             c, divisor = quotient.operands
-        scaled = by.get(c) if isinstance(c, Value) else None
-        if scaled is None or not isinstance(small, Value) or not _is_aligned(small, scaled.scale):
+        found = by_input.get(c) if isinstance(c, Value) else None
+        if found is None or not isinstance(small, Value) or not _is_aligned(small, found.scale):
             continue
         if divisor is not None and type_of(divisor) != small.type:
             continue
-        chain = _Chain(match, c, scaled)
-        summed = None if scaled.below else chain.summed(small)
-        less = chain.without_scale(small if summed is None else summed)
-        less = less if summed is None else chain.without_scale(less)
-        if less is not None:
-            return (less if divisor is None else less / divisor) * scaled.z
+        factor = _SmallFactor(match, c, found).without_scales(small)
+        if factor is not None:
+            return (factor if divisor is None else factor / divisor) * found.z
     return None
 
 
 @dataclass(frozen=True)
-class _Chain:
-    """A small factor, seen through products and views of their elements."""
+class _SmallFactor:
+    """The search for a scale in a small factor, through products and views."""
 
     match: Match
     c: Value
-    scaled: _Scaled
+    found: _Normalization
+
+    def without_scales(self, small: AnyOperand) -> Any:
+        """Returns ``small`` without the scale, or None where the scale is not in it.
+
+        A sum of products with ``c`` in it becomes one with ``z``; then two scales have to go.
+        """
+        summed = None if self.found.divides else self.with_normalized_sum(small)
+        once = self.without_scale(small if summed is None else summed)
+        return once if summed is None else self.without_scale(once)
 
     def without_scale(self, small: AnyOperand) -> Any:
-        """``small`` without one division by, or product with, the scale; None where there is
-        none."""
-        place = 1 if self.scaled.below else None
+        """Returns ``small`` without one division by the scale, or one product with it."""
+        name = "div" if self.found.divides else "mul"
 
-        def ends(op: Op) -> Any:
+        def replacement(op: Op) -> Any:
             if op.name == "sum":
-                return self.undivided(op)
-            if op.name != ("div" if self.scaled.below else "mul"):
+                return self.undivided_sum(op)
+            if op.name != name:
                 return None
-            for at, operand in enumerate(op.operands):
-                other = op.operands[1 - at]
-                if place in (None, at) and self.is_scale(operand) and _alike(other, op.result):
+            for place in (1,) if self.found.divides else (0, 1):
+                other = op.operands[1 - place]
+                if self.is_scale(op.operands[place]) and type_of(other) == op.result.type:
                     return other
             return None
 
-        return self.rebuilt(small, ends, costs().factor_search_levels)
+        return self.with_factor_replaced(small, replacement, costs().factor_search_levels)
 
-    def undivided(self, total: Op) -> Any:
-        """A sum of quotients by the scale as one of what was divided."""
+    def undivided_sum(self, total: Op) -> Any:
+        """Returns a sum of quotients by the scale as the sum of the dividends."""
         quotient = self.match.made_by(total.operands[0], "div")
-        if quotient is None or not self.scaled.below or not self.is_fixed(total.attrs["axes"]):
+        if quotient is None or not self.found.divides or not self.is_constant(total.attrs["axes"]):
             return None
-        whole, scale = quotient.operands
-        if not isinstance(scale, Value) or not _alike(whole, self.c) or not self.is_scale(scale):
+        dividend, scale = quotient.operands
+        if not isinstance(scale, Value) or not self.is_scale(scale):
             return None
-        return total.opdef(whole, **total.attrs) if _is_aligned(scale, self.scaled.scale) else None
+        if type_of(dividend) != self.c.type or not _is_aligned(scale, self.found.scale):
+            return None
+        return total.opdef(dividend, **total.attrs)
 
-    def summed(self, small: AnyOperand) -> Any:
-        """``small`` with a sum of products with ``c`` made one of products with ``z``; None where
-        there is none, or where the scale changes along the sum."""
+    def with_normalized_sum(self, small: AnyOperand) -> Any:
+        """Returns ``small`` with a sum of products with ``c`` replaced by one with ``z``.
 
-        def ends(op: Op) -> Any:
+        Returns None if there is no such sum, or if the scale varies along its axes.
+        """
+
+        def replacement(op: Op) -> Any:
             product = self.match.made_by(op.operands[0], "mul") if op.name == "sum" else None
             alone = self.match.uses.get(op.result) == 1
             if product is None or self.c not in product.operands or not alone:
                 return None
             (other,) = [each for each in product.operands if each is not self.c] or [self.c]
-            if not _alike(other, self.c) or not self.is_fixed(op.attrs["axes"]):
+            if type_of(other) != self.c.type or not self.is_constant(op.attrs["axes"]):
                 return None
-            return op.opdef(other * self.scaled.z, **op.attrs)
+            return op.opdef(other * self.found.z, **op.attrs)
 
-        return self.rebuilt(small, ends, costs().factor_search_levels)
+        return self.with_factor_replaced(small, replacement, costs().factor_search_levels)
 
-    def rebuilt(self, small: AnyOperand, ends: Callable[[Op], Any], depth: int) -> Any:
-        """``small`` with one of its factors replaced as ``ends`` says."""
+    def with_factor_replaced(self, small: AnyOperand, replacement: Replacement, depth: int) -> Any:
+        """Returns ``small`` with the first factor replaced for which there is a replacement."""
         op = self.maker(small)
         if op is None or op.role == "primal" or not depth:
             return None
-        found = ends(op)
-        if found is not None:
+        found = replacement(op)
+        if found is not None or op.name not in ("mul", "div", "neg", *VIEWS):
             return found
-        if op.name in ("mul", "div", "neg", *VIEWS):
-            for place, operand in enumerate(op.operands[: 1 if op.name == "div" else None]):
-                whole = isinstance(operand, Value) and _count(operand) == _count(op.result)
-                new = self.rebuilt(operand, ends, depth - 1) if whole else None
-                if new is not None:
-                    operands = [*op.operands]
-                    operands[place] = new
-                    return op.opdef(*operands, **op.attrs)
+        for place, operand in enumerate(op.operands[:1] if op.name == "div" else op.operands):
+            full = isinstance(operand, Value) and _count(operand) == _count(op.result)
+            new = self.with_factor_replaced(operand, replacement, depth - 1) if full else None
+            if new is not None:
+                operands = [*op.operands]
+                operands[place] = new
+                return op.opdef(*operands, **op.attrs)
         return None
 
     def maker(self, value: AnyOperand) -> Op | None:
-        """What made ``value``, just now perhaps."""
+        """Returns the operation that made ``value``, also if this rule just added it."""
         new = (op for op in BUILDING.stack[-1].ops if value in op.results)
         return self.match.makers.get(value) or next(new, None)
 
     def is_scale(self, operand: AnyOperand) -> bool:
-        """Whether it is the scale, or a view of it or of what it is a view of."""
+        """True if ``operand`` holds the elements of the scale, perhaps in another shape."""
         return (
             isinstance(operand, Value)
-            and self.root(operand) is self.root(self.scaled.scale)
-            and (_count(operand) == _count(self.scaled.scale))
+            and self.root(operand) is self.root(self.found.scale)
+            and (_count(operand) == _count(self.found.scale))
         )
 
     def root(self, value: Any) -> Any:
@@ -298,34 +324,25 @@ class _Chain:
             value = maker.operands[0]
         return value
 
-    def is_fixed(self, axes: Any) -> bool:
-        """Whether the scale is the same along all these axes of ``c``."""
-        whole, scale = self.c.type, self.scaled.scale.type
-        rank = len(whole.shape)  # type: ignore[attr-defined]
-        shape = (*[1] * (rank - len(scale.shape)), *scale.shape)  # type: ignore[attr-defined]
+    def is_constant(self, axes: Sequence[int] | None) -> bool:
+        """True if the scale is constant along all these axes of ``c``."""
+        shape, rank = array_type(self.found.scale).dims, len(array_type(self.c).dims)
+        shape = (*[1] * (rank - len(shape)), *shape)
         return all(shape[axis] == 1 for axis in (range(rank) if axes is None else axes))
 
 
-def _alike(left: AnyOperand, right: AnyOperand) -> bool:
-    return type_of(left) == type_of(right)
-
-
 def _is_aligned(small: Value, scale: Value) -> bool:
-    """Whether both meet a whole array alike: their shapes differ in ones before them at most."""
-    if not is_known(small.type) or small.type.dtype != scale.type.dtype:  # type: ignore[attr-defined]
+    """True if both broadcast alike: their shapes differ in leading ones at most."""
+    one, other = small.type, array_type(scale)
+    if not is_static_float(one) or one.dtype != other.dtype:
         return False
-    one, other = (_without_ones(value.type.shape) for value in (small, scale))  # type: ignore[attr-defined]
-    return one == other
+    return _without_leading_ones(one.static_shape) == _without_leading_ones(other.static_shape)
 
 
-def _without_ones(shape: Any) -> Any:
+def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     first = next((place for place, size in enumerate(shape) if size != 1), len(shape))
     return shape[first:]
 
 
-def _size(type_: Any) -> int:
-    return math.prod(type_.shape)
-
-
 def _count(value: Value) -> int:
-    return _size(value.type) if is_known(value.type) else -1
+    return value.type.element_count if is_static_float(value.type) else -1

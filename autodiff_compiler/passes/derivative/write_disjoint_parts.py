@@ -1,9 +1,9 @@
-"""Parts that are put among zeros: written where nothing is yet, and in the order wanted after.
+"""Turns a scatter-add into a store where the regions written are disjoint.
 
-The cotangents of the parts of an array meet in zeros, each added in its place. A place that no
-other part reaches holds zeros still: there the part is simply written. And where the whole is
-transposed after, as when ``q, k, v`` were parts of a transposed product, the parts are put into
-zeros of that order at once, so that nothing has to be copied into it.
+The cotangents of the parts of an array are added into one array of zeros, each in its place. A
+place that no other part reaches still holds zeros, so the part is stored there. If the array is
+transposed afterwards, as where ``q, k, v`` are parts of a transposed product, the parts go into an
+array of the final order at once, and no transpose has to be copied.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -41,67 +41,73 @@ from autodiff_compiler.passes.core.patterns import Match, Rule, RuleSet
 PLACING = ("add_at", "set_item")
 
 
-def _chain(match: Match, whole: AnyOperand) -> list[Op]:
-    """The operations that put parts among zeros to make ``whole``, the last one first; none where
-    anything else is in it."""
+def _chain(match: Match, array: AnyOperand) -> list[Op]:
+    """Returns the operations that write parts into zeros to make ``array``, the last one first.
+
+    Returns none if any other operation is among them.
+    """
     found: list[Op] = []
     while True:
-        maker = match.makers.get(whole) if isinstance(whole, Value) else None
+        maker = match.makers.get(array) if isinstance(array, Value) else None
         if maker is None or maker.name not in (*PLACING, "scatter") or written_box(maker) is None:
             return []
         found.append(maker)
         if maker.name == "scatter":
             return found
-        whole = maker.operands[0]
+        array = maker.operands[0]
 
 
-def _written(match: Match) -> Any:
-    """What is added where zeros are is written there."""
-    whole, part = match.operands[:2]
-    box, chain = written_box(match.op), _chain(match, whole)
-    same = getattr(type_of(part), "dtype", None) == getattr(type_of(whole), "dtype", ...)
-    if box is None or not chain or not same:
+def _stored(match: Match) -> Any:
+    """A store for an addition to a region that holds zeros."""
+    array, part = match.operands[:2]
+    box, chain = written_box(match.op), _chain(match, array)
+    if box is None or not chain or not _have_one_dtype(array, part):
         return None
     if not all(are_disjoint(box, written_box(other) or ()) for other in chain):
         return None
-    return set_item(whole, part, index=match.op.attrs["index"])
+    return set_item(array, part, index=match.op.attrs["index"])
 
 
-def _taken_away(match: Match) -> Any:
-    """``-v``, added at a place, is v taken away there. Of two parts that meet in zeros the one
-    without a sign comes first: adding is the same both ways."""
-    whole, part, *rest = match.operands
+def _subtracted(match: Match) -> Any:
+    """``sub_at(array, v)`` for ``add_at(array, -v)``.
+
+    Of two parts added into zeros the one without a sign goes first: addition commutes.
+    """
+    array, part, *rest = match.operands
     positive, index = match.without_sign(part), match.op.attrs["index"]
     if positive is not ... and match.uses.get(part) == 1:
         if adds_up(index, [type_of(operand) for operand in rest]):
             return None
-        return sub_at(whole, positive, *rest, index=index)
-    zeros, box = match.made_by(whole, "scatter"), written_box(match.op)
-    if zeros is None or box is None or written_box(zeros) is None or match.uses.get(whole) != 1:
+        return sub_at(array, positive, *rest, index=index)
+    zeros, box = match.made_by(array, "scatter"), written_box(match.op)
+    if zeros is None or box is None or written_box(zeros) is None or match.uses.get(array) != 1:
         return None
-    signed: Any = zeros.operands[0]
+    signed = zeros.operands[0]
     negative = match.argument_of(signed, "neg")
-    same = getattr(type_of(part), "dtype", None) == getattr(type_of(whole), "dtype", ...)
-    if negative is ... or not same or match.uses.get(signed) != 1:
+    if negative is ... or not _have_one_dtype(array, part) or match.uses.get(signed) != 1:
         return None
     made = scatter(part, index=index, shape=zeros.attrs["shape"])
-    made.name, made.has_user_name = whole.name, whole.has_user_name
+    made.name, made.has_user_name = array.name, array.has_user_name
     return sub_at(made, negative, index=zeros.attrs["index"])
 
 
+def _have_one_dtype(array: AnyOperand, part: AnyOperand) -> bool:
+    return getattr(type_of(part), "dtype", None) == getattr(type_of(array), "dtype", ...)
+
+
 def _transposed(match: Match) -> Any:
-    """Zeros with parts in them, in another order of axes, with the parts in that order."""
-    whole, rank = match.operands[0], len(shape_of_type(match.op.result.type) or ())
-    chain = _chain(match, whole)
+    """Zeros of the transposed order, with transposed parts, for a transpose of zeros with parts."""
+    array, rank = match.operands[0], len(shape_of_type(match.op.result.type) or ())
+    chain = _chain(match, array)
     if not chain or any(match.uses.get(op.result) != 1 for op in chain):
         return None
     perm = tuple(axis % rank for axis in match.op.attrs.get("perm", ()))
     perm = perm or (*range(rank - 2), rank - 1, rank - 2)
-    moved = [_moved(op, perm) for op in chain]
-    if None in moved:
+    parts = [_transposed_part(op, perm) for op in chain]
+    if None in parts:
         return None
     made: Any = None
-    for op, part in zip(reversed(chain), reversed(moved)):
+    for op, part in zip(reversed(chain), reversed(parts)):
         index = tuple(padded_index(op.attrs["index"], rank)[axis] for axis in perm)
         if op.name == "scatter":
             shape = tuple(op.attrs["shape"][axis] for axis in perm)
@@ -112,21 +118,24 @@ def _transposed(match: Match) -> Any:
     return made
 
 
-def _moved(op: Op, perm: Sequence[int]) -> Any:
-    """The part that ``op`` puts into the whole, its axes in the order of ``perm``."""
+def _transposed_part(op: Op, perm: Sequence[int]) -> Any:
+    """Returns the part that ``op`` writes, with its axes in the order of ``perm``.
+
+    Returns None for a part that is broadcast.
+    """
     part = op.operands[0 if op.name == "scatter" else 1]
     index = padded_index(op.attrs["index"], len(perm))
     axes = [axis for axis, item in enumerate(index) if type(item) is not int]
     order = tuple(axes.index(axis) for axis in perm if axis in axes)
     if not isinstance(part, Value) or getattr(part, "ndim", None) != len(axes):
-        return None  # it is stretched
+        return None
     return part if order == (*range(len(order)),) else OPERATORS["transpose"](part, perm=order)
 
 
 RULES = RuleSet(
     (
-        Rule("added where zeros are", "add_at", _written),
-        Rule("taken away", "add_at", _taken_away),
+        Rule("stored into zeros", "add_at", _stored),
+        Rule("subtracted", "add_at", _subtracted),
         Rule("transposed", "transpose", _transposed),
         Rule("swapped", "swap_last_axes", _transposed),
     )
@@ -134,7 +143,7 @@ RULES = RuleSet(
 
 
 def write_disjoint_parts(function: Function) -> Function:
-    """``function`` with parts written where nothing else is, in the order wanted."""
+    """Stores parts into zeros where ``function`` adds them, and in the order of axes wanted."""
     if "scatter" not in function.op_names:
         return function
     return RULES.rewrite(function)
