@@ -230,7 +230,8 @@ class _ArrayTrial:
             noise = rounding * max(1.0, abs(up), abs(down)) / h
             if abs(wanted[-1] - got) <= allowed * scale + noise:
                 return
-        if sides[-1] > 0.3 * sides[0] and sides[-1] > 10 * (allowed + noise):
+        explained = min(10 * (allowed + noise), 0.5 * abs(wanted[-1] - got))
+        if sides[-1] > 0.3 * sides[0] and sides[-1] > explained:
             raise _Skip("jump or kink")
         if max(wanted) - min(wanted) > 0.25 * abs(wanted[-1] - got):
             raise _Skip("differences do not converge")
