@@ -19,7 +19,7 @@ from autodiff_compiler.emit import module
 from autodiff_compiler.emit.text.document import DEEPEST, Document
 from autodiff_compiler.errors import CompileError, InternalError
 from autodiff_compiler.faults import COUNT, DEEP, FRAMES, compiling
-from autodiff_compiler.frontend.expressions.arithmetic import Arithmetic
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.runtime import compiled_function
 from autodiff_compiler.stages import derivatives
 from autodiff_compiler.transforms.reverse import sweep
@@ -67,7 +67,7 @@ failing = of_the_compiler("raise KeyError('planted')")
 def test_a_fault_names_the_users_line_the_stage_and_how_to_report_it(
     way: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Arithmetic, "binary", failing)
+    monkeypatch.setattr(Lowering, "binary", failing)
     before = COUNT.faults
     with pytest.raises(InternalError) as caught:
         way(fresh())
@@ -107,7 +107,7 @@ def test_the_command_line_tells_a_fault_and_ends_with_a_code_of_its_own(
 ) -> None:
     file = tmp_path / "net.py"
     file.write_text("def f(x):\n    return x * x\n")
-    monkeypatch.setattr(Arithmetic, "binary", failing)
+    monkeypatch.setattr(Lowering, "binary", failing)
     assert cli.main(["dump", f"{file}:f", "--input", "f64[2]"]) == cli.ExitCode.FAULT
     assert "net.py:2:12: InternalError" in capsys.readouterr().err
 
@@ -116,7 +116,7 @@ def test_the_command_line_tells_a_fault_and_ends_with_a_code_of_its_own(
 def test_what_is_no_fault_passes(
     raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Arithmetic, "binary", of_the_compiler(f"raise {raised.__name__}"))
+    monkeypatch.setattr(Lowering, "binary", of_the_compiler(f"raise {raised.__name__}"))
     with pytest.raises(raised):
         ms.grad(fresh())(X)
 

@@ -19,7 +19,9 @@ from autodiff_compiler.frontend.abstract.values import HeapRef, NeedsKnownValue,
 from autodiff_compiler.frontend.calls.outlining import OutlinedCall
 from autodiff_compiler.frontend.core.assumptions import MISSING, PLAIN
 from autodiff_compiler.frontend.core.compilation import Compilation, TooDeep
+from autodiff_compiler.frontend.core.dependencies import roots
 from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.dispatch import HANDLERS
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.interface import (
     Assumption,
@@ -146,7 +148,7 @@ def _lower(  # noqa: C901
         for number, hook in enumerate(slot.hooks if isinstance(slot, HookedSlot) else ()):
             world.know(hook.function, f"slots[{n}]._hooks[{number}].function")
     world.hooks = {n: slot.hooks for n, slot in enumerate(slots) if isinstance(slot, HookedSlot)}
-    root = Lowering(world)
+    root = Lowering(world, HANDLERS)
     values = [_slot_value(slot, f"slot{n}") for n, slot in enumerate(slots)]
     places_of = {value: n for n, value in enumerate(values) if isinstance(value, Value)}
     world.slots = places_of
@@ -170,8 +172,8 @@ def _lower(  # noqa: C901
                 root=True,
             )
         except NeedsKnownValue as need:
-            roots = root.roots(need.value)
-            wanted = tuple(n for value, n in places_of.items() if value in roots)
+            inputs = roots(root, need.value)
+            wanted = tuple(n for value, n in places_of.items() if value in inputs)
             if not wanted or not all(isinstance(slots[n], ScalarType) for n in wanted):
                 raise need.refusal(
                     f"{need.purpose} must be a compile-time constant, but it is computed "

@@ -10,7 +10,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from tests.frontend.test_attribute_protocol import Looked
+from tests.frontend.objects.test_attribute_protocol import Looked
 
 X = np.array([1.0, 2.0, 3.0])
 

@@ -14,7 +14,7 @@ import pytest
 import autodiff_compiler as ms
 from autodiff_compiler import Tensor
 from autodiff_compiler.errors import UnsupportedSyntax
-from tests.frontend.abstract.test_numpy_names import numeric
+from tests.frontend.numpy_rules.test_names import numeric
 
 X = np.array([0.5, -1.5, 2.0])
 

@@ -12,8 +12,8 @@ import pytest
 
 from autodiff_compiler import grad, value_and_grad
 from autodiff_compiler.errors import CallError, CompileError, DTypeError, UnknownName
-from autodiff_compiler.frontend.abstract.numpy_names import NUMPY
-from autodiff_compiler.frontend.library.numpy_signatures import SIGNATURES
+from autodiff_compiler.frontend.numpy_rules.names import NUMPY
+from autodiff_compiler.frontend.numpy_rules.signatures import SIGNATURES
 
 X = np.array([0.4, -1.2, 2.1])
 DECORATOR = """

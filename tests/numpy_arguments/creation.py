@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autodiff_compiler.frontend.abstract.numpy_names import NUMPY
+from autodiff_compiler.frontend.numpy_rules.names import NUMPY
 from tests.numpy_arguments.draw import NUMBERS, REALS, Draw
 from tests.numpy_arguments.reductions import Make
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.frontend.library.numpy_signatures import signature_of
+from autodiff_compiler.frontend.numpy_rules.signatures import signature_of
 
 #: An argument that is left out.
 OMIT = object()

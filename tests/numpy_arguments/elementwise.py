@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from autodiff_compiler.frontend.abstract.numpy_names import NUMPY
+from autodiff_compiler.frontend.numpy_rules.names import NUMPY
 from tests.numpy_arguments.draw import FLOATS, NUMBERS, OMIT, REALS, Draw
 from tests.numpy_arguments.reductions import ALL, Make
 

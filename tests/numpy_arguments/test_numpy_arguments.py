@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler.frontend.abstract.numpy_names import ARRAY_METHODS, NUMPY
-from autodiff_compiler.frontend.library.numpy_signatures import signature_of
+from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS, NUMPY
+from autodiff_compiler.frontend.numpy_rules.signatures import signature_of
 from tests.numpy_arguments.check import Case
 from tests.numpy_arguments.table import CALLS, case, indexed
 

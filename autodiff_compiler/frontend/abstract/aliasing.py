@@ -140,13 +140,13 @@ class TensorAliases:
 
 def copied(low: Any) -> str:
     """Return what makes a copy of an array when it follows its name, for a cure."""
-    return ".copy()" if low.world.numpy else " * 1"
+    return ".copy()" if low.compilation.numpy else " * 1"
 
 
 def refuse_spoilt(low: Any, value: Any, mark: int) -> None:
     """Refuses ``value`` if a tensor in it was written to since there were ``mark`` writes: Python
     would use what it holds now, and this is what it held before."""
-    memory = low.world.memory
+    memory = low.compilation.memory
     held = memory.of_all(leaves(value)) if memory.writes[mark:] else frozenset()
     if any(held & later for later in memory.writes[mark:]):
         raise low.fail(
@@ -168,7 +168,7 @@ def written(
         def change(one: Value) -> Any:
             if certain and one in known:
                 return known[one]
-            told = low.world.memory
+            told = low.compilation.memory
             if one not in memory and one not in told.table:
                 return one
             if memory.isdisjoint(told.of(one)):
@@ -192,11 +192,13 @@ def written(
 
     if not memory:
         return
-    low.world.memory.writes.append(memory)
-    for argument in memory & low.world.arguments.keys():
+    low.compilation.memory.writes.append(memory)
+    for argument in memory & low.compilation.arguments.keys():
         ops = low.builder.blocks[0]
-        *_, count, span = low.world.overwritten.get(argument, (ops, len(ops), low.builder.span))
-        low.world.overwritten[argument] = ops, min(count, len(ops)), span
+        *_, count, span = low.compilation.overwritten.get(
+            argument, (ops, len(ops), low.builder.span)
+        )
+        low.compilation.overwritten[argument] = ops, min(count, len(ops)), span
     state.names = {name: seen(name, thing) for name, thing in state.names.items()}
     state.heap = Heap({ref: seen(ref.kind, thing) for ref, thing in state.heap.items()})
     for frame in low.waiting:
@@ -209,7 +211,7 @@ def put(low: Any, cell: Any, new: Any) -> None:
     """The cell of a Parameter takes a new value, under every name that the Parameter has."""
     before = low.state.heap[cell]
     low.state.heap[cell] = new
-    written(low, low.world.memory.of(before), {before: new})
+    written(low, low.compilation.memory.of(before), {before: new})
 
 
 def is_held(low: Any, value: Value) -> bool:

@@ -145,3 +145,8 @@ def _around(frame: Frame | None, seen: set[int]) -> Iterator[Any]:
             seen.add(id(frame))
             yield frame.names
         frame = frame.outer
+
+
+def dict_of(low: Any, value: Any) -> Any:
+    """What is in a dict now, or in that which a view shows."""
+    return low.state.heap[value.ref if isinstance(value, DictView) else value]

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.abstract.runtime_lists import check_lengths, is_long
+from autodiff_compiler.frontend.abstract.heap import dict_of
+from autodiff_compiler.frontend.abstract.runtime_lists import check_lengths, is_long, length_of
 from autodiff_compiler.frontend.abstract.values import (
     DictView,
     HeapRef,
@@ -71,7 +72,7 @@ def _begin(low: Any, source: Any) -> Any:
     if isinstance(source, LazyIterable):
         return replace(source, sources=tuple(begun(low, each) for each in source.sources))
     if isinstance(source, DictView) or isinstance(source, HeapRef) and source.kind == "dict":
-        return IteratorPosition(source, keys=tuple(low.dict_of(source)))
+        return IteratorPosition(source, keys=tuple(dict_of(low, source)))
     if (
         isinstance(source, HeapRef)
         and source.kind == "list"
@@ -88,7 +89,7 @@ def named(low: Any, value: Any) -> Any:
     which nothing was taken yet may still be gone through by a loop."""
     if not isinstance(value, LazyIterable):
         return value
-    return low.allocate(KIND, value) if low.is_loop(value) else begun(low, value)
+    return low.allocate(KIND, value) if low.handlers.becomes_loop(low, value) else begun(low, value)
 
 
 def whole(low: Any, value: Any) -> Any:
@@ -105,7 +106,7 @@ def all_of(low: Any, value: Any) -> Any:
     give may be a list that a loop makes."""
     source = whole(low, value)
     if isinstance(source, LazyIterable) and source.kind == "generator":
-        return low.comprehended(source.function, source.sources[0])
+        return low.handlers.evaluate_generator(low, source.function, source.sources[0])
     return source
 
 
@@ -171,7 +172,7 @@ def _generate(low: Any, generator: LazyIterable) -> Any:
     while (item := _take(low, ready)) is End:
         if (first := _take(low, source)) is End:
             return End
-        low.state.heap[ready] = tuple(low.generated(generator.function, first))
+        low.state.heap[ready] = tuple(low.handlers.generate_items(low, generator.function, first))
     return item
 
 
@@ -267,14 +268,14 @@ def _count(low: Any, along: IteratorPosition) -> int:
     """How many items there are to go along now."""
     if not isinstance(along.source, Value):
         return len(_present(low, along))
-    found: int = low.static(low.length(along.source), "the number of items")
+    found: int = low.static(length_of(low, along.source), "the number of items")
     return found
 
 
 def _present(low: Any, along: IteratorPosition) -> Sequence[Any]:
     """What there is to go along now; a dict must have the keys that it had."""
     if along.keys is not None:
-        keys = tuple(low.dict_of(along.source))
+        keys = tuple(dict_of(low, along.source))
         if keys != along.keys:
             what = "size" if len(keys) != len(along.keys) else "keys"
             told = f"dictionary {'changed size' if what == 'size' else 'keys changed'}"

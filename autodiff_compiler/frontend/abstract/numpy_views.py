@@ -97,7 +97,7 @@ def shares(low: Any, op: Op | None) -> bool:
         )
         return surely_array and all(_is_basic(part, op) for part in parts)
     if op.opdef is structure.reshape:
-        return op.results[0] in low.world.memory.reshaped
+        return op.results[0] in low.compilation.memory.reshaped
     if op.opdef is rearrange.diagonal:
         return static_shape(op.operands[0]) is not None
     return op.opdef in _WRITTEN or op.opdef is structure.broadcast_to
@@ -105,7 +105,7 @@ def shares(low: Any, op: Op | None) -> bool:
 
 def note(low: Any, op: Op) -> None:
     """Keep what is known of the memory of a new operation's result."""
-    memory = low.world.memory
+    memory = low.compilation.memory
     if not op.results or not isinstance(op.results[0].type, ArrayType):
         return
     layout = layout_of(op, memory.layouts)
@@ -161,7 +161,7 @@ def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
         base = maker.operands[0]
         now = write(base, now, maker)
     now.name, now.has_user_name = base.name, base.has_user_name
-    low.world.memory.like(base, now)
+    low.compilation.memory.like(base, now)
     found = {base: now}
 
     def follow(value: Any) -> Value | None:
@@ -173,7 +173,7 @@ def changes(low: Any, owner: Value, new: Value) -> dict[Value, Value]:
             return None
         made: Value = maker.opdef(source, *maker.operands[1:], **maker.attrs)
         made.name, made.has_user_name = value.name, value.has_user_name
-        low.world.memory.like(value, made)
+        low.compilation.memory.like(value, made)
         found[value] = made
         return made
 

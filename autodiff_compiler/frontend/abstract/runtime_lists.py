@@ -13,10 +13,11 @@ from typing import Any
 
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.join import cast_to, item_as, joined_type, list_type
+from autodiff_compiler.frontend.abstract.outcomes import is_caught
 from autodiff_compiler.frontend.abstract.packing import make_container
 from autodiff_compiler.frontend.abstract.values import HeapRef, PendingRuntimeList, leaves
 from autodiff_compiler.ir.builder import Unreached
-from autodiff_compiler.ir.nodes import Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Region, Value, type_of
 from autodiff_compiler.ir.types import (
     INT,
     UNDEFINED,
@@ -69,13 +70,13 @@ def item(low: Any, owner: Value, at: Any, sure: bool = False) -> Any:
 
 def demanded_at(low: Any, found: Any) -> None:
     """What is read or set at a place must be there, though nobody uses what this gives."""
-    if not low.is_caught(IndexError):  # else that was tested
+    if not is_caught(low, IndexError):  # else that was tested
         low.builder.make(effects.demand, (found,), {})
 
 
 def in_range(low: Any, owner: Value, at: Any, text: str) -> Any:
     """Inside, an item at this place is read or set, which fails if there is none."""
-    return low.risking(IndexError, lambda: outside(owner, at), lambda: text)
+    return low.may_raise(IndexError, lambda: outside(owner, at), lambda: text)
 
 
 def outside(owner: Value, at: Any) -> Any:
@@ -92,11 +93,11 @@ def told(low: Any, found: Any, owner: Value) -> Any:
     """An item as a compile-time value; its tensors may be any of the list's."""
     if isinstance(found.type, TupleType):
         found = low.unpacked(found)
-    if not isinstance(owner.type, ListType) and not low.world.numpy:
+    if not isinstance(owner.type, ListType) and not low.compilation.numpy:
         return found
     for leaf in leaves(found):
-        low.world.memory.may_be(leaf, low.world.memory.of(owner))
-        low.world.memory.stands(leaf, None if isinstance(owner.type, ListType) else False)
+        low.compilation.memory.may_be(leaf, low.compilation.memory.of(owner))
+        low.compilation.memory.stands(leaf, None if isinstance(owner.type, ListType) else False)
     if isinstance(found, Value) and isinstance(found.type, ListType):
         return low.allocate("list", found)
     return found
@@ -159,7 +160,7 @@ def repeated(low: Any, contents: Any, count: Any) -> Value | None:
 
 def kept(low: Any, made: Any, *holders: Any) -> Value:
     """A new list, which may hold the tensors of ``holders``."""
-    memory = low.world.memory
+    memory = low.compilation.memory
     memory.may_be(made, memory.of(tuple(holders)))
     return made
 
@@ -278,7 +279,7 @@ def without(low: Any, owner: Value, at: Any) -> Value:
 def check_popped(low: Any, found: Any) -> None:
     """Of an item that a statement pops, and nothing uses: forward raises all the same where there
     is no such item."""
-    if low.is_caught(IndexError):
+    if is_caught(low, IndexError):
         return  # tested where it was popped
     maker = next((low.builder.producer(leaf) for leaf in leaves(found)), None)
     while maker is not None and maker.opdef is containers.item:
@@ -349,7 +350,7 @@ def check_lengths(low: Any, sources: Sequence[Any], known: bool) -> None:
     """Refuse ``zip(strict=True)`` of what is of different lengths, or of lengths that are not
     ``known`` at compile time."""
     with low.builder.block():  # what it computes is thrown away
-        walks = [low.walk(source) for source in sources] if known else []
+        walks = [low.handlers.iteration_space(low, source) for source in sources] if known else []
     sizes = [len(walk) if isinstance(walk, list) else walk.size for walk in walks]
     alike = all(getattr(walk, "bounds", None) == walks[0].bounds for walk in walks
                 if hasattr(walks[0], "bounds"))  # fmt: skip
@@ -383,3 +384,15 @@ def sensitivity(low: Any, sens: Any, type_: Type) -> Any:
     ):
         return full(shape=(), dtype=type_.dtype, value=1) * given
     return given
+
+
+def length_of(low: Any, value: Value) -> AnyOperand:
+    """How many items a run-time value has."""
+    if isinstance(value.type, ListType):
+        return containers.list_length(value)
+    shape = low.shape(value)
+    if isinstance(shape, Value):
+        return scalar_conversion.shape_item(shape, at=0)
+    if not shape:
+        raise low.fail(DTypeError, "iteration over a 0-d tensor", "use x.reshape(1)")
+    return shape[0]

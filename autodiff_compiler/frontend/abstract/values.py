@@ -427,3 +427,9 @@ def same_skeleton(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return list(left) == list(right) and all(same_skeleton(left[k], right[k]) for k in left)
     return same(left, right)
+
+
+#: The kind of the heap's cells that are objects of the user's classes.
+OBJECT = "object"
+#: What the heap calls the ``ctx`` of a Function.
+CONTEXT = "context"

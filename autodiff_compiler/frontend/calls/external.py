@@ -14,6 +14,7 @@ import logging
 import types
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,12 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import iterators
 from autodiff_compiler.frontend.abstract.heap import detach
-from autodiff_compiler.frontend.abstract.numpy_names import MATH, NUMPY
-from autodiff_compiler.frontend.abstract.runtime_lists import is_long
-from autodiff_compiler.frontend.abstract.values import (
-    Closure,
-    DictView,
-    HeapRef,
-    LazyIterable,
-    as_tuple,
-    leaves,
-)
-from autodiff_compiler.frontend.derivatives.recompute import Keeping
+from autodiff_compiler.frontend.abstract.values import Closure, leaves
+from autodiff_compiler.frontend.calls.python_callbacks import call_python
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.python_values import adopt, python_containers, refuse_foreign
+from autodiff_compiler.frontend.expressions.strings import format_string
+from autodiff_compiler.frontend.numpy_rules.names import MATH, NUMPY
 from autodiff_compiler.interface import CONTAINERS
 from autodiff_compiler.interface import frozen as apart
 from autodiff_compiler.ir.nodes import Value
@@ -78,205 +74,175 @@ REFUSED: dict[Any, tuple[str, str]] = {
 }
 
 
-class Outside(Keeping):
-    """Adds calls of what is no text to ``Keeping``."""
+def macro(low: Lowering, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Runs a function of this package now; on values it adds operations."""
+    lists_go = getattr(function, "function", function) in LISTED
+    given = [python_containers(low, arg, lists_go) for arg in args]
+    named = {key: python_containers(low, arg, lists_go) for key, arg in kwargs.items()}
+    refuse_foreign(low, *given, *named.values())
+    before, name = apart((given, named)), getattr(function, "__name__", type(function).__name__)
+    try:
+        result = function(*given, **named)
+    except CompileError:
+        raise
+    except Exception as error:
+        raise low.translate(error, f"{name} fails", function) from None
+    if not _unchanged(before, (given, named)):
+        raise low.fail(
+            UnsupportedSyntax,
+            f"'{name}' changes its argument in place, and the compiler cannot see that change",
+            "change the container in the function itself: items.append(x), items[0] = x",
+        )
+    return adopt(low, result)
 
-    # ---- macros
 
-    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Runs a function of this package now; on values it adds operations."""
-        lists_go = getattr(function, "function", function) in LISTED
-        given = [self.plain(arg, lists_go) for arg in args]
-        named = {key: self.plain(arg, lists_go) for key, arg in kwargs.items()}
-        self.refuse_foreign(*given, *named.values())
-        before, name = apart((given, named)), getattr(function, "__name__", type(function).__name__)
-        try:
-            result = function(*given, **named)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise self.translate(error, f"{name} fails", function) from None
-        if not _unchanged(before, (given, named)):
-            raise self.fail(
+def macro_for(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The macro for a function of NumPy, or of ``math``, that is called with run-time values;
+    None where there is none."""
+    if not is_hashable(callee) or not (callee in NUMPY or callee in MATH):
+        return None
+    values = _values_in(low, args, kwargs)
+    if callee in NUMPY:
+        return NUMPY[callee] if values else None
+    numbers = low.compilation.numpy or not any(isinstance(v.type, ArrayType) for v in values)
+    return MATH[callee] if values and numbers else None
+
+
+def _values_in(low: Lowering, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
+    """The run-time values in arguments."""
+    given = detach(tuple(low.lifted(arg) for arg in (*args, *kwargs.values())), low.state)
+    return [leaf for leaf in leaves(given) if isinstance(leaf, Value)]
+
+
+def takes_numbers(low: Lowering, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Decide whether all run-time values in arguments are numbers, and there is one."""
+    values = _values_in(low, args, kwargs)
+    return bool(values) and all(isinstance(value.type, ScalarType) for value in values)
+
+
+def call_known(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Calls a ``constexpr`` function, whose arguments must be known."""
+    for leaf in _values_in(low, args, kwargs):
+        low.static(leaf, f"an argument of the constexpr function '{callee.__name__}'")
+    return call_now(low, callee, args, kwargs)
+
+
+def call_now(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Calls something that is neither ours nor a text, on known arguments."""
+    name = getattr(callee, "__name__", type(callee).__name__)
+    if not callable(callee):
+        raise low.fail(
+            DTypeError, f"a value of type {low.described(callee)} is not callable",
+            "call a function, a Cell or an operator",
+        )  # fmt: skip
+    _refuse_outside(low, callee, name)
+    if low.compilation.strict and not is_numpy(callee) and not isinstance(callee, type):
+        raise low.fail(
+            UnsupportedSyntax, f"'{name}' may have side effects, which are not allowed here"
+        )
+    if _logs(callee):
+        call_python(low, functools.partial(callee, **kwargs), args)
+        return None
+    if _values_in(low, args, kwargs):
+        if name == "format" and isinstance(getattr(callee, "__self__", None), str):
+            return format_string(low, callee.__self__, args)
+        raise low.fail(
+            UnsupportedSyntax,
+            f"'{name}' is not supported with arguments whose values are known only "
+            "when the function runs",
+            _instead_of(callee, name),
+        )
+    if low.compilation.numpy and any(callee is filling for filling in _FILLING):
+        return _filled(low, callee, args, kwargs)
+    if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
+        _refuse_texts(low, name, (*args, *kwargs.values()))
+    for arg in (*args, *kwargs.values()):
+        low.compilation.assume_held(arg)
+    result = low.macro(callee, [_copied(arg) for arg in args], kwargs)
+    if isinstance(result, Iterator):
+        return iterators.made(low, result)
+    if is_numpy(callee):
+        given = {key: low.original(arg) for key, arg in kwargs.items()}
+        low.compilation.recipes.remember(
+            callee, [*map(low.original, args)], given, low.original(result)
+        )
+    made = low.original(result) if isinstance(result, Value) and is_numpy(callee) else None
+    if isinstance(made, np.ndarray) and made.flags.writeable:
+        low.compilation.made[id(made)] = made
+        low.compilation.memory.holds(result, made)
+    return result
+
+
+def _refuse_texts(low: Lowering, name: str, given: Sequence[Any]) -> None:
+    """A text that a library calls would run unseen: what it reads would be there for good."""
+    kinds = (Closure, types.FunctionType, types.MethodType)
+    if any(isinstance(each, kinds) for each in given):
+        raise low.fail(
+            UnsupportedSyntax,
+            f"'{name}' is given a function to call, and that call would not be compiled",
+            "write a loop or a comprehension that calls the function",
+        )
+
+
+def _filled(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """An array of one number all over is made by the generated source itself."""
+    try:
+        made = callee(*map(partial(python_containers, low), args), **kwargs)
+    except (TypeError, ValueError) as error:
+        raise low.translate(error, f"{callee.__name__} fails", callee) from None
+    if made.size == 0 or made.dtype.kind not in "biufc":
+        return low.lifted(made)
+    first = 0 if callee is np.empty else made.flat[0].item()
+    full = structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
+    low.compilation.memory.stands(full, True)
+    return full
+
+
+def _refuse_outside(low: Lowering, callee: Any, name: str) -> None:
+    owner = getattr(callee, "__self__", None)
+    if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
+        if low.compilation.path(owner) is None:
+            raise low.fail(
                 UnsupportedSyntax,
-                f"'{name}' changes its argument in place, and the compiler cannot see that change",
-                "change the container in the function itself: items.append(x), items[0] = x",
+                f"'{name}' changes a {type(owner).__name__}, and the compiler cannot "
+                "see that change",
+                "use a list or dict that the function builds itself, starting from [] or {}",
             )
-        return self.adopted(result)
+        raise low.fail(
+            UnsupportedSyntax,
+            f"'{name}' changes a {type(owner).__name__} that was made outside of the function",
+            "return the value instead, or use a hook to look at it",
+        )
+    if name in ("__enter__", "__exit__"):
+        raise low.fail(
+            UnsupportedSyntax,
+            "this context manager would be entered at compile time, not when the function runs",
+            "put the 'with' around the call of the compiled function",
+        )
+    if any(callee is endless for endless in iterators.ENDLESS):
+        cure = "loop over a range, or write 'while True'"
+        raise low.fail(UnsupportedSyntax, f"'{name}' never ends", cure)
+    found = REFUSED.get(callee) if is_hashable(callee) else None
+    if found is None and _is_changeful(callee):
+        found = _ONCE
+    if found is not None:
+        raise low.fail(UnsupportedSyntax, found[0].format(name=name), found[1])
 
-    def plain(self, arg: Any, lists_go: bool = False) -> Any:
-        """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
-        run-time length may stay one."""
-        if isinstance(arg, (DictView, LazyIterable)) or iterators.is_iterator(arg):
-            return [self.plain(item) for item in self.sequence(arg)]
-        if isinstance(arg, HeapRef):
-            contents = self.state.heap[arg] if lists_go else self.contents(arg)
-            if is_long(contents):
-                return contents
-            if arg.kind == "list":
-                return [self.plain(item) for item in contents]
-            return {key: self.plain(item) for key, item in contents.items()}
-        self.world.assume_held(arg)
-        if type(arg) is tuple:
-            return tuple(self.plain(item) for item in arg)
-        return self.lifted(arg)
 
-    def as_python(self, value: Any) -> Any:
-        """A value that is known while compiling, with lists and dicts for references."""
-        return self.original(self.plain(value))
-
-    def adopted(self, result: Any) -> Any:
-        """The outcome of library code as a compile-time value: its lists go to the heap."""
-        if isinstance(result, list):
-            return self.new_list([self.adopted(item) for item in result])
-        if isinstance(result, tuple) and (type(result) is tuple or hasattr(result, "_fields")):
-            return as_tuple(result, [self.adopted(item) for item in result])
-        if type(result) is dict and any(isinstance(leaf, Value) for leaf in leaves(result)):
-            return self.allocate("dict", {key: self.adopted(each) for key, each in result.items()})
-        return self.lifted(result)
-
-    def counterpart(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The macro for a function of NumPy, or of ``math``, that is called with run-time values;
-        None where there is none."""
-        if not is_hashable(callee) or not (callee in NUMPY or callee in MATH):
-            return None
-        values = self._values_in(args, kwargs)
-        if callee in NUMPY:
-            return NUMPY[callee] if values else None
-        numbers = self.world.numpy or not any(isinstance(v.type, ArrayType) for v in values)
-        return MATH[callee] if values and numbers else None
-
-    def _values_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Value]:
-        """The run-time values in arguments."""
-        given = detach(tuple(self.lifted(arg) for arg in (*args, *kwargs.values())), self.state)
-        return [leaf for leaf in leaves(given) if isinstance(leaf, Value)]
-
-    def takes_numbers(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Decide whether all run-time values in arguments are numbers, and there is one."""
-        values = self._values_in(args, kwargs)
-        return bool(values) and all(isinstance(value.type, ScalarType) for value in values)
-
-    # ---- now, on what is known
-
-    def call_known(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Calls a ``constexpr`` function, whose arguments must be known."""
-        for leaf in self._values_in(args, kwargs):
-            self.static(leaf, f"an argument of the constexpr function '{callee.__name__}'")
-        return self.call_now(callee, args, kwargs)
-
-    def call_now(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Calls something that is neither ours nor a text, on known arguments."""
-        name = getattr(callee, "__name__", type(callee).__name__)
-        if not callable(callee):
-            raise self.fail(
-                DTypeError, f"a value of type {self.described(callee)} is not callable",
-                "call a function, a Cell or an operator",
-            )  # fmt: skip
-        self._refuse_outside(callee, name)
-        if self.world.strict and not is_numpy(callee) and not isinstance(callee, type):
-            raise self.fail(
-                UnsupportedSyntax, f"'{name}' may have side effects, which are not allowed here"
-            )
-        if _logs(callee):
-            self.call_python(functools.partial(callee, **kwargs), args)
-            return None
-        if self._values_in(args, kwargs):
-            if name == "format" and isinstance(getattr(callee, "__self__", None), str):
-                return self.filled(callee.__self__, args)
-            raise self.fail(
-                UnsupportedSyntax,
-                f"'{name}' is not supported with arguments whose values are known only "
-                "when the function runs",
-                self._instead_of(callee, name),
-            )
-        if self.world.numpy and any(callee is filling for filling in _FILLING):
-            return self._filled(callee, args, kwargs)
-        if is_numpy(callee) or getattr(callee, "__module__", "") == "itertools":
-            self._refuse_texts(name, (*args, *kwargs.values()))
-        for arg in (*args, *kwargs.values()):
-            self.world.assume_held(arg)
-        result = self.macro(callee, [_copied(arg) for arg in args], kwargs)
-        if isinstance(result, Iterator):
-            return iterators.made(self, result)
-        if is_numpy(callee):
-            given = {key: self.original(arg) for key, arg in kwargs.items()}
-            self.world.recipes.remember(
-                callee, [*map(self.original, args)], given, self.original(result)
-            )
-        made = self.original(result) if isinstance(result, Value) and is_numpy(callee) else None
-        if isinstance(made, np.ndarray) and made.flags.writeable:
-            self.world.made[id(made)] = made
-            self.world.memory.holds(result, made)
-        return result
-
-    def _refuse_texts(self, name: str, given: Sequence[Any]) -> None:
-        """A text that a library calls would run unseen: what it reads would be there for good."""
-        kinds = (Closure, types.FunctionType, types.MethodType)
-        if any(isinstance(each, kinds) for each in given):
-            raise self.fail(
-                UnsupportedSyntax,
-                f"'{name}' is given a function to call, and that call would not be compiled",
-                "write a loop or a comprehension that calls the function",
-            )
-
-    def _filled(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An array of one number all over is made by the generated source itself."""
-        try:
-            made = callee(*map(self.plain, args), **kwargs)
-        except (TypeError, ValueError) as error:
-            raise self.translate(error, f"{callee.__name__} fails", callee) from None
-        if made.size == 0 or made.dtype.kind not in "biufc":
-            return self.lifted(made)
-        first = 0 if callee is np.empty else made.flat[0].item()
-        full = structure.full(shape=made.shape, dtype=made.dtype.name, value=first)
-        self.world.memory.stands(full, True)
-        return full
-
-    def _refuse_outside(self, callee: Any, name: str) -> None:
-        owner = getattr(callee, "__self__", None)
-        if type(owner) in (list, dict, set, collections.deque) and name in CHANGES:
-            if self.world.path(owner) is None:
-                raise self.fail(
-                    UnsupportedSyntax,
-                    f"'{name}' changes a {type(owner).__name__}, and the compiler cannot "
-                    "see that change",
-                    "use a list or dict that the function builds itself, starting from [] or {}",
-                )
-            raise self.fail(
-                UnsupportedSyntax,
-                f"'{name}' changes a {type(owner).__name__} that was made outside of the function",
-                "return the value instead, or use a hook to look at it",
-            )
-        if name in ("__enter__", "__exit__"):
-            raise self.fail(
-                UnsupportedSyntax,
-                "this context manager would be entered at compile time, not when the function runs",
-                "put the 'with' around the call of the compiled function",
-            )
-        if any(callee is endless for endless in iterators.ENDLESS):
-            cure = "loop over a range, or write 'while True'"
-            raise self.fail(UnsupportedSyntax, f"'{name}' never ends", cure)
-        found = REFUSED.get(callee) if is_hashable(callee) else None
-        if found is None and _is_changeful(callee):
-            found = _ONCE
-        if found is not None:
-            raise self.fail(UnsupportedSyntax, found[0].format(name=name), found[1])
-
-    @staticmethod
-    def _instead_of(callee: Any, name: str) -> str:
-        if callee in (collections.OrderedDict, collections.defaultdict):
-            return "use a plain dict, starting from {}: it keeps its order, and has setdefault"
-        if is_hashable(callee) and callee in MATH:
-            return f"use ops.{getattr(MATH[callee], '__name__', name)}, which has a derivative"
-        ours = equivalent(callee)
-        if ours:
-            return f"use {ours}, which has a derivative"
-        if is_numpy(callee):
-            return (
-                "use a function that autodiff_compiler.numpy supports; 'autodiff-compiler "
-                "ops' lists them"
-            )
-        return "write it in Python, or with functions of ops"
+def _instead_of(callee: Any, name: str) -> str:
+    if callee in (collections.OrderedDict, collections.defaultdict):
+        return "use a plain dict, starting from {}: it keeps its order, and has setdefault"
+    if is_hashable(callee) and callee in MATH:
+        return f"use ops.{getattr(MATH[callee], '__name__', name)}, which has a derivative"
+    ours = equivalent(callee)
+    if ours:
+        return f"use {ours}, which has a derivative"
+    if is_numpy(callee):
+        return (
+            "use a function that autodiff_compiler.numpy supports; 'autodiff-compiler "
+            "ops' lists them"
+        )
+    return "write it in Python, or with functions of ops"
 
 
 def is_hashable(thing: Any) -> bool:
@@ -335,3 +301,8 @@ def _logs(callee: Any) -> bool:
     owner = getattr(callee, "__self__", None)
     logger = isinstance(owner, (logging.Logger, logging.LoggerAdapter))
     return logger or callee is warnings.warn or getattr(callee, "__module__", "") == "logging"
+
+
+#: Modules of these packages whose functions are inlined all the same: they call what the user
+#: passes in.
+TEXTS = ("autodiff_compiler.ops.transforms.higher_order",)

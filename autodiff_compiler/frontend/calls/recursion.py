@@ -17,6 +17,7 @@ from typing import Any
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.heap import holds_refs
+from autodiff_compiler.frontend.abstract.outcomes import ActiveHandler
 from autodiff_compiler.frontend.abstract.values import (
     Closure,
     Frame,
@@ -27,9 +28,11 @@ from autodiff_compiler.frontend.abstract.values import (
     same,
     same_skeleton,
 )
-from autodiff_compiler.frontend.calls.calls import Calls
+from autodiff_compiler.frontend.calls.inlining import inline, inline_closure_once
+from autodiff_compiler.frontend.calls.outlined_calls import call_outlined
 from autodiff_compiler.frontend.core.assumptions import MISSING
-from autodiff_compiler.frontend.core.unwinding import ActiveHandler
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.unwinding import handling, has_thrown
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
 from autodiff_compiler.frontend.syntax.desugar.try_statement import ExceptClause
 from autodiff_compiler.frontend.syntax.source import Elsewhere, read_source
@@ -109,186 +112,183 @@ class RecursionStep:
     take: Callable[..., Any]
 
 
-class Recursing(Calls):
-    """Adds recursion to ``Calls``."""
+def call_function(
+    low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], again: bool = False
+) -> Any:
+    key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
 
-    #: The recursions whose texts are being lowered.
-    recursions: tuple[Recursion, ...] = ()
+    def run(given: Any) -> Any:
+        return low.enter(callee, *given)
 
-    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        if isinstance(callee, RecursionStep):
-            return callee.take(*args)
-        return super().call(callee, args, kwargs)
+    def first() -> Any:
+        if low.recursions:  # of which each call must be seen here
+            return run((args, kwargs))
+        return call_outlined(low, callee, args, kwargs, again)
 
-    def call_text(
-        self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], again: bool = False
-    ) -> Any:
-        key = (getattr(callee, "__func__", callee), id(getattr(callee, "__self__", None)))
+    return _entered(low, key, (tuple(args), dict(kwargs)), run, first)
 
-        def run(given: Any) -> Any:
-            return self.enter(callee, *given)
 
-        def first() -> Any:
-            inside = bool(self.recursions)  # of which each call must be seen here
-            return run((args, kwargs)) if inside else super(Recursing, self).call_text(
-                callee, args, kwargs, again)  # fmt: skip
+def inline_closure(
+    low: Lowering, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    def run(given: Any) -> Any:
+        return inline_closure_once(low, closure, *given)
 
-        return self._entered(key, (tuple(args), dict(kwargs)), run, first)
+    given = tuple(args), dict(kwargs)
+    key = id(closure.tree), id(closure.frame)
+    return _entered(low, key, given, run, lambda: run(given))
 
-    def inline_closure(
-        self, closure: Closure, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        def run(given: Any) -> Any:
-            return super(Recursing, self).inline_closure(closure, *given)
 
-        given = tuple(args), dict(kwargs)
-        key = id(closure.tree), id(closure.frame)
-        return self._entered(key, given, run, lambda: run(given))
+def _entered(
+    low: Lowering, key: Any, given: Any, run: Callable[[Any], Any], first: Callable[[], Any]
+) -> Any:
+    """The outcome of a call, in loops if it calls itself without an end that is known."""
+    met = next((each for each in low.recursions if each.key == key), None)
+    if met is not None:
+        return _meet(low, met, given)
+    around = [call for call in low.compilation.calls if call.key == key]
+    call = Call(key, given, _branches(low))
+    for earlier in around:
+        if _repeats(earlier, call, len(around) >= costs().recursive_calls):
+            raise RecursionFound(earlier, given)
+    base, told, writes = (
+        low.state.fork(), len(low.compilation.problems), len(low.compilation.memory.writes)
+    )  # fmt: skip
+    low.compilation.calls.append(call)
+    try:
+        with low.builder.block() as ops:
+            outcome = first()
+    except RecursionFound as found:
+        if found.call is not call:
+            raise
+        repeated = found.given
+    else:
+        low.builder.ops.extend(ops)
+        return outcome
+    finally:
+        low.compilation.calls.pop()
+    del low.compilation.problems[told:], low.compilation.memory.writes[writes:]
+    low.state = base
+    return _in_loops(low, Recursion(key, given, _varying(given, repeated), run))
 
-    def _entered(
-        self, key: Any, given: Any, run: Callable[[Any], Any], first: Callable[[], Any]
-    ) -> Any:
-        """The outcome of a call, in loops if it calls itself without an end that is known."""
-        met = next((each for each in self.recursions if each.key == key), None)
-        if met is not None:
-            return self._meet(met, given)
-        around = [call for call in self.world.calls if call.key == key]
-        call = Call(key, given, self._branches())
-        for earlier in around:
-            if _repeats(earlier, call, len(around) >= costs().recursive_calls):
-                raise RecursionFound(earlier, given)
-        base, told, writes = (
-            self.state.fork(), len(self.world.problems), len(self.world.memory.writes)
-        )  # fmt: skip
-        self.world.calls.append(call)
-        try:
-            with self.builder.block() as ops:
-                outcome = first()
-        except RecursionFound as found:
-            if found.call is not call:
-                raise
-            repeated = found.given
-        else:
-            self.builder.ops.extend(ops)
-            return outcome
-        finally:
-            self.world.calls.pop()
-        del self.world.problems[told:], self.world.memory.writes[writes:]
-        self.state = base
-        return self._in_loops(Recursion(key, given, _varying(given, repeated), run))
 
-    def _branches(self) -> int:
-        """How many branches and loops are open, here and around this function."""
-        around = getattr(self, "parent", None)
-        return self.depth + (around._branches() if around else 0)
+def _branches(low: Lowering) -> int:
+    """How many branches and loops are open, here and around this function."""
+    return low.depth + (_branches(low.parent) if low.parent else 0)
 
-    def _in_loops(self, recursion: Recursion) -> Any:
-        if holds_refs(recursion.given):
-            raise self.fail(
+
+def _in_loops(low: Lowering, recursion: Recursion) -> Any:
+    if holds_refs(recursion.given):
+        raise low.fail(
+            UnsupportedSyntax,
+            "a list or dict is an argument of a recursive call, and the condition "
+            "that ends the recursion is known only when the function runs",
+            "pass tensors, numbers, or tuples of these",
+        )
+
+    def go_down(parts: Any) -> Any:
+        return _gone_down(low, recursion, parts)
+
+    def come_up(parts: Any, value: Any) -> Any:
+        return _come_up(low, recursion, parts, value)
+
+    given = recursion.parts(recursion.given)
+    names = {
+        "go_down": RecursionStep(go_down),
+        "come_up": RecursionStep(come_up),
+        "given": given,
+    }
+    text = read_source(in_loops)
+    here = Elsewhere(text.tree, text.file, text.first_line, text.lines, low.builder.span)
+    told = len(low.compilation.problems)
+    try:
+        return inline(low, Frame(here, in_loops, tree=desugared(text)), names)
+    finally:
+        if len(low.compilation.problems) > told:
+            del low.compilation.problems[told + 1 :]  # the others come of the first
+            raise UsesPoison
+
+
+def _gone_down(low: Lowering, recursion: Recursion, parts: Any) -> Any:
+    """Whether the text calls itself, with what, and what it returns where it does not."""
+    flag, thrown = low.allocate("flag", False), low.allocate("call", MISSING)
+    handler = ActiveHandler(ExceptClause(None, watched=False), (Descend,), flag, thrown)
+    with handling(low, (handler, *low.catching)), _recursing(low, recursion, handler=handler):
+        value = recursion.run(recursion.whole(parts))
+    again = low.state.heap[flag]
+    if again is True:
+        raise low.fail(
+            UnsupportedSyntax,
+            "this recursion never ends",
+            "return before the recursive call in some case: if n == 0: return x",
+        )
+    following = parts if again is False else low.certainly(low.state.heap[thrown], True)
+    return again, following, value
+
+
+def _come_up(low: Lowering, recursion: Recursion, parts: Any, answer: Any) -> Any:
+    """What the text returns where the call of itself returned ``answer``."""
+    used = low.allocate("flag", False)
+    flags = {cell for each in low.catching for cell in (each.flag, each.thrown)} | {used}
+    around = {cell: held for cell, held in low.state.heap.items() if cell not in flags}
+    with low.builder.block() as ops, _recursing(low, recursion, used=used, answer=answer):
+        value = recursion.run(recursion.whole(parts))
+    low.builder.ops.extend(ops)
+    written = not all(same(low.state.heap.get(cell), held) for cell, held in around.items())
+    if written or any(map(Effects(again=True).has, ops)):
+        raise low.fail(
+            UnsupportedSyntax,
+            "this recursive function prints, draws random numbers or changes "
+            "something outside of itself, and the condition that ends it is known "
+            "only when the function runs",
+            "do so outside of the recursion, or write it as a 'while' loop",
+        )
+    return value
+
+
+@contextmanager
+def _recursing(low: Lowering, recursion: Recursion, **how: Any) -> Iterator[None]:
+    """Inside, calls of itself are met as ``how`` says."""
+    before = low.recursions
+    met = Recursion(recursion.key, recursion.given, recursion.varying, recursion.run, **how)
+    low.recursions = (met, *before)
+    try:
+        yield
+    finally:
+        low.recursions = before
+
+
+def _meet(low: Lowering, met: Recursion, given: Any) -> Any:
+    """A text calls itself."""
+    heap = low.state.heap
+    if met.handler is not None:
+        fixed = set(range(len(list(leaves(given))))) - set(met.varying)
+        pairs = list(zip(leaves(met.given), leaves(given)))
+        if not same_skeleton(met.given, given) or any(not _alike(*pairs[k]) for k in fixed):
+            raise low.fail(
                 UnsupportedSyntax,
-                "a list or dict is an argument of a recursive call, and the condition "
-                "that ends the recursion is known only when the function runs",
-                "pass tensors, numbers, or tuples of these",
+                "the arguments of this recursive call have other types than those of "
+                "the call around it",
+                "pass arguments of the same types in every recursive call",
             )
+        _only_once(low, has_thrown(low) is False)
+        heap[met.handler.thrown] = met.parts(given)
+        heap[met.handler.flag] = True
+        return None
+    assert met.used is not None
+    _only_once(low, heap[met.used] is False)
+    heap[met.used] = True
+    return met.answer
 
-        def go_down(parts: Any) -> Any:
-            return self._gone_down(recursion, parts)
 
-        def come_up(parts: Any, value: Any) -> Any:
-            return self._come_up(recursion, parts, value)
-
-        given = recursion.parts(recursion.given)
-        names = {
-            "go_down": RecursionStep(go_down),
-            "come_up": RecursionStep(come_up),
-            "given": given,
-        }
-        text = read_source(in_loops)
-        here = Elsewhere(text.tree, text.file, text.first_line, text.lines, self.builder.span)
-        told = len(self.world.problems)
-        try:
-            return self.inline(Frame(here, in_loops, tree=desugared(text)), names)
-        finally:
-            if len(self.world.problems) > told:
-                del self.world.problems[told + 1 :]  # the others come of the first
-                raise UsesPoison
-
-    def _gone_down(self, recursion: Recursion, parts: Any) -> Any:
-        """Whether the text calls itself, with what, and what it returns where it does not."""
-        flag, thrown = self.allocate("flag", False), self.allocate("call", MISSING)
-        handler = ActiveHandler(ExceptClause(None, watched=False), (Descend,), flag, thrown)
-        with self.under((handler, *self.handlers)), self._recursing(recursion, handler=handler):
-            value = recursion.run(recursion.whole(parts))
-        again = self.state.heap[flag]
-        if again is True:
-            raise self.fail(
-                UnsupportedSyntax,
-                "this recursion never ends",
-                "return before the recursive call in some case: if n == 0: return x",
-            )
-        following = parts if again is False else self.certainly(self.state.heap[thrown], True)
-        return again, following, value
-
-    def _come_up(self, recursion: Recursion, parts: Any, answer: Any) -> Any:
-        """What the text returns where the call of itself returned ``answer``."""
-        used = self.allocate("flag", False)
-        flags = {cell for each in self.handlers for cell in (each.flag, each.thrown)} | {used}
-        around = {cell: held for cell, held in self.state.heap.items() if cell not in flags}
-        with self.builder.block() as ops, self._recursing(recursion, used=used, answer=answer):
-            value = recursion.run(recursion.whole(parts))
-        self.builder.ops.extend(ops)
-        written = not all(same(self.state.heap.get(cell), held) for cell, held in around.items())
-        if written or any(map(Effects(again=True).has, ops)):
-            raise self.fail(
-                UnsupportedSyntax,
-                "this recursive function prints, draws random numbers or changes "
-                "something outside of itself, and the condition that ends it is known "
-                "only when the function runs",
-                "do so outside of the recursion, or write it as a 'while' loop",
-            )
-        return value
-
-    @contextmanager
-    def _recursing(self, recursion: Recursion, **how: Any) -> Iterator[None]:
-        """Inside, calls of itself are met as ``how`` says."""
-        before = self.recursions
-        met = Recursion(recursion.key, recursion.given, recursion.varying, recursion.run, **how)
-        self.recursions = (met, *before)
-        try:
-            yield
-        finally:
-            self.recursions = before
-
-    def _meet(self, met: Recursion, given: Any) -> Any:
-        """A text calls itself."""
-        heap = self.state.heap
-        if met.handler is not None:
-            fixed = set(range(len(list(leaves(given))))) - set(met.varying)
-            pairs = list(zip(leaves(met.given), leaves(given)))
-            if not same_skeleton(met.given, given) or any(not _alike(*pairs[k]) for k in fixed):
-                raise self.fail(
-                    UnsupportedSyntax,
-                    "the arguments of this recursive call have other types than those of "
-                    "the call around it",
-                    "pass arguments of the same types in every recursive call",
-                )
-            self._only_once(self.left() is False)
-            heap[met.handler.thrown] = met.parts(given)
-            heap[met.handler.flag] = True
-            return None
-        assert met.used is not None
-        self._only_once(heap[met.used] is False)
-        heap[met.used] = True
-        return met.answer
-
-    def _only_once(self, first: bool) -> None:
-        if not first:
-            raise self.fail(
-                UnsupportedSyntax,
-                "this function calls itself more than once in one branch, and the "
-                "condition that ends the recursion is known only when the function runs",
-                "write it as a loop over a list of pending work",
-            )
+def _only_once(low: Lowering, first: bool) -> None:
+    if not first:
+        raise low.fail(
+            UnsupportedSyntax,
+            "this function calls itself more than once in one branch, and the "
+            "condition that ends the recursion is known only when the function runs",
+            "write it as a loop over a list of pending work",
+        )
 
 
 def _repeats(call: Call, now: Call, deep: bool) -> bool:

@@ -23,6 +23,7 @@ from autodiff_compiler.frontend.abstract.join import (
     joined_type,
     leaf_type,
 )
+from autodiff_compiler.frontend.abstract.outcomes import Diverged, Returned, Unwinding
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     CallableChoice,
@@ -46,24 +47,12 @@ from autodiff_compiler.frontend.abstract.values import (
     same_skeleton,
 )
 from autodiff_compiler.frontend.core.assumptions import MISSING
-from autodiff_compiler.frontend.core.unwinding import Unwinding
-from autodiff_compiler.frontend.statements.outside_writes import Writes
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.unwinding import resumable
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
 from autodiff_compiler.ir.types import ArrayType, Type
 from autodiff_compiler.operators.core.control import undefined
-
-
-@dataclass(frozen=True)
-class Returned:
-    """What a block gives that ended in ``return``."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Diverged:
-    """What a block gives that ended in ``raise``: nothing after it is reached."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +72,7 @@ class Merger:
 
     def __init__(
         self,
-        low: Branches,
+        low: Lowering,
         where: str,
         holders: tuple[HeapOwnership, HeapOwnership],
         made: tuple[set[Value], set[Value]],
@@ -272,153 +261,155 @@ class Merger:
             frame.names = self.settle(frame.names, results)
 
 
-class Branches(Writes):
-    """Adds branches to ``Writes``."""
+def holders(low: Lowering, state: State, outcome: Any = None) -> HeapOwnership:
+    """Who holds the lists and dicts of ``state``, when ``outcome`` was just computed."""
+    names = () if isinstance(outcome, Returned) else (state.names,)
+    given = outcome.value if isinstance(outcome, Returned) else outcome
+    frames = [low.frame, *low.waiting]
+    outside = (*low.pinned, *low.compilation.cells.values())
+    roots = (given, *names, *(frame.names for frame in low.waiting), *outside)
+    return HeapOwnership(state, roots, frames)
 
-    #: The lists and dicts of those who called this function, and the frames that wait in it.
-    pinned: frozenset[HeapRef] = frozenset()
 
-    def holders(self, state: State, outcome: Any = None) -> HeapOwnership:
-        """Who holds the lists and dicts of ``state``, when ``outcome`` was just computed."""
-        names = () if isinstance(outcome, Returned) else (state.names,)
-        given = outcome.value if isinstance(outcome, Returned) else outcome
-        frames = [self.frame, *self.waiting]
-        outside = (*self.pinned, *self.world.cells.values())
-        roots = (given, *names, *(frame.names for frame in self.waiting), *outside)
-        return HeapOwnership(state, roots, frames)
+def choose(low: Lowering, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:  # noqa: C901
+    """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""
+    base = low.state
+    sides: list[tuple[State, list[Op], Any]] = []
+    for place, side in enumerate((then, orelse)):
+        low.state = base.fork()
+        known = optional.narrowed(low, test, place == 0)
+        low.state.names |= {name: value for name, (_, value) in known.items()}
+        low.depth += 1
+        with low.builder.block() as ops:
+            try:
+                value = resumable(low, side)
+            except Unreached:
+                value = Diverged()
+            finally:
+                low.depth -= 1
+        for name, (held, narrow) in known.items():
+            if low.state.names.get(name, MISSING) is narrow:
+                low.state.names[name] = held
+        sides.append((low.state, ops, value))
+    low.state = base
+    if all(isinstance(value, Diverged) for _, _, value in sides):
+        regions = [Region((), tuple(ops), ()) for _, ops, _ in sides]
+        low.builder.branch(test, regions[0], regions[1])
+        return Diverged()
+    for place, (_, ops, value) in enumerate(sides):
+        if isinstance(value, Diverged):
+            other, _, returned = sides[1 - place]
+            with low.builder.block(ops):
+                sides[place] = (_unreached(low, other, base), ops, _undefined(low, returned))
+    _catch_up(low, sides)
+    (left, left_ops, left_value), (right, right_ops, right_value) = sides
+    where = f"the 'if' on line {low.builder.span.line}"
+    held = low.heap_ownership(left, left_value), low.heap_ownership(right, right_value)
+    made = [{result for op in ops for result in op.results} for _, ops, _ in sides]
+    merger = Merger(low, where, held, (made[0], made[1]))
+    outcome = _merge_outcomes(merger, left_value, right_value)
+    names: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    heap: dict[HeapRef, Any] = {}
+    if not isinstance(outcome, Returned):
+        both = {**left.names, **right.names}
+        read = [map(each.names.get, both, repeat(MISSING)) for each in (left, right, base)]
+        for name, one, other, old in zip(both, *read):
+            kept[name] = one
+            if one is not other or one is not old or not (type(one) is Value or is_plain(one)):
+                names[name] = merger.merge(one, other, name)
+    known_names = {**right.names, **left.names}
+    changed: list[HeapRef] = []
+    for ref in {**left.heap, **right.heap}:
+        old = base.heap.get(ref)
+        untouched = left.heap.get(ref) is old is right.heap.get(ref)
+        if untouched and (old is MISSING or old is not None and is_plain(old)):
+            heap[ref] = old
+            continue
+        changed.append(ref)
+        name = held_by(ref, known_names)
+        if ref in left.heap and ref in right.heap:
+            contents = left.heap.get(ref), right.heap.get(ref)
+            heap[ref] = merger.contents(ref.kind, *contents, name)
+        elif held[ref in right.heap].count[ref]:
+            heap[ref] = merger.made_on_one_way(ref, name)
+    results = _add_if(low, test, merger, left_ops, right_ops)
+    merger.settle_frames(results)
 
-    def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:  # noqa: C901
-        """The value of ``then()`` or ``orelse()`` by a run-time test; their states are merged."""
-        base = self.state
-        sides: list[tuple[State, list[Op], Any]] = []
-        for place, side in enumerate((then, orelse)):
-            self.state = base.fork()
-            known = optional.narrowed(self, test, place == 0)
-            self.state.names |= {name: value for name, (_, value) in known.items()}
-            self.depth += 1
-            with self.builder.block() as ops:
-                try:
-                    value = self.stepwise(side)
-                except Unreached:
-                    value = Diverged()
-                finally:
-                    self.depth -= 1
-            for name, (held, narrow) in known.items():
-                if self.state.names.get(name, MISSING) is narrow:
-                    self.state.names[name] = held
-            sides.append((self.state, ops, value))
-        self.state = base
-        if all(isinstance(value, Diverged) for _, _, value in sides):
-            regions = [Region((), tuple(ops), ()) for _, ops, _ in sides]
-            self.builder.branch(test, regions[0], regions[1])
-            return Diverged()
-        for place, (_, ops, value) in enumerate(sides):
-            if isinstance(value, Diverged):
-                other, _, returned = sides[1 - place]
-                with self.builder.block(ops):
-                    sides[place] = (self._unreached(other, base), ops, self._undefined(returned))
-        self._catch_up(sides)
-        (left, left_ops, left_value), (right, right_ops, right_value) = sides
-        where = f"the 'if' on line {self.builder.span.line}"
-        held = self.holders(left, left_value), self.holders(right, right_value)
-        made = [{result for op in ops for result in op.results} for _, ops, _ in sides]
-        merger = Merger(self, where, held, (made[0], made[1]))
-        outcome = self._merge_outcomes(merger, left_value, right_value)
-        names: dict[str, Any] = {}
-        kept: dict[str, Any] = {}
-        heap: dict[HeapRef, Any] = {}
-        if not isinstance(outcome, Returned):
-            both = {**left.names, **right.names}
-            read = [map(each.names.get, both, repeat(MISSING)) for each in (left, right, base)]
-            for name, one, other, old in zip(both, *read):
-                kept[name] = one
-                if one is not other or one is not old or not (type(one) is Value or is_plain(one)):
-                    names[name] = merger.merge(one, other, name)
-        known_names = {**right.names, **left.names}
-        changed: list[HeapRef] = []
-        for ref in {**left.heap, **right.heap}:
-            old = base.heap.get(ref)
-            untouched = left.heap.get(ref) is old is right.heap.get(ref)
-            if untouched and (old is MISSING or old is not None and is_plain(old)):
-                heap[ref] = old
-                continue
-            changed.append(ref)
-            name = held_by(ref, known_names)
-            if ref in left.heap and ref in right.heap:
-                contents = left.heap.get(ref), right.heap.get(ref)
-                heap[ref] = merger.contents(ref.kind, *contents, name)
-            elif held[ref in right.heap].count[ref]:
-                heap[ref] = merger.made_on_one_way(ref, name)
-        results = self._add_if(test, merger, left_ops, right_ops)
-        merger.settle_frames(results)
+    def settled(merged: Any) -> Any:
+        return reattach(merger.settle(merged, results), low.allocate)
 
-        def settled(merged: Any) -> Any:
-            return reattach(merger.settle(merged, results), self.allocate)
+    low.state = State()
+    low.state.names = kept | {name: settled(value) for name, value in names.items()}
+    low.state.heap.update(heap | {ref: settled(heap[ref]) for ref in changed if ref in heap})
+    value = settled(outcome.value if isinstance(outcome, Returned) else outcome)
+    if isinstance(value, Unset):
+        raise low.fail(DTypeError, value.cause, value.cure)
+    return Returned(value) if isinstance(outcome, Returned) else value
 
-        self.state = State()
-        self.state.names = kept | {name: settled(value) for name, value in names.items()}
-        self.state.heap.update(heap | {ref: settled(heap[ref]) for ref in changed if ref in heap})
-        value = settled(outcome.value if isinstance(outcome, Returned) else outcome)
-        if isinstance(value, Unset):
-            raise self.fail(DTypeError, value.cause, value.cure)
-        return Returned(value) if isinstance(outcome, Returned) else value
 
-    def _catch_up(self, sides: list[tuple[State, list[Op], Any]]) -> None:
-        """A way that was left by what is thrown gives what the other one gives, undefined."""
-        for place, (state, ops, value) in enumerate(sides):
-            other, _, given = sides[1 - place]
-            if isinstance(value, Unwinding) and not isinstance(given, Unwinding):
-                with self.builder.block(ops):
-                    for ref, contents in other.heap.items():
-                        if ref not in state.heap:
-                            state.heap[ref] = self._undefined(contents)
-                    sides[place] = state, ops, self._undefined(given)
+def _catch_up(low: Lowering, sides: list[tuple[State, list[Op], Any]]) -> None:
+    """A way that was left by what is thrown gives what the other one gives, undefined."""
+    for place, (state, ops, value) in enumerate(sides):
+        other, _, given = sides[1 - place]
+        if isinstance(value, Unwinding) and not isinstance(given, Unwinding):
+            with low.builder.block(ops):
+                for ref, contents in other.heap.items():
+                    if ref not in state.heap:
+                        state.heap[ref] = _undefined(low, contents)
+                sides[place] = state, ops, _undefined(low, given)
 
-    def _unreached(self, other: State, base: State) -> State:
-        """The state that nothing leaves: whatever ``other`` changed is undefined."""
-        names, heap = base.names, base.heap
-        return State(
-            {n: v if same(v, names.get(n, MISSING)) else self._undefined(v)
-             for n, v in other.names.items()},
-            Heap({r: v if same(v, heap.get(r, MISSING)) else self._undefined(v)
-             for r, v in other.heap.items()}),
-        )  # fmt: skip
 
-    def _undefined(self, value: Any) -> Any:
-        """``value`` with undefined leaves."""
-        if isinstance(value, Returned):
-            return Returned(self._undefined(value.value))
-        if isinstance(value, MaybeUnset):
-            return replace(value, value=self._undefined(value.value))
-        count = sum(1 for _ in leaves(value))
-        return rebuild(value, iter([self.builder.make(undefined, (), {}) for _ in range(count)]))
+def _unreached(low: Lowering, other: State, base: State) -> State:
+    """The state that nothing leaves: whatever ``other`` changed is undefined."""
+    names, heap = base.names, base.heap
+    return State(
+        {n: v if same(v, names.get(n, MISSING)) else _undefined(low, v)
+         for n, v in other.names.items()},
+        Heap({r: v if same(v, heap.get(r, MISSING)) else _undefined(low, v)
+         for r, v in other.heap.items()}),
+    )  # fmt: skip
 
-    @staticmethod
-    def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
-        if isinstance(left, Unwinding):
-            return left  # and so is the other
-        if isinstance(left, Returned) and isinstance(right, Returned):
-            return Returned(merger.merge(left.value, right.value, "result"))
-        if isinstance(left, Returned) != isinstance(right, Returned) and merger.low.world.problems:
-            return Returned(Poison())  # one way ends in a statement that was refused
-        return merger.merge(left, right, "the value")
 
-    def _add_if(
-        self, test: Value, merger: Merger, left: list[Op], right: list[Op]
-    ) -> tuple[Value, ...]:
-        yields: list[list[AnyOperand]] = [[], []]
-        for place, ops in enumerate((left, right)):
-            with self.builder.block(ops):
-                for left_leaf, right_leaf, type_, _ in merger.pairs:
-                    leaf = right_leaf if place else left_leaf
-                    yields[place].append(cast_to(leaf, type_))
-        regions = [Region((), tuple(ops), tuple(y)) for ops, y in zip((left, right), yields)]
-        names = [name if name.isidentifier() else "" for *_, name in merger.pairs]
-        results = self.builder.branch(test, regions[0], regions[1], names)
-        for result, (*sources, _, _) in zip(results, merger.pairs):
-            result.has_user_name = bool(result.name)
-            self.world.memory.may_be(result, self.world.memory.of_all(sources))
-        return results
+def _undefined(low: Lowering, value: Any) -> Any:
+    """``value`` with undefined leaves."""
+    if isinstance(value, Returned):
+        return Returned(_undefined(low, value.value))
+    if isinstance(value, MaybeUnset):
+        return replace(value, value=_undefined(low, value.value))
+    count = sum(1 for _ in leaves(value))
+    return rebuild(value, iter([low.builder.make(undefined, (), {}) for _ in range(count)]))
+
+
+def _merge_outcomes(merger: Merger, left: Any, right: Any) -> Any:
+    if isinstance(left, Unwinding):
+        return left  # and so is the other
+    if isinstance(left, Returned) and isinstance(right, Returned):
+        return Returned(merger.merge(left.value, right.value, "result"))
+    if (
+        isinstance(left, Returned) != isinstance(right, Returned)
+        and merger.low.compilation.problems
+    ):
+        return Returned(Poison())  # one way ends in a statement that was refused
+    return merger.merge(left, right, "the value")
+
+
+def _add_if(
+    low: Lowering, test: Value, merger: Merger, left: list[Op], right: list[Op]
+) -> tuple[Value, ...]:
+    yields: list[list[AnyOperand]] = [[], []]
+    for place, ops in enumerate((left, right)):
+        with low.builder.block(ops):
+            for left_leaf, right_leaf, type_, _ in merger.pairs:
+                leaf = right_leaf if place else left_leaf
+                yields[place].append(cast_to(leaf, type_))
+    regions = [Region((), tuple(ops), tuple(y)) for ops, y in zip((left, right), yields)]
+    names = [name if name.isidentifier() else "" for *_, name in merger.pairs]
+    results = low.builder.branch(test, regions[0], regions[1], names)
+    for result, (*sources, _, _) in zip(results, merger.pairs):
+        result.has_user_name = bool(result.name)
+        low.compilation.memory.may_be(result, low.compilation.memory.of_all(sources))
+    return results
 
 
 def _is_called(value: Any) -> bool:

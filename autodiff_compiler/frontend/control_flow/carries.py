@@ -21,8 +21,9 @@ from autodiff_compiler.frontend.abstract.values import (
     Unset,
     leaves,
 )
-from autodiff_compiler.frontend.control_flow.branches import Branches
 from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.unwinding import has_thrown
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.opdef import OpDef
 from autodiff_compiler.ir.types import ArrayType, Type
@@ -91,9 +92,9 @@ class RowsWritten(Exception):
 def watched(low: Any, walk: IterationSpace | None, stored: Collection[str]) -> Iterator[None]:
     """A loop reads its array row by row, and each row as it was before the loop: refuse writes to
     that array inside, or raise ``RowsWritten`` where rows may be read by their positions."""
-    reads, writes = () if walk is None else walk.reads, low.world.memory.writes
-    mark, memory = len(writes), low.world.memory.of_all(reads)
-    named = low.world.numpy and walk and walk.by_names(low, stored) is not walk
+    reads, writes = () if walk is None else walk.reads, low.compilation.memory.writes
+    mark, memory = len(writes), low.compilation.memory.of_all(reads)
+    named = low.compilation.numpy and walk and walk.by_names(low, stored) is not walk
     try:
         yield
     except Exception as error:
@@ -173,25 +174,15 @@ def joined_types(key: Key, have: Iterable[Type | None], after: Any) -> list[Type
     return types
 
 
-class Rollable(Branches):
-    """What a trial asks of the lowering that it works for."""
-
-    #: The parameters of the loops that are being rolled around this point.
-    loop_params: set[Value]
-
-    def block(self, statements: Sequence[Any]) -> Any:
-        """Lowers statements; gives ``Returned`` if they end in a return."""
-        raise NotImplementedError
-
-    def until_of(self, node: Any) -> Any:
-        """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
-        ended: Any = self.left()
-        if ended is True:
+def exit_condition(low: Lowering, node: Any) -> Any:
+    """Whether one of the loop's exit flags is set: False, True, or a run-time value."""
+    ended: Any = has_thrown(low)
+    if ended is True:
+        return True
+    for flag in getattr(node, "until", ()):
+        value = low.truth(low.state.names[flag])
+        if value is True:
             return True
-        for flag in getattr(node, "until", ()):
-            value = self.truth(self.state.names[flag])
-            if value is True:
-                return True
-            if isinstance(value, Value):
-                ended = value if ended is False else comparisons.logical_or(ended, value)
-        return ended
+        if isinstance(value, Value):
+            ended = value if ended is False else comparisons.logical_or(ended, value)
+    return ended

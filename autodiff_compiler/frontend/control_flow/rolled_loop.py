@@ -31,9 +31,9 @@ from autodiff_compiler.frontend.control_flow.carries import (
     Carry,
     IterationSpace,
     Key,
-    Rollable,
     carried_by,
     common_structure,
+    exit_condition,
     get,
     is_constant,
     joined_types,
@@ -41,6 +41,8 @@ from autodiff_compiler.frontend.control_flow.carries import (
 )
 from autodiff_compiler.frontend.control_flow.carry_aliasing import CarryAliasing
 from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.unwinding import assume_not_thrown, must_not_throw
 from autodiff_compiler.ir.builder import read_type
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, ListType, Type
@@ -55,7 +57,7 @@ class LoopHypothesis:
 
     def __init__(
         self,
-        low: Rollable,
+        low: Lowering,
         node: Any,
         walk: IterationSpace | None,
         base: State,
@@ -63,10 +65,10 @@ class LoopHypothesis:
         together: set[frozenset[Any]],
     ):
         self.low, self.node, self.walk, self.base, self.carried = low, node, walk, base, carried
-        self.sameness = CarryAliasing(low.world.memory, carried, together)
+        self.sameness = CarryAliasing(low.compilation.memory, carried, together)
         self.params = self._fresh_params()
         self.skipped = False
-        self.outset = low.holders(base)
+        self.outset = low.heap_ownership(base)
         #: What the variables are after the loop that its body sets and that are not carried.
         self.settled: dict[Key, Any] = {}
         #: Those of them that are set if the body ran at all.
@@ -97,7 +99,7 @@ class LoopHypothesis:
         """Sets a variable or cell, with new lists and dicts for frozen ones."""
 
         def allocate(kind: str, contents: Any) -> HeapRef:
-            ref = HeapRef(kind, next(self.low.world.refs))
+            ref = HeapRef(kind, next(self.low.compilation.refs))
             state.heap[ref] = contents
             return ref
 
@@ -117,7 +119,7 @@ class LoopHypothesis:
         low, lead = self.low, []
         types = [type_ for carry in self.carried.values() for type_ in carry.types]
         if (self.walk is None or self.walk.size is not None) and any(map(_grows, types)):
-            low.world.growing.add(self.node)
+            low.compilation.growing.add(self.node)
         self.condition: list[Op] | None = None
         if self.walk is None and not self._lower_condition():
             return True
@@ -148,7 +150,7 @@ class LoopHypothesis:
     def _lower_body(self, reads: list[Value]) -> None:
         low = self.low
         with low.builder.block() as self.ops:
-            low.calm()
+            assume_not_thrown(low)
             if self.walk is not None:
                 item = self.walk.item(self.index, reads)
                 low.assign(self.node.target, item)
@@ -159,7 +161,7 @@ class LoopHypothesis:
                 ):
                     item.name, item.has_user_name = self.node.target.id, True
             low.block(self.node.body)
-            self.until = low.until_of(self.node)
+            self.until = exit_condition(low, self.node)
 
     def _lower_condition(self) -> bool:
         low = self.low
@@ -167,8 +169,9 @@ class LoopHypothesis:
         low.loop_params |= {v for vs in self.condition_params.values() for v in vs}
         low.state = self._entered(self.condition_params)
         with low.builder.block() as ops:
-            low.calm()
-            self.test = low.at_once(
+            assume_not_thrown(low)
+            self.test = must_not_throw(
+                low,
                 lambda: low.truth(low.evaluate(self.node.test)),
                 "the test of this loop",
                 "write 'while True', and 'if not …: break' in the body",
@@ -182,7 +185,7 @@ class LoopHypothesis:
     def _compare(self) -> bool:
         """Compares the state after the body with the one before it."""
         base, left = self.base, self.left
-        self.at_end = self.low.holders(left)
+        self.at_end = self.low.heap_ownership(left)
         stable = all([self._follows(key) for key in left.names])
         # What a variable is has to be known before it is asked what its list holds.
         stable = stable and all([self._follows(ref) for ref in base.heap if ref in left.heap])
@@ -200,7 +203,7 @@ class LoopHypothesis:
         """Whether the carried variables are the tensors that they were taken to be."""
         held = [*self.base.names.values(), *self.base.heap.values()]
         held += [thing for frame in self.low.waiting for thing in frame.names.values()]
-        memory, left = self.low.world.memory, self._leaves(self.left)
+        memory, left = self.low.compilation.memory, self._leaves(self.left)
         around = memory.of_all(leaf for thing in held for leaf in leaves(thing))
         made_outside = (
             one for one in memory.of_all(left.values()) if self.low.original(one) is not one
@@ -360,7 +363,7 @@ class LoopHypothesis:
             checkpoint=None if self.walk is None else self.walk.checkpoint,
         )  # fmt: skip
         after_loop = base.fork()
-        memory = low.world.memory
+        memory = low.compilation.memory
         for result, *ways in zip(op.results, yields, *([] if self.certain() else [inits])):
             memory.may_be(result, memory.of_all(ways))
         self.sameness.end(dict(zip(self._leaves(self.left), op.results)))
@@ -383,7 +386,7 @@ class LoopHypothesis:
     def _cast(self, leaf: Any, type_: Type) -> AnyOperand:
         """Return ``leaf`` as ``type_``. In Python it stays the same array, also where it is cast
         here, so it keeps its memory."""
-        made, memory = cast_to(leaf, type_), self.low.world.memory
+        made, memory = cast_to(leaf, type_), self.low.compilation.memory
         if made is not leaf:
             memory.may_be(made, memory.of(leaf))
         return made

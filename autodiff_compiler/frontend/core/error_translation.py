@@ -12,6 +12,7 @@ from autodiff_compiler.errors import (
     ShapeError,
     UnknownAttribute,
     UnknownName,
+    UnsupportedSyntax,
 )
 from autodiff_compiler.faults import is_check, place_of
 from autodiff_compiler.frontend.abstract.values import HeapRef
@@ -77,3 +78,31 @@ def usage_of(called: Any, name: str = "") -> str:
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=signature.empty))
     return (name or getattr(called, "__name__", type(called).__name__)) + text
+
+
+def without_dict(low: Any, cls: type) -> CompileError:
+    """Returns the error of a use of a ``__dict__`` other than of its items."""
+    refusal: CompileError = low.fail(
+        UnsupportedSyntax,
+        f"vars() or __dict__ of an object '{cls.__name__}' is not supported in compiled code, "
+        "but for its items",
+        "read the attributes one by one, and set them with setattr or object.__setattr__",
+    )
+    return refusal
+
+
+def missing_item(low: Any, container: Any, key: Any, error: Exception) -> CompileError:
+    """Returns the error of an item that is not there."""
+    if isinstance(error, KeyError):
+        keys = ", ".join(map(repr, container))
+        return low.fail(
+            UnknownName, f"the dict has no key {key!r}",
+            f"its keys are {keys}" if keys else "it is empty",
+        ).meaning(error)  # fmt: skip
+    if isinstance(error, IndexError):
+        return low.fail(
+            ShapeError, f"index {key} is out of range: there are {len(container)} items",
+            f"use an index from {-len(container)} to {len(container) - 1}"
+            if container else "append an item first",
+        ).meaning(error)  # fmt: skip
+    return low.translate(error, "reading this item fails")

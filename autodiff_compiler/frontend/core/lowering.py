@@ -1,8 +1,10 @@
-"""One function in the making: its parameters, and the outside arrays that it reads."""
+"""One function being lowered: its builder, its variables and heap, and the arrays that it reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,184 +13,300 @@ from autodiff_compiler.common.parameter import Parameter
 from autodiff_compiler.common.random import Generator
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.common.tensor_data import objection_to
-from autodiff_compiler.errors import DTypeError
-from autodiff_compiler.frontend.abstract.heap import detach
+from autodiff_compiler.errors import CompileError, DTypeError, UnknownName, UnsupportedSyntax
+from autodiff_compiler.frontend.abstract import optional
+from autodiff_compiler.frontend.abstract.heap import HeapOwnership, detach, dict_of
 from autodiff_compiler.frontend.abstract.numpy_views import note
-from autodiff_compiler.frontend.abstract.values import Frame, HeapRef, State, as_tuple, leaves
-from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.abstract.outcomes import ActiveHandler
+from autodiff_compiler.frontend.abstract.packing import pack
+from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.values import (
+    NUMBERS,
+    OBJECT,
+    DictView,
+    Frame,
+    HeapRef,
+    MaybeNone,
+    MaybeUnset,
+    NeedsKnownValue,
+    Own,
+    Poison,
+    State,
+    Unset,
+    UsesPoison,
+    leaves,
+)
+from autodiff_compiler.frontend.core.assumptions import is_array
 from autodiff_compiler.frontend.core.compilation import Compilation
-from autodiff_compiler.frontend.core.naming import NAMELESS, label_of, owner_of
-from autodiff_compiler.frontend.statements.simple import Statements
+from autodiff_compiler.frontend.core.error_translation import translated, without_dict
+from autodiff_compiler.frontend.core.handlers import Handlers
+from autodiff_compiler.frontend.core.hook_placement import guard_hooks
+from autodiff_compiler.frontend.core.naming import NAMELESS
+from autodiff_compiler.frontend.core.operator_exceptions import cure_of, raised_by
+from autodiff_compiler.frontend.syntax.source import Source
 from autodiff_compiler.interface import Assumption, PythonFunction
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import Op, Region, Value, type_of
 from autodiff_compiler.ir.opdef import PRECISION, value_type
-from autodiff_compiler.ir.rewrite import free_values, use_counts
-from autodiff_compiler.ir.types import (
-    FUNCTION,
-    SHORT,
-    ArrayType,
-    in_double,
-)
-from autodiff_compiler.operators.core import containers
-from autodiff_compiler.span import NOWHERE
+from autodiff_compiler.ir.types import FUNCTION, SHORT, ArrayType, in_double
+from autodiff_compiler.operators.core import effects, scalar_conversion, structure
+from autodiff_compiler.operators.core.control import is_unset
+from autodiff_compiler.operators.elementwise import comparisons
+from autodiff_compiler.span import NOWHERE, Caller, Span
 
 
-class Lowering(Statements):
-    """One function in the making."""
+class Lowering:
+    """One function being lowered: its builder, variables and heap.
+
+    No handler lives here. What depends on the kind of a node, a callee or an operand goes to the
+    functions of ``handlers``; the methods below are how they call each other.
+    """
 
     def __init__(
-        self, world: Compilation, parent: Lowering | None = None, label: str = "", owner: Any = None
+        self,
+        compilation: Compilation,
+        handlers: Handlers,
+        parent: Lowering | None = None,
+        label: str = "",
+        owner: Any = None,
     ):
-        self.world, self.parent, self.label, self.owner = world, parent, label, owner
-        self.builder = Builder(self.lift, self.call_inside, self.known)
+        self.compilation, self.handlers, self.parent = compilation, handlers, parent
+        #: The Cell whose method this is, and the prefix of its arrays' names in the caller.
+        self.owner, self.label = owner, label
+        known, call_inside = partial(_known_array, self), partial(handlers.call_inside, self)
+        self.builder = Builder(self.lift, call_inside, known)
         if parent:
             self.builder.span = parent.builder.span
-        self.builder.watch = self.added
+        self.builder.watch = partial(_check_operation, self)
         self.state = State()
         around = parent.frame if parent else Frame(None, None)
-        self.frame = Frame(around.source, around.function, tree=around.text)
-        self.loop_params = set()
-        self.waiting = []
-        self.taken, self.wrote = {}, set()
-        self.handed = {}
+        self.frame: Frame = Frame(around.source, around.function, tree=around.text)
+        #: The frames of this function that wait for a call to end.
+        self.waiting: list[Frame] = []
+        #: Where the source function begins, and how many branches and loops are open.
+        self.started: Span | None = None
+        self.depth = 0
+
         self.parameters: list[Value] = []
+        #: What the caller gave for each parameter, and the caller's value behind each array.
         self.arguments: dict[Value, Any] = {}
+        self.taken: dict[Value, Any] = {}
+        #: Values that stand here for values of the caller's.
+        self.handed: dict[Value, Value] = {}
+        #: The caller's arrays that this function writes to.
+        self.wrote: set[Any] = set()
+        #: Arrays from outside, by identity, with the parameters that stand for them.
         self.hoisted: dict[int, tuple[Any, Value]] = {}
+        #: The heap objects of the callers, which outlive this function.
+        self.pinned: frozenset[HeapRef] = frozenset()
+
+        #: The parameters of the loops that are being rolled around this point, and the indices of
+        #: loops that are short enough to be unrolled.
+        self.loop_params: set[Value] = set()
+        self.countable: frozenset[Value] = frozenset()
+        #: The recursions whose source functions are being lowered.
+        self.recursions: tuple[Any, ...] = ()
+
+        #: The active ``except`` clauses, the innermost first, those of callers included.
+        self.catching: tuple[ActiveHandler, ...] = ()
+        #: Exceptions that the operations being added have been tested for.
+        self.tested: tuple[type, ...] = ()
+        #: What was evaluated of the present statement: the node (or what else it was), the value,
+        #: and how many writes to memory there had been; and how many of these were met again.
+        self.evaluated: list[tuple[Any, Any, int]] = []
+        self.met_again = 0
+
+        #: Values with hooks on their whole cotangents, and the hooks' operations.
         self.hooks: list[tuple[Value, Op]] = []
+        #: True if one of them is an argument, whose whole cotangent only the caller knows.
+        self.hooks_argument = False
+        #: How many calls in this function were marked for a later gradient.
+        self.marked_calls = 0
 
-    def added(self, op: Op) -> None:
-        """An operation is added to this function."""
-        for result in op.results:
-            self._check_dtype(result.type)
-        self.refuse_raising(op)
-        if self.world.numpy:
-            note(self, op)
+    # ---- by kind
 
-    def _check_dtype(self, type_: Any) -> None:
-        """Refuse arrays of strings and objects, which may be made but not computed with."""
-        dtype = type_.dtype if isinstance(type_, ArrayType) else None
-        if dtype is not None and dtype not in SHORT:
-            raise self.fail(
-                DTypeError,
-                f"arrays of dtype {dtype.rstrip('0123456789')} are not supported",
-                "use an array of numbers or bools, or a Python list",
-            )
+    def evaluate(self, node: Any) -> Any:
+        """Returns the compile-time value of an expression."""
+        return self.handlers.evaluate(self, node)
 
-    # ---- parameters
+    def execute(self, node: Any, then: Callable[[Any], Any] = lambda outcome: outcome) -> Any:
+        """Lowers a statement. Returns ``Returned``, ``Diverged`` or ``Unwinding``, or None."""
+        return self.handlers.execute(self, node, then)
 
-    def parameter_of(self, name: str, value: Any) -> Any:
-        """``value`` of the caller as this function sees it: a parameter, where it is not known."""
-        before = detach(value, self.state)
-        if not any(isinstance(leaf, Value) for leaf in leaves(before)):
-            return value
-        with self.parent.builder if self.parent else self.builder:
-            type_ = type_of((self.parent or self).packed(value))
-        param = Value(type_, name, True)
-        self.parameters.append(param)
-        self.arguments[param] = value
-        seen = self.projected(param, value, name)
-        pairs = zip(leaves(detach(seen, self.state)), leaves(before))
-        for leaf, its in pairs:
-            if isinstance(leaf, Value):
-                self.taken[leaf] = its
-                self.world.memory.stands(leaf, self.world.memory.is_array(its))
-        return seen
+    def block(self, statements: Sequence[Any]) -> Any:
+        """Lowers statements one after the other. Returns as ``execute`` does."""
+        return self.handlers.block(self, statements)
 
-    def projected(self, param: Value, like: Any, name: str) -> Any:
-        """The parts of a container parameter, in the structure of ``like``; what lists and dicts
-        hold is so from here on."""
-        if isinstance(like, HeapRef):
-            self.state.heap[like] = self.projected(param, self.state.heap[like], name)
-            return like
-        if isinstance(like, (dict, tuple)):
-            parts = like.items() if isinstance(like, dict) else enumerate(like)
-            made = {}
-            for key, part in parts:
-                if isinstance(part, Value) or any(True for _ in leaves(detach(part, self.state))):
-                    item = containers.item(param, key=key)
-                    item.name, item.has_user_name = f"{name}_{key}", True
-                    made[key] = self.projected(item, part, f"{name}_{key}")
-                else:
-                    made[key] = part
-            return made if isinstance(like, dict) else as_tuple(like, made.values())
-        return param if isinstance(like, Value) else like
+    def assign(self, target: Any, value: Any) -> None:
+        """Binds the target of an assignment."""
+        self.handlers.assign(self, target, value)
+
+    def call(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Returns the outcome of ``callee(*args, **kwargs)`` for compile-time values."""
+        return self.handlers.call(self, callee, args, kwargs)
+
+    def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Inlines a source function or Cell: its variables are its own, the heap is shared."""
+        return self.handlers.enter(self, callee, args, kwargs)
+
+    def outline(
+        self,
+        callee: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        aux: bool = False,
+        keep: Sequence[Any] | None = (),
+        **options: bool,
+    ) -> Any:
+        """Lowers ``callee(*args, **kwargs)`` as a function of its own: an ``OutlinedCall``."""
+        return self.handlers.outline(self, callee, args, kwargs, aux, keep, **options)
+
+    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Runs a function of this package now; on values it adds operations."""
+        return self.handlers.macro(self, function, args, kwargs)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """Returns ``owner.name``."""
+        return self.handlers.attribute(self, owner, name)
+
+    def special(self, thing: Any, name: str) -> Callable[..., Any] | None:
+        """Returns a method such as ``__add__`` of a user's class, or None."""
+        found: Callable[..., Any] | None = self.handlers.special(self, thing, name)
+        return found
+
+    def binary(self, sign: str, left: Any, right: Any) -> Any:
+        """Returns ``left sign right``; ``sign`` is the name of gast's class, such as ``Add``."""
+        return self.handlers.binary(self, sign, left, right)
+
+    def truth(self, value: Any) -> Any:
+        """Returns ``bool(value)``: a bool known now, or a value that is one at run time."""
+        return self.handlers.truth(self, value)
+
+    def sequence(self, value: Any) -> list[Any]:
+        """Returns everything an iterable yields. Raises where only the run knows that."""
+        found: list[Any] = self.handlers.sequence(self, value)
+        return found
+
+    def lifted(self, thing: Any) -> Any:
+        """Returns ``thing`` with every outside array in it made a value."""
+        return self.handlers.lifted(self, thing)
+
+    def unpacked(
+        self,
+        result: Any,
+        like: Any = None,
+        heap: Mapping[HeapRef, Any] | None = None,
+        known: bool = False,
+    ) -> Any:
+        """Returns a run-time container as its items; the inverse of ``packed``."""
+        return self.handlers.unpacked(self, result, like, heap, known)
+
+    def choose(self, test: Value, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """Returns the value of ``then()`` or ``orelse()`` by a run-time test; merges the states."""
+        return self.handlers.choose(self, test, then, orelse)
+
+    def heap_ownership(self, state: State, outcome: Any = None) -> HeapOwnership:
+        """Returns who holds the lists and dicts of ``state`` when ``outcome`` was computed."""
+        found: HeapOwnership = self.handlers.heap_ownership(self, state, outcome)
+        return found
+
+    def may_raise(
+        self, kind: type, bad: Callable[[], Any], text: Callable[[], Any]
+    ) -> AbstractContextManager[None]:
+        """Enters a block whose operations raise ``kind`` only where ``bad()`` is true."""
+        found: AbstractContextManager[None] = self.handlers.may_raise(self, kind, bad, text)
+        return found
+
+    # ---- values and the heap
+
+    def static(self, value: Any, purpose: str) -> Any:
+        """Returns ``value`` if it is known while compiling. Raises ``NeedsKnownValue`` otherwise:
+        the compilation begins again with the number it depends on made known, or is refused."""
+        if isinstance(value, Value):
+            raise NeedsKnownValue(value, self.builder.span, purpose)
+        for part in value if type(value) is tuple else ():
+            self.static(part, purpose)
+        self.compilation.assume_held(value)
+        return value
+
+    def contents(self, value: Any) -> Any:
+        """Returns the items of a container known now: a tuple, or a dict."""
+        if isinstance(value, Own):
+            raise without_dict(self, self.state.heap[value.ref]["__class__"])
+        self.compilation.assume_held(value)
+        if isinstance(value, HeapRef):
+            return _heap_contents(self, value)
+        if isinstance(value, DictView):
+            return tuple(getattr(dict_of(self, value), value.kind)())
+        return value
+
+    def certainly(self, value: Any, guarded: bool = False) -> Any:
+        """Returns what a variable holds. If it is set on some paths to here only, the generated
+        function checks that, unless ``guarded``."""
+        if isinstance(value, MaybeUnset):
+            if not guarded:
+                _check_set(self, value)
+            value = value.value
+        if isinstance(value, Unset):
+            raise self.fail(UnknownName, value.cause, value.cure)
+        if isinstance(value, Poison):
+            raise UsesPoison
+        return value
+
+    def allocate(self, kind: str, contents: Any) -> HeapRef:
+        """Returns a new heap object."""
+        ref = HeapRef(kind, next(self.compilation.refs))
+        self.state.heap[ref] = contents
+        return ref
+
+    def new_list(self, items: Sequence[Any]) -> HeapRef:
+        """Returns a new list of the heap."""
+        return self.allocate("list", tuple(items))
+
+    def packed(self, value: Any) -> Any:
+        """Returns one operand that holds ``value``."""
+        self.compilation.assume_held(value)
+        return pack(value, self.state.heap)
+
+    def shape(self, value: Value) -> Any:
+        """Returns ``value.shape``: ints where they are known."""
+        shape = structure.shape_of_type(value.type)
+        if shape is None:
+            return structure.shape_of(value)
+        return tuple(
+            dim if isinstance(dim, int) else scalar_conversion.dim(value, axis=axis)
+            for axis, dim in enumerate(shape)
+        )
 
     def lift(self, thing: Any, name: str = "") -> Value:
-        """An outside array as a parameter of this function, once however often it is read."""
+        """Returns the parameter that stands for an outside array, one however often it is read."""
         if id(thing) not in self.hoisted:
-            array = thing if isinstance(thing, (np.ndarray, np.generic)) else self._data_of(thing)
+            array = thing if isinstance(thing, (np.ndarray, np.generic)) else _data_of(self, thing)
             type_ = FUNCTION if isinstance(thing, PythonFunction) else value_type(array)
-            self._check_dtype(type_)
+            _check_dtype(self, type_)
             if isinstance(array, (np.ndarray, np.generic)) and (told := objection_to(array)):
                 raise self.fail(DTypeError, *told)
             if isinstance(thing, Tensor):
-                self.watch(thing, self.world.path(thing))
+                guard_hooks(self.compilation, thing, self.compilation.path(thing))
             if PRECISION.double:
                 type_ = in_double(type_)
-            name = name or self._name_of(thing)
+            name = name or _name_of(self, thing)
             value = Value(type_, name or NAMELESS, bool(name))
-            self.world.memory.stands(value, isinstance(array, np.ndarray))
+            self.compilation.memory.stands(value, isinstance(array, np.ndarray))
             self.hoisted[id(thing)] = (thing, value)
-            self.world.lifted[id(thing)] = thing
+            self.compilation.lifted[id(thing)] = thing
         return self.hoisted[id(thing)][1]
 
-    def _data_of(self, thing: Any) -> Any:
-        """What a tensor, a Parameter or another input is at run time."""
-        if isinstance(thing, type) or not hasattr(thing, "_data"):
-            raise self.fail(
-                DTypeError,
-                f"a {type(thing).__name__} cannot be an operand, or an item of an array",
-                "use a number or an array here",
-            )
-        return thing._data
-
-    def known(self, value: Value) -> Any:
-        """The array that stands behind a value from outside, assumed to stay as it is; None for
-        what is not known while compiling: a Parameter, or anything that is computed."""
-        if value in self.arguments and self.parent:
-            return self.parent.known(self.arguments[value])
-        found = [thing for thing, its in self.hoisted.values() if its is value]
-        if not found:
-            return self.parent.known(value) if self.parent else None
-        (thing,) = found
-        if type(thing) is not Tensor and not isinstance(thing, np.ndarray):
-            return None
-        path = self.world.path(thing)
-        array = np.array(thing)
-        if path is not None:
-            key = path if isinstance(thing, np.ndarray) else f"{path}._data"
-            self.world.assumptions[key, "equal"] = Assumption(key, "equal", array)
-        return array
-
-    def _name_of(self, thing: Any) -> str:
-        if isinstance(thing, Generator) and thing.name:
-            return thing.name
-        path = self.world.path(thing) or ""
-        last = path.replace("].", ".").rstrip("]'\"").rpartition(".")[2].rpartition("['")[2]
-        name = last if last.isidentifier() else ""
-        if not name and isinstance(thing, Parameter):
-            name = thing.name.rpartition(".")[2]
-        if name.isidentifier() and name != "cell_contents":
-            return name
-        return "generator" if isinstance(thing, Generator) else ""
-
-    def name_outside(self, thing: Any) -> str:
-        """What the caller calls an array that this function reads: ``fc1_weight``."""
-        inner = self.hoisted[id(thing)][1].name
-        known_to_all = isinstance(thing, Generator) and thing.name
-        return f"{self.label}_{inner}" if self.label and not known_to_all else inner
-
     def original(self, arg: Any) -> Any:
-        """Outside arrays as the objects they are."""
+        """Returns outside arrays as the objects that they are; the inverse of ``lifted``."""
         if isinstance(arg, Value):
-            if arg in self.world.uncast:
-                thing = self.original(self.world.uncast[arg])
+            if arg in self.compilation.uncast:
+                thing = self.original(self.compilation.uncast[arg])
                 return arg if isinstance(thing, Value) else thing
             found = [thing for thing, value in self.hoisted.values() if value is arg]
             if found or self.parent is None:
                 return found[0] if found else arg
-            # A value of the text around may be an array's, and so what stands for it here.
+            # A value of the function around may be an array's, and so what stands for it here.
             return self.parent.original(self.handed.get(arg, arg))
         if isinstance(arg, HeapRef) and arg.kind == "dict":
             return {key: self.original(item) for key, item in self.state.heap[arg].items()}
@@ -198,71 +316,196 @@ class Lowering(Statements):
             return type(arg)(self.original(item) for item in arg)
         return arg
 
-    def slot_of(self, value: Value) -> int | None:
-        """Which argument of the call a value is, if it is one."""
-        there = self.taken.get(value, self.handed.get(value, value))
-        return self.parent.slot_of(there) if self.parent else self.world.slots.get(value)
+    # ---- reports
 
-    def parameter(self, value: Value) -> Parameter | None:
-        thing = self.original(value)
-        if not isinstance(thing, Value):
-            return thing if isinstance(thing, Parameter) else None
-        value = self.world.uncast.get(value, value)
-        there = self.taken.get(value, self.handed.get(value, value))
-        return self.parent.parameter(there) if self.parent else None
+    def fail(self, error: type[CompileError], cause: str, cure: str = "") -> CompileError:
+        """Returns an error at the expression being evaluated."""
+        return error(cause, cure, self.place)
 
-    def trainable(self) -> tuple[Any, ...]:
-        """The trainable Parameters that were read, in order; one that is frozen later, or thawed,
-        is another question."""
-        read = [thing for thing, _ in self.hoisted.values() if isinstance(thing, Parameter)]
-        for parameter in read:
-            if (path := self.world.path(parameter)) is not None:
-                self.world.assume(f"{path}.requires_grad", parameter.requires_grad)
-        return tuple(parameter for parameter in read if parameter.requires_grad)
+    def translate(self, error: Exception, doing: str, called: Any = None) -> CompileError:
+        """Returns an exception of library code that ran while compiling, in the user's terms."""
+        return translated(error, doing, called, self.place)
 
-    def child(self, callee: Any) -> Lowering:
-        owner = owner_of(callee)
-        same = owner is not None and owner is self.owner  # a method calls one of its own Cell
-        return Lowering(self.world, self, "" if same else label_of(self.world.path(owner)), owner)
+    @staticmethod
+    def described(value: Any) -> str:
+        """Returns the words of a message for a compile-time value."""
+        if isinstance(value, HeapRef):
+            return value.kind
+        plain = isinstance(value, (Value, *NUMBERS, str)) or value is None
+        return str(type_of(value)) if plain else type(value).__name__
 
-    def _is_made(self, thing: Any) -> bool:
-        """Whether this array is made by the text while it is compiled: such ones come last, for
-        the generated source has values for them."""
-        is_array = isinstance(thing, (np.ndarray, np.generic))
-        return is_array and self.world.path(thing) is None
+    @property
+    def place(self) -> Span | None:
+        """Where the source being lowered is; None in what only library code does."""
+        return None if self.builder.span == NOWHERE else self.builder.span
 
-    def finish(
-        self,
-        returned: Any,
-        name: str,
-        title: str,
-        keep: Sequence[Any] = (),
-        written: Sequence[AnyOperand] = (),
-    ) -> tuple[Function, list[Any]]:
-        """The finished function, and what its parameters after the arguments are: values of the
-        function around it, then outside arrays."""
-        yields = () if returned is MISSING else (returned, *written)
-        if (
-            isinstance(returned, Value)
-            and not returned.has_user_name
-            and self.builder.producer(returned)
-        ):
-            returned.name, returned.has_user_name = "out", True
-        body = self.with_hooks(Region((), tuple(self.builder.ops), yields))
-        yields = body.yields
-        used = {*free_values(body), *use_counts(body)}
-        lifted = {value for _, value in self.hoisted.values()}
-        own = {*self.parameters, *lifted}
-        captured = [value for value in free_values(body) if value not in own]
-        outside = [
-            (thing, value) for thing, value in self.hoisted.values()
-            if value in used or any(thing is kept for kept in keep)
-        ]  # fmt: skip
-        outside.sort(key=lambda pair: self._is_made(pair[0]))
-        params = (*self.parameters, *captured, *(value for _, value in outside))
-        span = self.started or NOWHERE
-        function = Function(name, Region(params, body.ops, yields), span, title)
-        return function, [
-            *(self.handed.get(value, value) for value in captured),
-            *(thing for thing, _ in outside),
-        ]
+    @property
+    def source(self) -> Source:
+        """The source function that is being lowered now."""
+        return self.frame.source
+
+
+# ---- operations that are added
+
+
+def _check_operation(low: Lowering, op: Op) -> None:
+    """Checks an operation that is added to this function, and notes what it shares memory with."""
+    for result in op.results:
+        _check_dtype(low, result.type)
+    _refuse_raising(low, op)
+    if low.compilation.numpy:
+        note(low, op)
+
+
+def _check_dtype(low: Lowering, type_: Any) -> None:
+    """Refuses arrays of strings and objects, which may be made but not computed with."""
+    dtype = type_.dtype if isinstance(type_, ArrayType) else None
+    if dtype is not None and dtype not in SHORT:
+        raise low.fail(
+            DTypeError,
+            f"arrays of dtype {dtype.rstrip('0123456789')} are not supported",
+            "use an array of numbers or bools, or a Python list",
+        )
+
+
+def _refuse_raising(low: Lowering, op: Op) -> None:
+    """Refuses an operation that may raise what a handler around it catches."""
+    watched = [h for h in low.catching if h.way is not None and h.way.watched]
+    for error in raised_by(op) if watched else ():
+        for caught in (each for handler in watched for each in handler.classes):
+            if error in low.tested:
+                continue
+            if issubclass(error, caught) or issubclass(caught, error):
+                raise low.fail(
+                    UnsupportedSyntax,
+                    f"an 'except' around this operation catches {caught.__name__}, "
+                    "and whether the operation raises it is known only when the "
+                    "function runs",
+                    cure_of(caught),
+                )
+
+
+# ---- arrays from outside
+
+
+def lift_arrays(low: Lowering, thing: Any) -> Any:
+    """Returns ``thing`` with every outside array in it made a value, in its own precision."""
+    if is_array(thing):
+        cell = low.compilation.cell_of(low.state.heap, thing)
+        return low.lift(thing) if cell is None else low.state.heap[cell]
+    if isinstance(thing, (tuple, list, dict)) and _holds_array(thing):
+        if low.compilation.holds_written(thing):
+            return thing
+        low.compilation.assume_held(thing)
+        if isinstance(thing, dict):
+            made = {key: low.lifted(item) for key, item in thing.items()}
+            low.compilation.sources[id(made)] = (made, thing)
+            return made
+        return type(thing)(low.lifted(item) for item in thing)
+    return thing
+
+
+def _holds_array(thing: Any) -> bool:
+    """True if a plain container has an outside array anywhere inside."""
+    if type(thing) in (tuple, list):
+        return any(_holds_array(item) for item in thing)
+    if type(thing) is dict:
+        return any(_holds_array(item) for item in thing.values())
+    return is_array(thing)
+
+
+def _data_of(low: Lowering, thing: Any) -> Any:
+    """Returns what a Tensor, a Parameter or another input is at run time."""
+    if isinstance(thing, type) or not hasattr(thing, "_data"):
+        raise low.fail(
+            DTypeError,
+            f"a {type(thing).__name__} cannot be an operand, or an item of an array",
+            "use a number or an array here",
+        )
+    return thing._data
+
+
+def _known_array(low: Lowering, value: Value) -> Any:
+    """Returns the array that stands behind a value from outside, assumed to stay as it is. None
+    for what is not known while compiling: a Parameter, or anything that is computed."""
+    if value in low.arguments and low.parent:
+        return _known_array(low.parent, low.arguments[value])
+    found = [thing for thing, its in low.hoisted.values() if its is value]
+    if not found:
+        return _known_array(low.parent, value) if low.parent else None
+    (thing,) = found
+    if type(thing) is not Tensor and not isinstance(thing, np.ndarray):
+        return None
+    path = low.compilation.path(thing)
+    array = np.array(thing)
+    if path is not None:
+        key = path if isinstance(thing, np.ndarray) else f"{path}._data"
+        low.compilation.assumptions[key, "equal"] = Assumption(key, "equal", array)
+    return array
+
+
+def _name_of(low: Lowering, thing: Any) -> str:
+    """Returns the name of an outside object, from the path under which it is found."""
+    if isinstance(thing, Generator) and thing.name:
+        return thing.name
+    path = low.compilation.path(thing) or ""
+    last = path.replace("].", ".").rstrip("]'\"").rpartition(".")[2].rpartition("['")[2]
+    name = last if last.isidentifier() else ""
+    if not name and isinstance(thing, Parameter):
+        name = thing.name.rpartition(".")[2]
+    if name.isidentifier() and name != "cell_contents":
+        return name
+    return "generator" if isinstance(thing, Generator) else ""
+
+
+# ---- variables
+
+
+def require_value(low: Lowering, value: MaybeNone, name: str = "") -> Any:
+    """Returns the value that is not None, as the generated function checks; the variable ``name``
+    is not None from here on."""
+    found = optional.certain(low, value, f"'{name}'" if name else "this")
+    if low.state.names.get(name) is value:
+        low.state.names[name] = found
+    return found
+
+
+def _check_set(low: Lowering, held: MaybeUnset) -> None:
+    """Adds a check that raises where the path that was taken did not set a variable."""
+    if held.flag is None:
+        test = is_unset(next(leaves(detach(held.value, low.state))))
+    else:
+        test = comparisons.logical_not(held.flag)
+    with low.builder.block() as ops:
+        fail_unset(low, held.unset.cause)
+    low.builder.branch(test, Region((), tuple(ops), ()), Region((), (), ()))
+
+
+def fail_unset(low: Lowering, cause: str) -> None:
+    """Adds an operation that raises ``UnboundLocalError``."""
+    low.builder.make(effects.fail, (cause,), {"error": "UnboundLocalError"})
+
+
+def _heap_contents(low: Lowering, ref: HeapRef) -> Any:
+    """Returns the items of a heap object."""
+    if ref.kind == OBJECT:
+        name = low.state.heap[ref]["__class__"].__name__
+        raise low.fail(
+            DTypeError,
+            f"an object of class '{name}' cannot be unpacked",
+            "read the attributes one by one",
+        )
+    contents = low.state.heap[ref]
+    if is_long(contents):
+        raise low.fail(
+            DTypeError,
+            "this needs a list whose length is a compile-time constant, but a "
+            "loop appends to this one",
+            "index the list, or loop over it",
+        )
+    return contents
+
+
+def call_site(low: Lowering) -> Caller | None:
+    """Returns the place of the call that is lowered now; None for the outermost function."""
+    return Caller(low.place, low.frame.title) if low.place else None

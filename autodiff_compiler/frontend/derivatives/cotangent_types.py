@@ -8,27 +8,20 @@ from typing import Any
 
 import gast
 
-from autodiff_compiler.errors import (
-    CallError,
-    CompileError,
-    DTypeError,
-    ShapeError,
-    SourceNotFound,
-)
+from autodiff_compiler.errors import CallError, CompileError, DTypeError, ShapeError, SourceNotFound
 from autodiff_compiler.fast_ast import nodes_in
 from autodiff_compiler.frontend.abstract.values import Closure, Poison, UsesPoison
-from autodiff_compiler.frontend.calls.user_objects import Objects
+from autodiff_compiler.frontend.core.cotangents import has_cotangent
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.syntax.source import read_source
 from autodiff_compiler.ir.nodes import AnyOperand, Value
 from autodiff_compiler.ir.types import (
-    FLOAT,
     ArrayType,
     DictType,
     ListType,
     ScalarType,
     TupleType,
     Type,
-    array,
     carries_cotangent,
 )
 from autodiff_compiler.operators.core import containers, structure
@@ -36,99 +29,83 @@ from autodiff_compiler.operators.core.declare import broadcast_shapes
 from autodiff_compiler.span import Span
 
 
-class Fitting(Objects):
-    """Adds the check of cotangents to ``Objects``."""
-
-    def fitted(
-        self, found: Any, params: Sequence[Any], names: Sequence[str], text: Any, doing: str
-    ) -> tuple[AnyOperand, ...]:
-        """The cotangents of those ``params`` that have one, in their dtypes and shapes."""
-        found = found if isinstance(found, tuple) else self.contents(found)
-        if isinstance(found, Poison):
-            raise UsesPoison
-        listed = list(found) if isinstance(found, (tuple, list)) else [found]
-        while len(listed) > len(params) and listed[-1] is None:
-            listed.pop()
-        if len(listed) != len(params):
-            many = f"{len(listed)} value{'s' if len(listed) != 1 else ''}"
-            raise CallError(
-                f"{doing} gives {many} for {len(params)} inputs ({', '.join(names)})",
-                "return a tuple with one gradient for each input, None for a zero gradient",
-                end_of(text),
-            )
-        try:
-            return tuple(
-                None if ct is None else self._fit(ct, param, f"the cotangent of '{name}'")
-                for ct, param, name in zip(listed, params, names)
-                if has_cotangent(param)
-            )
-        except CompileError as error:
-            spans = [made.span for ct in listed if (made := self.builder.producer(ct))]
-            end = end_of(text)
-            place = end if end is not None else spans[0] if spans else None
-            raise error.holding([replace(p, span=place) for p in error.problems]) from None
-
-    def _fit(self, ct: Any, like: Value, what: str) -> AnyOperand:
-        """``ct`` as a cotangent of ``like``: cast to its dtype, stretched to its shape."""
-        if isinstance(like.type, (TupleType, DictType)):
-            return self._fit_parts(ct, like, what)
-        if isinstance(like.type, ListType):
-            if isinstance(ct, Value) and isinstance(ct.type, ListType):
-                return ct
-            raise DTypeError(f"{what} must be a list, not {self.described(ct)}")
-        number = isinstance(ct, (int, float)) or isinstance(ct, Value) and _is_number(ct.type)
-        if not number and not (isinstance(ct, Value) and isinstance(ct.type, ArrayType)):
-            raise DTypeError(
-                f"{what} is {self.described(ct)}", f"return a tensor of type {like.type}"
-            )
-        if not isinstance(like.type, ArrayType):
-            return float(ct) if isinstance(ct, (int, float)) else ct
-        if not isinstance(ct, Value):
-            return structure.full_like(like, value=ct)
-        have, want = structure.shape_of_type(ct.type), like.type.shape
-        if have != want and not _stretches(have, want):
-            raise ShapeError(
-                f"{what} has the type {ct.type}, but '{like.name}' is {like.type}",
-                "return for each input a gradient of that input's shape and dtype",
-            )
-        ct = structure.cast_like(ct, like)
-        return ct if have == want else structure.broadcast_like(ct, like)
-
-    def _fit_parts(self, ct: Any, like: Value, what: str) -> AnyOperand:
-        """As ``_fit``, part by part; None stands for the zero of a part."""
-        type_ = like.type
-        assert isinstance(type_, (TupleType, DictType))
-        keys: Sequence[Any] = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
-        held = self.contents(self.unpacked(ct))
-        if not isinstance(held, (tuple, dict)) or len(held) != len(keys):
-            raise DTypeError(f"{what} must have the structure of '{like.name}', {type_}")
-        parts = []
-        for key in keys:
-            part = containers.item(like, key=key)
-            none = held[key] is None or not carries_cotangent(part.type)
-            parts.append(
-                containers.zero_of(part) if none else self._fit(held[key], part, f"{what}[{key!r}]")
-            )
-        if isinstance(type_, DictType):
-            return containers.make_dict(*parts, keys=type_.keys)
-        return containers.make_tuple(*parts)
+def check_cotangents(
+    low: Lowering, found: Any, params: Sequence[Any], names: Sequence[str], text: Any, doing: str
+) -> tuple[AnyOperand, ...]:
+    """The cotangents of those ``params`` that have one, in their dtypes and shapes."""
+    found = found if isinstance(found, tuple) else low.contents(found)
+    if isinstance(found, Poison):
+        raise UsesPoison
+    listed = list(found) if isinstance(found, (tuple, list)) else [found]
+    while len(listed) > len(params) and listed[-1] is None:
+        listed.pop()
+    if len(listed) != len(params):
+        many = f"{len(listed)} value{'s' if len(listed) != 1 else ''}"
+        raise CallError(
+            f"{doing} gives {many} for {len(params)} inputs ({', '.join(names)})",
+            "return a tuple with one gradient for each input, None for a zero gradient",
+            end_of(text),
+        )
+    try:
+        return tuple(
+            None if ct is None else _fit(low, ct, param, f"the cotangent of '{name}'")
+            for ct, param, name in zip(listed, params, names)
+            if has_cotangent(param)
+        )
+    except CompileError as error:
+        spans = [made.span for ct in listed if (made := low.builder.producer(ct))]
+        end = end_of(text)
+        place = end if end is not None else spans[0] if spans else None
+        raise error.holding([replace(p, span=place) for p in error.problems]) from None
 
 
-def has_cotangent(operand: Any) -> bool:
-    return isinstance(operand, Value) and carries_cotangent(operand.type)
+def _fit(low: Lowering, ct: Any, like: Value, what: str) -> AnyOperand:
+    """``ct`` as a cotangent of ``like``: cast to its dtype, stretched to its shape."""
+    if isinstance(like.type, (TupleType, DictType)):
+        return _fit_parts(low, ct, like, what)
+    if isinstance(like.type, ListType):
+        if isinstance(ct, Value) and isinstance(ct.type, ListType):
+            return ct
+        raise DTypeError(f"{what} must be a list, not {low.described(ct)}")
+    number = isinstance(ct, (int, float)) or isinstance(ct, Value) and _is_number(ct.type)
+    if not number and not (isinstance(ct, Value) and isinstance(ct.type, ArrayType)):
+        raise DTypeError(f"{what} is {low.described(ct)}", f"return a tensor of type {like.type}")
+    if not isinstance(like.type, ArrayType):
+        return float(ct) if isinstance(ct, (int, float)) else ct
+    if not isinstance(ct, Value):
+        return structure.full_like(like, value=ct)
+    have, want = structure.shape_of_type(ct.type), like.type.shape
+    if have != want and not _stretches(have, want):
+        raise ShapeError(
+            f"{what} has the type {ct.type}, but '{like.name}' is {like.type}",
+            "return for each input a gradient of that input's shape and dtype",
+        )
+    ct = structure.cast_like(ct, like)
+    return ct if have == want else structure.broadcast_like(ct, like)
+
+
+def _fit_parts(low: Lowering, ct: Any, like: Value, what: str) -> AnyOperand:
+    """As ``_fit``, part by part; None stands for the zero of a part."""
+    type_ = like.type
+    assert isinstance(type_, (TupleType, DictType))
+    keys: Sequence[Any] = type_.keys if isinstance(type_, DictType) else range(len(type_.items))
+    held = low.contents(low.unpacked(ct))
+    if not isinstance(held, (tuple, dict)) or len(held) != len(keys):
+        raise DTypeError(f"{what} must have the structure of '{like.name}', {type_}")
+    parts = []
+    for key in keys:
+        part = containers.item(like, key=key)
+        none = held[key] is None or not carries_cotangent(part.type)
+        parts.append(
+            containers.zero_of(part) if none else _fit(low, held[key], part, f"{what}[{key!r}]")
+        )
+    if isinstance(type_, DictType):
+        return containers.make_dict(*parts, keys=type_.keys)
+    return containers.make_tuple(*parts)
 
 
 def _is_number(type_: Type) -> bool:
     return isinstance(type_, ScalarType)
-
-
-def cotangent_type(type_: Type) -> Type:
-    """The type in which a rule gets a cotangent: that of a Python float may be a 0-d array."""
-    if isinstance(type_, TupleType):
-        return TupleType(tuple(map(cotangent_type, type_.items)))
-    if isinstance(type_, DictType):
-        return DictType(type_.keys, tuple(map(cotangent_type, type_.items)))
-    return array("float64") if type_ == FLOAT else type_
 
 
 def _stretches(have: Any, want: Any) -> bool:

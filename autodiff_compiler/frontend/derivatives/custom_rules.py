@@ -15,12 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
-from autodiff_compiler.errors import (
-    CallError,
-    UnknownAttribute,
-    UnsupportedSyntax,
-)
+from autodiff_compiler.errors import CallError, UnknownAttribute, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import (
+    CONTEXT,
     Closure,
     ContainerMethod,
     CustomRule,
@@ -28,217 +25,219 @@ from autodiff_compiler.frontend.abstract.values import (
     leaves,
 )
 from autodiff_compiler.frontend.core.assumptions import MISSING
+from autodiff_compiler.frontend.core.cotangents import (
+    cotangent_type,
+    has_cotangent,
+    rule_op,
+    without_gradient,
+)
+from autodiff_compiler.frontend.core.handlers import Handler
+from autodiff_compiler.frontend.core.lowering import Lowering
 from autodiff_compiler.frontend.core.naming import slot_names
 from autodiff_compiler.frontend.derivatives.cotangent_types import (
-    Fitting,
     beginning_of,
-    cotangent_type,
+    check_cotangents,
     end_of,
-    has_cotangent,
 )
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Region, Value
 from autodiff_compiler.ir.rewrite import producers
-from autodiff_compiler.operators.core.control import ruled
 from autodiff_compiler.ops.transforms.custom_rules import Context, is_apply
-from autodiff_compiler.span import Span
 
-#: What the heap calls the ``ctx`` of a Function.
-CONTEXT = "context"
 #: ``(lowering, inputs, outcome, cotangent of the outcome) -> cotangents of the inputs``
 Run = Callable[[Any, Sequence[Any], Any, Any], Any]
 
 
-class Rules(Fitting):
-    """Adds rules to ``Fitting``."""
+def with_custom_rule(
+    low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any], enter: Handler
+) -> Any:
+    """Enters a callee; the outcome has the derivative that the callee's own rule gives."""
+    if is_apply(callee):
+        return _enter_function(low, callee.__self__, args, kwargs)
+    if hasattr(callee, "with_gradient"):
+        return _enter_custom(low, callee, args, kwargs)
+    outcome = enter(low, callee, args, kwargs)
+    if isinstance(callee, Cell) and hasattr(callee, "bprop") and low.compilation.differentiates:
+        return _with_bprop(low, callee, args, kwargs, outcome)
+    return outcome
 
-    def enter(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """As ``Texts.enter``; the outcome has the derivative that the callee's own rule gives."""
-        if is_apply(callee):
-            return self._enter_function(callee.__self__, args, kwargs)
-        if hasattr(callee, "with_gradient"):
-            return self._enter_custom(callee, args, kwargs)
-        outcome = super().enter(callee, args, kwargs)
-        if isinstance(callee, Cell) and hasattr(callee, "bprop") and self.world.differentiates:
-            return self._with_bprop(callee, args, kwargs, outcome)
-        return outcome
 
-    def _with_bprop(
-        self, cell: Any, args: Sequence[Any], kwargs: Mapping[str, Any], outcome: Any
-    ) -> Any:
-        path = self.world.path(cell)
-        if path is not None:
-            self.world.assume(f"type({path}).bprop", type(cell).bprop)
-        inputs = _inputs_of(cell, cell.bprop, args, kwargs)
+def _with_bprop(
+    low: Lowering, cell: Any, args: Sequence[Any], kwargs: Mapping[str, Any], outcome: Any
+) -> Any:
+    path = low.compilation.path(cell)
+    if path is not None:
+        low.compilation.assume(f"type({path}).bprop", type(cell).bprop)
+    inputs = _inputs_of(cell, cell.bprop, args, kwargs)
 
-        def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
-            return low.enter(cell.bprop, [*seen, out, ct], {})
+    def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
+        return low.enter(cell.bprop, [*seen, out, ct], {})
 
-        return self.ruled(cell.bprop, inputs, outcome, run, "bprop")
+    return with_derivative(low, cell.bprop, inputs, outcome, run, "bprop")
 
-    def _enter_custom(self, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A function that returns its value and its rule."""
-        inner, path = callee.with_gradient, self.world.path(getattr(callee, "__func__", callee))
-        if path is not None:
-            self.world.know(inner, f"{path}.with_gradient")
-        owner = getattr(callee, "__self__", None)
-        both = self.enter(inner if owner is None else types.MethodType(inner, owner), args, kwargs)
-        if not isinstance(both, tuple) or len(both) != 2 or not _is_text(both[1]):
-            raise CallError(
-                "a function with a custom gradient must return its value and a gradient "
-                f"function, but this returns {self.described(both)}",
-                "return a pair: return y, lambda dy: dx",
-                end_of(inner),
-            )
-        outcome, rule = both
 
-        def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
-            return low.call(rule, ct if isinstance(outcome, tuple) else (ct,), {})
-
-        inputs = slot_names(callee, args, kwargs)
-        return self.ruled(rule, inputs, outcome, run, "the custom gradient")
-
-    def _enter_function(self, kind: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """``Name.apply(*inputs)``: forward here, and backward as the rule."""
-        path = self.world.path(kind)
-        for name in ("forward", "backward", "setup_context"):
-            if path is not None and hasattr(kind, name):
-                self.world.assume(f"{path}.{name}", getattr(kind, name))
-        needs = tuple(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
-        ctx = self.allocate(CONTEXT, {"needs_input_grad": needs})
-        if hasattr(kind, "setup_context"):
-            outcome = self.enter(kind.forward, args, kwargs)
-            self.enter(kind.setup_context, [ctx, tuple(args), outcome], {})
-        else:
-            outcome = self.enter(kind.forward, [ctx, *args], kwargs)
-        left = dict(self.state.heap.pop(ctx))
-        passive = left.pop("non_differentiable", ())
-        several = isinstance(outcome, tuple)
-
-        def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
-            held = _replaced(left, outcome, out)
-            cts = ct if several else (ct,)
-            return low.enter(kind.backward, [low.allocate(CONTEXT, held), *cts], {})
-
-        inputs = slot_names(kind.apply, args, kwargs)
-        after = self.ruled(kind.backward, inputs, outcome, run, f"backward of {kind.__name__}")
-        if not several:
-            return after
-        return tuple(
-            self.stopped(new) if any(old is one for one in passive) else new
-            for old, new in zip(outcome, after)
+def _enter_custom(
+    low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """A function that returns its value and its rule."""
+    inner, path = callee.with_gradient, low.compilation.path(getattr(callee, "__func__", callee))
+    if path is not None:
+        low.compilation.know(inner, f"{path}.with_gradient")
+    owner = getattr(callee, "__self__", None)
+    both = low.enter(inner if owner is None else types.MethodType(inner, owner), args, kwargs)
+    if not isinstance(both, tuple) or len(both) != 2 or not _is_text(both[1]):
+        raise CallError(
+            "a function with a custom gradient must return its value and a gradient "
+            f"function, but this returns {low.described(both)}",
+            "return a pair: return y, lambda dy: dx",
+            end_of(inner),
         )
+    outcome, rule = both
 
-    def attribute(self, owner: Any, name: str) -> Any:
-        """As ``Access.attribute``, for the context of a ``Function`` too."""
-        if not isinstance(owner, HeapRef) or owner.kind != CONTEXT:
-            return super().attribute(owner, name)
-        if hasattr(Context, name) and callable(getattr(Context, name)):
-            return ContainerMethod(owner, name)
-        held = self.state.heap[owner]
-        if name not in held and name != "saved_tensors":
-            raise self.fail(
-                UnknownAttribute,
-                f"backward reads ctx.{name}, which forward has not assigned",
-                f"assign ctx.{name} in forward",
-            )
-        return held.get(name, ())
+    def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
+        return low.call(rule, ct if isinstance(outcome, tuple) else (ct,), {})
 
-    def context_method(self, method: ContainerMethod, args: Sequence[Any]) -> None:
-        """``ctx.save_for_backward(x)`` and the others."""
-        held = dict(self.state.heap[method.ref])
-        if method.name == "save_for_backward":
-            held["saved_tensors"] = tuple(args)
-        elif method.name == "mark_non_differentiable":
-            held["non_differentiable"] = tuple(args)
-        elif method.name == "set_materialize_grads" and args and args[0] is False:
-            raise self.fail(
-                UnsupportedSyntax,
-                "set_materialize_grads(False) is not supported: the gradient of an "
-                "unused output is always zeros, never None",
-                "remove set_materialize_grads(False)",
-            )
-        self.state.heap[method.ref] = held
-
-    def ruled(
-        self, text: Any, inputs: Sequence[tuple[str, Any]], outcome: Any, run: Run, doing: str
-    ) -> Any:
-        """``outcome``, with the derivative in ``inputs`` that ``run`` gives.
-
-        ``text`` is the rule's own, and ``doing`` says in a few words what it gives.
-        """
-        out = self.packed(outcome)
-        if not self.world.differentiates or not has_cotangent(out):
-            return outcome
-        likes = [like for _, like in inputs]
-        given = [self._as_argument(like) for like in likes]
-        heap, place = dict(self.state.heap), beginning_of(text, self.builder.span)
-        ct = Value(cotangent_type(out.type), f"d_{out.name or 'out'}", True)
-
-        def lower(low: Any, args: Sequence[Any]) -> Any:
-            *packed, out_here, ct_here = args
-            with low.builder.at(place):
-                seen = [low.unpacked(arg, like, heap) for arg, like in zip(packed, likes)]
-                out_seen, ct_seen = (low.unpacked(v, outcome, heap) for v in (out_here, ct_here))
-            found = run(low, seen, out_seen, ct_seen)
-            return low.fitted(found, packed, [name for name, _ in inputs], text, doing)
-
-        names = (*(name for name, _ in inputs), out.name or "out", ct.name)
-        with self.builder.block():  # all that it makes here is about the stand-in ``ct``
-            rule, reads, wrt = self.rule_for(
-                CustomRule(text, names, lower), given, [out], [ct], doing
-            )  # fmt: skip
-        result = Value(out.type, out.name)
-        self.builder.add(rule_op(rule, reads, wrt, [out], [result], self.builder.span))
-        self.world.memory.may_be(result, self.world.memory.of(out))
-        return self.unpacked(result, outcome, self.state.heap)
-
-    def rule_for(
-        self,
-        text: CustomRule,
-        given: Sequence[Any],
-        outs: Sequence[Value],
-        cts: Sequence[Value],
-        doing: str,
-    ) -> tuple[Function, list[AnyOperand], tuple[int, ...]]:
-        """The function of a rule whose text takes ``given``, ``outs`` and their cotangents; the
-        operands that it reads besides the last two, and which of those it has cotangents for."""
-        made = self.outline(text, [*given, *outs, *cts], {})
-        if made.returned is MISSING or made.wrote:
-            raise CallError(
-                f"{doing} changes something outside of itself",
-                "compute and return gradients only",
-                end_of(text.text),
-            )
-        (packed,) = made.function.returns
-        maker = producers(made.function.body).get(packed)
-        yields = () if maker is None else maker.operands
-        last = [made.places[len(given) + k] for k in range(len(outs) + len(cts))]
-        reads = [k for k in range(len(made.operands)) if k not in last]
-        active = [place for place, arg in enumerate(given) if has_cotangent(arg)]
-        pairs = [(made.places[k], ct) for k, ct in zip(active, yields) if ct is not None]
-        params = tuple(made.function.params[k] for k in (*reads, *last))
-        body = Region(params, made.function.body.ops, tuple(ct for _, ct in pairs))
-        rule = self.world.share(replace(made.function, body=body))
-        wrt = tuple(reads.index(place) for place, _ in pairs)
-        return rule, [made.operands[k] for k in reads], wrt
-
-    def _as_argument(self, like: Any) -> Any:
-        """An input as the rule's function is given it: one operand, or what is known of it."""
-        holds = any(isinstance(leaf, Value) for leaf in leaves(self.contents(like)))
-        return self.packed(like) if holds else like
+    inputs = slot_names(callee, args, kwargs)
+    return with_derivative(low, rule, inputs, outcome, run, "the custom gradient")
 
 
-def rule_op(
-    rule: Function,
-    reads: Sequence[AnyOperand],
-    wrt: tuple[int, ...],
-    values: Sequence[AnyOperand],
-    results: Sequence[Value],
-    span: Span,
-) -> Op:
-    """The operation that gives ``values`` the derivative that ``rule`` says."""
-    attrs = {"rule": rule, "wrt": wrt}
-    return Op(ruled, (*reads, *values), attrs, tuple(results), span)
+def _enter_function(
+    low: Lowering, kind: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """``Name.apply(*inputs)``: forward here, and backward as the rule."""
+    path = low.compilation.path(kind)
+    for name in ("forward", "backward", "setup_context"):
+        if path is not None and hasattr(kind, name):
+            low.compilation.assume(f"{path}.{name}", getattr(kind, name))
+    needs = tuple(isinstance(arg, Value) for arg in (*args, *kwargs.values()))
+    ctx = low.allocate(CONTEXT, {"needs_input_grad": needs})
+    if hasattr(kind, "setup_context"):
+        outcome = low.enter(kind.forward, args, kwargs)
+        low.enter(kind.setup_context, [ctx, tuple(args), outcome], {})
+    else:
+        outcome = low.enter(kind.forward, [ctx, *args], kwargs)
+    left = dict(low.state.heap.pop(ctx))
+    passive = left.pop("non_differentiable", ())
+    several = isinstance(outcome, tuple)
+
+    def run(low: Any, seen: Sequence[Any], out: Any, ct: Any) -> Any:
+        held = _replaced(left, outcome, out)
+        cts = ct if several else (ct,)
+        return low.enter(kind.backward, [low.allocate(CONTEXT, held), *cts], {})
+
+    inputs = slot_names(kind.apply, args, kwargs)
+    after = with_derivative(
+        low, kind.backward, inputs, outcome, run, f"backward of {kind.__name__}"
+    )
+    if not several:
+        return after
+    return tuple(
+        without_gradient(low, new) if any(old is one for one in passive) else new
+        for old, new in zip(outcome, after)
+    )
+
+
+def context_attribute(low: Lowering, owner: Any, name: str) -> Any:
+    """Returns an attribute of the context of a ``Function``; NotImplemented for other owners."""
+    if not isinstance(owner, HeapRef) or owner.kind != CONTEXT:
+        return NotImplemented
+    if hasattr(Context, name) and callable(getattr(Context, name)):
+        return ContainerMethod(owner, name)
+    held = low.state.heap[owner]
+    if name not in held and name != "saved_tensors":
+        raise low.fail(
+            UnknownAttribute,
+            f"backward reads ctx.{name}, which forward has not assigned",
+            f"assign ctx.{name} in forward",
+        )
+    return held.get(name, ())
+
+
+def context_method(low: Lowering, method: ContainerMethod, args: Sequence[Any]) -> None:
+    """``ctx.save_for_backward(x)`` and the others."""
+    held = dict(low.state.heap[method.ref])
+    if method.name == "save_for_backward":
+        held["saved_tensors"] = tuple(args)
+    elif method.name == "mark_non_differentiable":
+        held["non_differentiable"] = tuple(args)
+    elif method.name == "set_materialize_grads" and args and args[0] is False:
+        raise low.fail(
+            UnsupportedSyntax,
+            "set_materialize_grads(False) is not supported: the gradient of an "
+            "unused output is always zeros, never None",
+            "remove set_materialize_grads(False)",
+        )
+    low.state.heap[method.ref] = held
+
+
+def with_derivative(
+    low: Lowering, text: Any, inputs: Sequence[tuple[str, Any]], outcome: Any, run: Run, doing: str
+) -> Any:
+    """``outcome``, with the derivative in ``inputs`` that ``run`` gives.
+
+    ``text`` is the rule's own, and ``doing`` says in a few words what it gives.
+    """
+    out = low.packed(outcome)
+    if not low.compilation.differentiates or not has_cotangent(out):
+        return outcome
+    likes = [like for _, like in inputs]
+    given = [_as_argument(low, like) for like in likes]
+    heap, place = dict(low.state.heap), beginning_of(text, low.builder.span)
+    ct = Value(cotangent_type(out.type), f"d_{out.name or 'out'}", True)
+
+    def lower(low: Any, args: Sequence[Any]) -> Any:
+        *packed, out_here, ct_here = args
+        with low.builder.at(place):
+            seen = [low.unpacked(arg, like, heap) for arg, like in zip(packed, likes)]
+            out_seen, ct_seen = (low.unpacked(v, outcome, heap) for v in (out_here, ct_here))
+        found = run(low, seen, out_seen, ct_seen)
+        return check_cotangents(low, found, packed, [name for name, _ in inputs], text, doing)
+
+    names = (*(name for name, _ in inputs), out.name or "out", ct.name)
+    with low.builder.block():  # all that it makes here is about the stand-in ``ct``
+        rule, reads, wrt = lower_rule(low, 
+            CustomRule(text, names, lower), given, [out], [ct], doing
+        )  # fmt: skip
+    result = Value(out.type, out.name)
+    low.builder.add(rule_op(rule, reads, wrt, [out], [result], low.builder.span))
+    low.compilation.memory.may_be(result, low.compilation.memory.of(out))
+    return low.unpacked(result, outcome, low.state.heap)
+
+
+def lower_rule(
+    low: Lowering,
+    text: CustomRule,
+    given: Sequence[Any],
+    outs: Sequence[Value],
+    cts: Sequence[Value],
+    doing: str,
+) -> tuple[Function, list[AnyOperand], tuple[int, ...]]:
+    """The function of a rule whose text takes ``given``, ``outs`` and their cotangents; the
+    operands that it reads besides the last two, and which of those it has cotangents for."""
+    made = low.outline(text, [*given, *outs, *cts], {})
+    if made.returned is MISSING or made.wrote:
+        raise CallError(
+            f"{doing} changes something outside of itself",
+            "compute and return gradients only",
+            end_of(text.text),
+        )
+    (packed,) = made.function.returns
+    maker = producers(made.function.body).get(packed)
+    yields = () if maker is None else maker.operands
+    last = [made.places[len(given) + k] for k in range(len(outs) + len(cts))]
+    reads = [k for k in range(len(made.operands)) if k not in last]
+    active = [place for place, arg in enumerate(given) if has_cotangent(arg)]
+    pairs = [(made.places[k], ct) for k, ct in zip(active, yields) if ct is not None]
+    params = tuple(made.function.params[k] for k in (*reads, *last))
+    body = Region(params, made.function.body.ops, tuple(ct for _, ct in pairs))
+    rule = low.compilation.share(replace(made.function, body=body))
+    wrt = tuple(reads.index(place) for place, _ in pairs)
+    return rule, [made.operands[k] for k in reads], wrt
+
+
+def _as_argument(low: Lowering, like: Any) -> Any:
+    """An input as the rule's function is given it: one operand, or what is known of it."""
+    holds = any(isinstance(leaf, Value) for leaf in leaves(low.contents(like)))
+    return low.packed(like) if holds else like
 
 
 def _is_text(thing: Any) -> bool:

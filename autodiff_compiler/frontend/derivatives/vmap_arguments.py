@@ -7,7 +7,8 @@ from typing import Any
 
 from autodiff_compiler.errors import ShapeError
 from autodiff_compiler.frontend.abstract.values import HeapRef, as_tuple, leaves
-from autodiff_compiler.frontend.calls.inlining import Texts
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.python_values import adopt
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType, Dim
 from autodiff_compiler.operators.core.structure import (
@@ -29,7 +30,7 @@ def is_mapped(axes: Axes) -> bool:
 class Batch:
     """One batched call of ``text``."""
 
-    def __init__(self, text: Texts, axes: Sequence[Axes]):
+    def __init__(self, text: Lowering, axes: Sequence[Axes]):
         self.text = text
         self.lengths: list[tuple[Dim, Value]] = []
         if not is_mapped(tuple(axes)):
@@ -154,4 +155,4 @@ class Batch:
 
         if not any(True for _ in leaves(outcome)):
             return outcome
-        return self.text.adopted(self.each(outcome, axes, last))
+        return adopt(self.text, self.each(outcome, axes, last))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import gast
@@ -23,10 +24,13 @@ from autodiff_compiler.frontend.abstract.values import (
     RuntimeRange,
     same,
 )
-from autodiff_compiler.frontend.core import outside_items
 from autodiff_compiler.frontend.core.assumptions import PLAIN, is_generated
-from autodiff_compiler.frontend.expressions.arithmetic import Arithmetic
-from autodiff_compiler.frontend.library.numpy_writes import beside_arrays
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.parameters import slot_of
+from autodiff_compiler.frontend.core.python_values import refuse_foreign
+from autodiff_compiler.frontend.expressions.arithmetic import as_set, call_operator_method, class_of
+from autodiff_compiler.frontend.numpy_rules.writes import beside_arrays
+from autodiff_compiler.frontend.objects import outside_items
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import BOOL, STR, ArrayType, ScalarType
 from autodiff_compiler.operators.elementwise import comparisons
@@ -43,252 +47,252 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 #: ``any[...]``, the type of arguments of which nothing is told.
 UNTYPED = ArrayType()
 STATIC_COMPARE = {**COMPARE, "Eq": operator.eq, "NotEq": operator.ne}
-
 #: What ``in`` cannot look through.
 NO_CONTAINERS = (int, float, complex, type(None), type(...), type(NotImplemented))
 
 
-class Comparisons(Arithmetic):
-    """Adds comparisons to ``Arithmetic``."""
+def evaluate_compare(low: Lowering, node: Any) -> Any:
+    if isinstance(node.ops[0], (gast.Is, gast.IsNot)):
+        if len(node.ops) == 1 and getattr(node.left, "value", ...) is None:
+            node.left, node.comparators = node.comparators[0], [node.left]
+        node.left.raw = True  # it may be None
+    return _compare_chain(low, low.evaluate(node.left), node.ops, node.comparators)
 
-    def eval_Compare(self, node: Any) -> Any:
-        if isinstance(node.ops[0], (gast.Is, gast.IsNot)):
-            if len(node.ops) == 1 and getattr(node.left, "value", ...) is None:
-                node.left, node.comparators = node.comparators[0], [node.left]
-            node.left.raw = True  # it may be None
-        return self._chain(self.evaluate(node.left), node.ops, node.comparators)
 
-    def _chain(self, left: Any, signs: Sequence[Any], nodes: Sequence[Any]) -> Any:
-        """``left < one < other``; what comes after a comparison that fails is not evaluated, if
-        anything could tell."""
-        right = self.evaluate(nodes[0])
-        found = self.compare(type(signs[0]).__name__, left, right)
-        if len(nodes) == 1:
-            return found
+def _compare_chain(low: Lowering, left: Any, signs: Sequence[Any], nodes: Sequence[Any]) -> Any:
+    """``left < one < other``; what comes after a comparison that fails is not evaluated, if
+    anything could tell."""
+    right = low.evaluate(nodes[0])
+    found = compare(low, type(signs[0]).__name__, left, right)
+    if len(nodes) == 1:
+        return found
 
-        def rest() -> Any:
-            return self._chain(right, signs[1:], nodes[1:])
+    def rest() -> Any:
+        return _compare_chain(low, right, signs[1:], nodes[1:])
 
-        if isinstance(found, Value) and not any(map(_calls_or_binds, nodes[1:])):
-            others = rest()
-            if isinstance(others, Value):
-                return comparisons.logical_and(found, others)
-            return found if others else False
-        truth = self.truth(found)
-        if isinstance(truth, bool):
-            return rest() if truth else found
-        return self.choose(truth, rest, lambda: found)
+    if isinstance(found, Value) and not any(map(_calls_or_binds, nodes[1:])):
+        others = rest()
+        if isinstance(others, Value):
+            return comparisons.logical_and(found, others)
+        return found if others else False
+    truth = low.truth(found)
+    if isinstance(truth, bool):
+        return rest() if truth else found
+    return low.choose(truth, rest, lambda: found)
 
-    def compare(self, sign: str, left: Any, right: Any) -> Any:  # noqa: C901
-        """One comparison; identity, membership and equality of known things are known."""
-        dynamic = isinstance(left, Value) or isinstance(right, Value)
-        if sign in ("Is", "IsNot") and isinstance(left, MaybeNone):
-            if right is not None:
-                left = left.value
-            else:
-                found = optional.is_none(left)
-                return found if sign == "Is" else comparisons.logical_not(found)
-        if sign in ("Is", "IsNot"):
-            found = self._identical(left, right)
-            return found if sign == "Is" else _not(found)
-        if sign in COMPARE:
-            self.refuse_foreign(left, right, installed=True)
-            found = self._compare_objects(sign, left, right)
-            if found is not NotImplemented:
-                return found
-        self.world.assume_held(left)
-        if sign in ("In", "NotIn"):
-            method = self.special(right, "__contains__")
-            there = outside_items.has(self, right, left) if method is None else None
-            if there is not None:
-                return there if sign == "In" else not there
-            found = (
-                self._among(left, self._members(right)) if method is None
-                else self.truth(self.call(method, (left,), {}))
-            )  # fmt: skip
-            return found if sign == "In" else _not(found)
-        if any(isinstance(s, DictView) and s.kind != "values" for s in (left, right)) and all(
-            isinstance(side, (DictView, set, frozenset)) for side in (left, right)
-        ):
-            left, right = self.set_of(left), self.set_of(right)
-        self.world.assume_held(right)
-        if self.world.numpy:
-            left, right = beside_arrays(self, sign, left, right)
-        if sign[0] in "LG" and _kind(left) == _kind(right) and _kind(left) in ("list", "tuple"):
-            return self._in_order(sign, self.contents(left), self.contents(right))
-        if sign in ("Eq", "NotEq") and all(map(_kind, (left, right))):
-            equal = self.equal(left, right)
-            return equal if sign == "Eq" else _not(equal)
-        if sign in ("Eq", "NotEq") and dynamic:
-            other = right if isinstance(left, Value) else left
-            if is_text(left) and is_text(right):
-                raise self.fail(
-                    DTypeError,
-                    "both strings of this comparison are known only when the function runs",
-                    "compare the numbers that the strings are made from",
-                )
-            typed = left if isinstance(left, Value) else right
-            if is_text(other) and typed.type == UNTYPED:  # False would be a guess
-                raise self.fail(
-                    DTypeError,
-                    "this value is compared with a string, and the signature gives it no "
-                    "type: it may be a string",
-                    "give a string argument its value with functools.partial(f, "
-                    "name='...'), and other arguments a type such as f32[2,3]",
-                )
-            if not isinstance(other, (Value, np.generic, *NUMBERS)):
-                return sign == "NotEq"
-        try:
-            return (COMPARE if dynamic else STATIC_COMPARE)[sign](left, right)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise self.translate(error, "this comparison fails") from None
 
-    def _identical(self, left: Any, right: Any) -> Any:
-        """``left is right``, of what cannot be None."""
-        if same(left, right):
-            return True
-        kinds = [isinstance(side, Value) for side in (left, right)]
-        if any(kinds) and all(map(_is_number, (left, right))):
-            if all(type_of(side) == BOOL for side in (left, right)):
-                return comparisons.equal(left, right)
-            raise self.fail(
-                UnsupportedSyntax,
-                "'is' between numbers has no defined result: Python may or may not share "
-                "equal numbers",
-                "compare the numbers with == or !=",
-            )
-        if all(kinds) and self.world.memory.meet(left, right):
-            raise self.fail(
-                UnsupportedSyntax,
-                "whether these two names refer to the same tensor is known only when the "
-                "function runs",
-                "keep the answer in a bool variable, assigned where the names are assigned",
-            )
-        copies = [isinstance(s, (list, dict)) and self.world.path(s) is None for s in (left, right)]
-        if any(copies) and all(_kind(side) for side in (left, right)):
-            raise self.fail(
-                UnsupportedSyntax,
-                "whether these two containers of arrays are the same object is known only when "
-                "the function runs",
-                "compare them outside of the function, and pass the answer as a bool argument",
-            )
-        for side in (left, right):
-            self.world.pin(self.original(side) if isinstance(side, Value) else side)
-        if all(kinds):
-            self.world.assume_apart(*map(self.slot_of, (left, right)))
-        return False
-
-    def original(self, arg: Any) -> Any:
-        """What an outside array is that a value stands for."""
-        raise NotImplementedError
-
-    def slot_of(self, value: Value) -> int | None:
-        """Which argument of the call a value is, if it is one."""
-        raise NotImplementedError
-
-    def _in_order(self, sign: str, left: Sequence[Any], right: Sequence[Any], at: int = 0) -> Any:
-        """``left < right`` of two lists or tuples: the first items that differ decide."""
-        if at in (len(left), len(right)):
-            return STATIC_COMPARE[sign](len(left), len(right))
-        alike = self.equal(left[at], right[at])
-
-        def decide() -> Any:
-            return self.compare(sign, left[at], right[at])
-
-        def go_on() -> Any:
-            return self._in_order(sign, left, right, at + 1)
-
-        if isinstance(alike, Value):
-            return self.choose(alike, go_on, decide)
-        return go_on() if alike else decide()
-
-    def _members(self, items: Any) -> Any:
-        """What ``in`` looks through."""
-        if isinstance(items, Own):
-            return tuple(name for name in self.state.heap[items.ref] if name != "__class__")
-        if isinstance(items, dict):
-            self.world.assume_keys(items)
-            return items
-        if isinstance(items, NO_CONTAINERS):
-            raise self.fail(
-                DTypeError,
-                f"the right side of 'in' must be a container, and this is a {type(items).__name__}",
-                "use a list, tuple, dict, set or string on the right of 'in'",
-            ).meaning(TypeError(f"argument of type '{type(items).__name__}' is not iterable"))
-        listed = isinstance(items, HeapRef) and items.kind in ("list", "dict")
-        taken = isinstance(items, (HeapRef, Value, LazyIterable, RuntimeRange)) and not listed
-        return self.sequence(items) if taken else self.contents(items)
-
-    def _among(self, left: Any, items: Any) -> Any:
-        """Whether ``left`` is one of the items, or equal to one."""
-        keys = list(items) if isinstance(items, (tuple, dict)) else items
-        if all(isinstance(key, PLAIN) for key in (left, *keys)):
-            return left in keys
-        outcome: Any = False
-        for key in keys:
-            found = key is left or self.equal(left, key)
-            if found is True:
-                return True
-            if isinstance(found, Value):
-                outcome = found if outcome is False else comparisons.logical_or(outcome, found)
-        return outcome
-
-    def _compare_objects(self, sign: str, left: Any, right: Any) -> Any:
-        """A comparison of objects of the user's: by their classes, or by identity; NotImplemented
-        for what is none."""
-        name = f"__{STATIC_COMPARE[sign].__name__}__"
-        found = self.operated(left, right, name, REFLECTED[sign])
+def compare(low: Lowering, sign: str, left: Any, right: Any) -> Any:  # noqa: C901
+    """One comparison; identity, membership and equality of known things are known."""
+    dynamic = isinstance(left, Value) or isinstance(right, Value)
+    if sign in ("Is", "IsNot") and isinstance(left, MaybeNone):
+        if right is not None:
+            left = left.value
+        else:
+            found = optional.is_none(left)
+            return found if sign == "Is" else comparisons.logical_not(found)
+    if sign in ("Is", "IsNot"):
+        found = _identical(low, left, right)
+        return found if sign == "Is" else _not(found)
+    if sign in COMPARE:
+        refuse_foreign(low, left, right, installed=True)
+        found = _compare_objects(low, sign, left, right)
         if found is not NotImplemented:
             return found
-        if self.class_of(left) is self.class_of(right):
-            sides = [self._fields(side, name) for side in (left, right)]
-            if None not in sides:
-                return self.compare(sign, *sides)
-        made_here = "object" in (_kind(left), _kind(right))
-        if sign == "NotEq" and (made_here or self._has_eq(left) or self._has_eq(right)):
-            return _not(self.truth(self.compare("Eq", left, right)))
-        if made_here and sign == "Eq":
-            return same(left, right)
-        if made_here:
-            raise self.fail(
-                DTypeError, "objects of this class do not define an order", "compare attributes"
-            ).meaning(TypeError("objects of this class do not define an order"))
-        return NotImplemented
+    low.compilation.assume_held(left)
+    if sign in ("In", "NotIn"):
+        method = low.special(right, "__contains__")
+        there = outside_items.has(low, right, left) if method is None else None
+        if there is not None:
+            return there if sign == "In" else not there
+        found = (
+            _is_among(low, left, _container_to_search(low, right)) if method is None
+            else low.truth(low.call(method, (left,), {}))
+        )  # fmt: skip
+        return found if sign == "In" else _not(found)
+    if any(isinstance(s, DictView) and s.kind != "values" for s in (left, right)) and all(
+        isinstance(side, (DictView, set, frozenset)) for side in (left, right)
+    ):
+        left, right = as_set(low, left), as_set(low, right)
+    low.compilation.assume_held(right)
+    if low.compilation.numpy:
+        left, right = beside_arrays(low, sign, left, right)
+    if sign[0] in "LG" and _kind(left) == _kind(right) and _kind(left) in ("list", "tuple"):
+        return _compare_sequences(low, sign, low.contents(left), low.contents(right))
+    if sign in ("Eq", "NotEq") and all(map(_kind, (left, right))):
+        equal = equal_values(low, left, right)
+        return equal if sign == "Eq" else _not(equal)
+    if sign in ("Eq", "NotEq") and dynamic:
+        other = right if isinstance(left, Value) else left
+        if is_text(left) and is_text(right):
+            raise low.fail(
+                DTypeError,
+                "both strings of this comparison are known only when the function runs",
+                "compare the numbers that the strings are made from",
+            )
+        typed = left if isinstance(left, Value) else right
+        if is_text(other) and typed.type == UNTYPED:  # False would be a guess
+            raise low.fail(
+                DTypeError,
+                "this value is compared with a string, and the signature gives it no "
+                "type: it may be a string",
+                "give a string argument its value with functools.partial(f, "
+                "name='...'), and other arguments a type such as f32[2,3]",
+            )
+        if not isinstance(other, (Value, np.generic, *NUMBERS)):
+            return sign == "NotEq"
+    try:
+        return (COMPARE if dynamic else STATIC_COMPARE)[sign](left, right)
+    except CompileError:
+        raise
+    except Exception as error:
+        raise low.translate(error, "this comparison fails") from None
 
-    def _has_eq(self, thing: Any) -> bool:
-        return self.special(thing, "__eq__") is not None
 
-    def _fields(self, thing: Any, name: str) -> tuple[Any, ...] | None:
-        """What the method that ``dataclass`` wrote under this name compares, if it wrote one."""
-        kind = self.class_of(thing)
-        if not dataclasses.is_dataclass(kind) or not is_generated(getattr(kind, name, None)):
-            return None
-        compared = (field.name for field in dataclasses.fields(kind) if field.compare)
-        return tuple(self.attribute(thing, each) for each in compared)
+def _identical(low: Lowering, left: Any, right: Any) -> Any:
+    """``left is right``, of what cannot be None."""
+    if same(left, right):
+        return True
+    kinds = [isinstance(side, Value) for side in (left, right)]
+    if any(kinds) and all(map(_is_number, (left, right))):
+        if all(type_of(side) == BOOL for side in (left, right)):
+            return comparisons.equal(left, right)
+        raise low.fail(
+            UnsupportedSyntax,
+            "'is' between numbers has no defined result: Python may or may not share equal numbers",
+            "compare the numbers with == or !=",
+        )
+    if all(kinds) and low.compilation.memory.meet(left, right):
+        raise low.fail(
+            UnsupportedSyntax,
+            "whether these two names refer to the same tensor is known only when the function runs",
+            "keep the answer in a bool variable, assigned where the names are assigned",
+        )
+    copies = [
+        isinstance(s, (list, dict)) and low.compilation.path(s) is None for s in (left, right)
+    ]
+    if any(copies) and all(_kind(side) for side in (left, right)):
+        raise low.fail(
+            UnsupportedSyntax,
+            "whether these two containers of arrays are the same object is known only when "
+            "the function runs",
+            "compare them outside of the function, and pass the answer as a bool argument",
+        )
+    for side in (left, right):
+        low.compilation.pin(low.original(side) if isinstance(side, Value) else side)
+    if all(kinds):
+        low.compilation.assume_apart(*map(partial(slot_of, low), (left, right)))
+    return False
 
-    def equal(self, left: Any, right: Any) -> Any:
-        """``left == right``, of containers item by item: a bool known now, or a value."""
-        kind = _kind(left)
-        if same(left, right) or not (kind and _kind(right)) or "object" in (kind, _kind(right)):
-            return same(left, right) or self.truth(self.compare("Eq", left, right))
-        ours, theirs = (self.state.heap[s] if isinstance(s, HeapRef) else s for s in (left, right))
-        if kind != _kind(right) or len(ours) != len(theirs):
+
+def _compare_sequences(
+    low: Lowering, sign: str, left: Sequence[Any], right: Sequence[Any], at: int = 0
+) -> Any:
+    """``left < right`` of two lists or tuples: the first items that differ decide."""
+    if at in (len(left), len(right)):
+        return STATIC_COMPARE[sign](len(left), len(right))
+    alike = equal_values(low, left[at], right[at])
+
+    def decide() -> Any:
+        return compare(low, sign, left[at], right[at])
+
+    def go_on() -> Any:
+        return _compare_sequences(low, sign, left, right, at + 1)
+
+    if isinstance(alike, Value):
+        return low.choose(alike, go_on, decide)
+    return go_on() if alike else decide()
+
+
+def _container_to_search(low: Lowering, items: Any) -> Any:
+    """What ``in`` looks through."""
+    if isinstance(items, Own):
+        return tuple(name for name in low.state.heap[items.ref] if name != "__class__")
+    if isinstance(items, dict):
+        low.compilation.assume_keys(items)
+        return items
+    if isinstance(items, NO_CONTAINERS):
+        raise low.fail(
+            DTypeError,
+            f"the right side of 'in' must be a container, and this is a {type(items).__name__}",
+            "use a list, tuple, dict, set or string on the right of 'in'",
+        ).meaning(TypeError(f"argument of type '{type(items).__name__}' is not iterable"))
+    listed = isinstance(items, HeapRef) and items.kind in ("list", "dict")
+    taken = isinstance(items, (HeapRef, Value, LazyIterable, RuntimeRange)) and not listed
+    return low.sequence(items) if taken else low.contents(items)
+
+
+def _is_among(low: Lowering, left: Any, items: Any) -> Any:
+    """Whether ``left`` is one of the items, or equal to one."""
+    keys = list(items) if isinstance(items, (tuple, dict)) else items
+    if all(isinstance(key, PLAIN) for key in (left, *keys)):
+        return left in keys
+    outcome: Any = False
+    for key in keys:
+        found = key is left or equal_values(low, left, key)
+        if found is True:
+            return True
+        if isinstance(found, Value):
+            outcome = found if outcome is False else comparisons.logical_or(outcome, found)
+    return outcome
+
+
+def _compare_objects(low: Lowering, sign: str, left: Any, right: Any) -> Any:
+    """A comparison of objects of the user's: by their classes, or by identity; NotImplemented
+    for what is none."""
+    name = f"__{STATIC_COMPARE[sign].__name__}__"
+    found = call_operator_method(low, left, right, name, REFLECTED[sign])
+    if found is not NotImplemented:
+        return found
+    if class_of(low, left) is class_of(low, right):
+        sides = [_fields(low, side, name) for side in (left, right)]
+        if None not in sides:
+            return compare(low, sign, *sides)
+    made_here = "object" in (_kind(left), _kind(right))
+    if sign == "NotEq" and (made_here or _has_eq(low, left) or _has_eq(low, right)):
+        return _not(low.truth(compare(low, "Eq", left, right)))
+    if made_here and sign == "Eq":
+        return same(left, right)
+    if made_here:
+        raise low.fail(
+            DTypeError, "objects of this class do not define an order", "compare attributes"
+        ).meaning(TypeError("objects of this class do not define an order"))
+    return NotImplemented
+
+
+def _has_eq(low: Lowering, thing: Any) -> bool:
+    return low.special(thing, "__eq__") is not None
+
+
+def _fields(low: Lowering, thing: Any, name: str) -> tuple[Any, ...] | None:
+    """What the method that ``dataclass`` wrote under this name compares, if it wrote one."""
+    kind = class_of(low, thing)
+    if not dataclasses.is_dataclass(kind) or not is_generated(getattr(kind, name, None)):
+        return None
+    compared = (field.name for field in dataclasses.fields(kind) if field.compare)
+    return tuple(low.attribute(thing, each) for each in compared)
+
+
+def equal_values(low: Lowering, left: Any, right: Any) -> Any:
+    """``left == right``, of containers item by item: a bool known now, or a value."""
+    kind = _kind(left)
+    if same(left, right) or not (kind and _kind(right)) or "object" in (kind, _kind(right)):
+        return same(left, right) or low.truth(compare(low, "Eq", left, right))
+    ours, theirs = (low.state.heap[s] if isinstance(s, HeapRef) else s for s in (left, right))
+    if kind != _kind(right) or len(ours) != len(theirs):
+        return False
+    if isinstance(ours, dict):
+        if set(ours) != set(theirs):
             return False
-        if isinstance(ours, dict):
-            if set(ours) != set(theirs):
-                return False
-            theirs = [theirs[key] for key in ours]
-            ours = list(ours.values())
-        outcome: Any = True
-        for one, other in zip(ours, theirs):
-            found = self.equal(one, other)
-            if found is False:
-                return False
-            if isinstance(found, Value):
-                outcome = found if outcome is True else comparisons.logical_and(outcome, found)
-        return outcome
+        theirs = [theirs[key] for key in ours]
+        ours = list(ours.values())
+    outcome: Any = True
+    for one, other in zip(ours, theirs):
+        found = equal_values(low, one, other)
+        if found is False:
+            return False
+        if isinstance(found, Value):
+            outcome = found if outcome is True else comparisons.logical_and(outcome, found)
+    return outcome
 
 
 def _calls_or_binds(node: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from autodiff_compiler import numpy
 from autodiff_compiler.common.tensor import Tensor
-from autodiff_compiler.errors import CompileError, DTypeError, ShapeError, UnknownName
-from autodiff_compiler.frontend.abstract import numpy_sharing, runtime_lists
+from autodiff_compiler.errors import CompileError, DTypeError, ShapeError
+from autodiff_compiler.frontend.abstract import runtime_lists
 from autodiff_compiler.frontend.abstract.iterators import is_iterator
 from autodiff_compiler.frontend.abstract.values import (
     DictView,
@@ -20,9 +19,13 @@ from autodiff_compiler.frontend.abstract.values import (
     Own,
     RuntimeRange,
 )
-from autodiff_compiler.frontend.core import outside_items
 from autodiff_compiler.frontend.core.assumptions import MISSING
-from autodiff_compiler.frontend.expressions.comparisons import Comparisons
+from autodiff_compiler.frontend.core.dependencies import roots
+from autodiff_compiler.frontend.core.error_translation import missing_item
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.python_values import python_containers, refuse_foreign
+from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
+from autodiff_compiler.frontend.objects import outside_items
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, INT, SHAPE, ArrayType, DictType, ListType, TupleType
 from autodiff_compiler.operators.core import containers, effects, scalar_conversion
@@ -31,209 +34,168 @@ from autodiff_compiler.operators.elementwise import comparisons
 from autodiff_compiler.operators.indexing import indexing
 
 
-class Subscripts(Comparisons):
-    """Adds subscripts to ``Comparisons``."""
+def evaluate_slice(low: Lowering, node: Any) -> Any:
+    parts = (node.lower, node.upper, node.step)
+    return slice(*(None if part is None else low.evaluate(part) for part in parts))
 
-    #: The indices of the loops around this point that are short enough to be written out.
-    countable: frozenset[Value] = frozenset()
 
-    def shape(self, value: Value) -> Any:
-        """``value.shape``: ints where they are known."""
-        raise NotImplementedError
+def evaluate_subscript(low: Lowering, node: Any) -> Any:
+    return subscript(low, low.evaluate(node.value), low.evaluate(node.slice))
 
-    def eval_Slice(self, node: Any) -> Any:
-        parts = (node.lower, node.upper, node.step)
-        return slice(*(None if part is None else self.evaluate(part) for part in parts))
 
-    def eval_Subscript(self, node: Any) -> Any:
-        return self.subscript(self.evaluate(node.value), self.evaluate(node.slice))
-
-    def subscript(self, owner: Any, key: Any) -> Any:
-        """``owner[key]``."""
-        if isinstance(owner, Value):
-            return self._value_item(owner, key)
-        self.refuse_foreign(owner, installed=True)
-        method = self.special(owner, "__getitem__")
-        if method is not None:
-            return self.call(method, (key,), {})
-        if isinstance(owner, (dict, Own)) and not isinstance(key, slice):
-            written = outside_items.read(self, owner, self.static(key, "an index into a dict"))
-            if written is not MISSING:
-                return self.lifted(written)
-        container = self.state.heap[owner] if isinstance(owner, HeapRef) else owner
-        if isinstance(container, RuntimeRange):
-            container = self.sequence(container)
-        if isinstance(owner, (DictView, LazyIterable)) or is_iterator(owner):
-            what = (
-                "an iterator"
-                if not isinstance(owner, DictView)
-                else f"the {owner.kind}() of a dict"
-            )
-            raise self.fail(
-                DTypeError, f"{what} cannot be indexed", "make it a list first: list(items)"
-            ).meaning(TypeError(f"{what} is not subscriptable"))
-        if self._wants_long(container, key):
-            long = runtime_lists.as_long(self, map(self.lifted, container))
-            if long is not None:
-                return runtime_lists.item(self, long, key)
-        if isinstance(container, Value):
-            if isinstance(key, slice):
-                return self.allocate("list", runtime_lists.part(self, container, key))
-            return runtime_lists.item(self, container, key)
+def subscript(low: Lowering, owner: Any, key: Any) -> Any:
+    """``owner[key]``."""
+    if isinstance(owner, Value):
+        return _value_item(low, owner, key)
+    refuse_foreign(low, owner, installed=True)
+    method = low.special(owner, "__getitem__")
+    if method is not None:
+        return low.call(method, (key,), {})
+    if isinstance(owner, (dict, Own)) and not isinstance(key, slice):
+        written = outside_items.read(low, owner, low.static(key, "an index into a dict"))
+        if written is not MISSING:
+            return low.lifted(written)
+    container = low.state.heap[owner] if isinstance(owner, HeapRef) else owner
+    if isinstance(container, RuntimeRange):
+        container = low.sequence(container)
+    if isinstance(owner, (DictView, LazyIterable)) or is_iterator(owner):
+        what = "an iterator" if not isinstance(owner, DictView) else f"the {owner.kind}() of a dict"
+        raise low.fail(
+            DTypeError, f"{what} cannot be indexed", "make it a list first: list(items)"
+        ).meaning(TypeError(f"{what} is not subscriptable"))
+    if wants_long(low, container, key):
+        long = runtime_lists.as_long(low, map(low.lifted, container))
+        if long is not None:
+            return runtime_lists.item(low, long, key)
+    if isinstance(container, Value):
         if isinstance(key, slice):
-            key = slice(*(self.static(part, "a bound") for part in (key.start, key.stop, key.step)))
-        key = self.static(key, "an index into a list, tuple or dict")
+            return low.allocate("list", runtime_lists.part(low, container, key))
+        return runtime_lists.item(low, container, key)
+    if isinstance(key, slice):
+        key = slice(*(low.static(part, "a bound") for part in (key.start, key.stop, key.step)))
+    key = low.static(key, "an index into a list, tuple or dict")
+    try:
+        if isinstance(owner, HeapRef):
+            try:
+                found = container[key]
+            except IndexError:
+                raise IndexError("list index out of range") from None
+            return low.new_list(found) if isinstance(key, slice) else found
+        return low.lifted(low.compilation.item(container, key))
+    except (LookupError, TypeError) as error:
+        raise missing_item(low, container, key, error) from None
+
+
+def wants_long(low: Lowering, container: Any, key: Any) -> bool:
+    """Whether an item of known items is asked for by a position that only a run knows. The
+    index of a short loop is none: such a loop is written out."""
+    known = isinstance(container, (tuple, list)) and isinstance(key, Value)
+    return known and not roots(low, key) <= low.countable
+
+
+def _value_item(low: Lowering, owner: Value, key: Any) -> Any:
+    if isinstance(owner.type, (TupleType, DictType)):
+        return containers.item(owner, key=low.static(key, "an index into a tuple"))
+    if isinstance(owner.type, ListType):
+        return runtime_lists.item(low, owner, key)
+    if owner.type == SHAPE:
+        if isinstance(key, slice):
+            raise without_rank()
+        return scalar_conversion.shape_item(owner, at=low.static(key, "an axis"))
+    rest, index = encode_index(low, key)
+    if low.compilation.numpy and owner.ndim == 0 and index in (("...",), ()):
+        return numpy_sharing.whole(low, owner, index == ("...",))
+    with ExitStack() as tested:
+        for at, axis in _places(owner, key):
+            tested.enter_context(_in_bounds(low, owner, at, axis))
         try:
-            if isinstance(owner, HeapRef):
-                try:
-                    found = container[key]
-                except IndexError:
-                    raise IndexError("list index out of range") from None
-                return self.new_list(found) if isinstance(key, slice) else found
-            return self.lifted(self.world.item(container, key))
-        except (LookupError, TypeError) as error:
-            raise self.no_item(container, key, error) from None
-
-    def no_item(self, container: Any, key: Any, error: Exception) -> CompileError:
-        """What is said of an item that is not there."""
-        if isinstance(error, KeyError):
-            keys = ", ".join(map(repr, container))
-            return self.fail(
-                UnknownName, f"the dict has no key {key!r}",
-                f"its keys are {keys}" if keys else "it is empty",
-            ).meaning(error)  # fmt: skip
-        if isinstance(error, IndexError):
-            return self.fail(
-                ShapeError, f"index {key} is out of range: there are {len(container)} items",
-                f"use an index from {-len(container)} to {len(container) - 1}"
-                if container else "append an item first",
-            ).meaning(error)  # fmt: skip
-        return self.translate(error, "reading this item fails")
-
-    def _wants_long(self, container: Any, key: Any) -> bool:
-        """Whether an item of known items is asked for by a position that only a run knows. The
-        index of a short loop is none: such a loop is written out."""
-        known = isinstance(container, (tuple, list)) and isinstance(key, Value)
-        return known and not self.roots(key) <= self.countable
-
-    def roots(self, value: Any) -> set[Value]:
-        """The parameters (of functions and loops) that a value depends on."""
-        raise NotImplementedError
-
-    def _value_item(self, owner: Value, key: Any) -> Any:
-        if isinstance(owner.type, (TupleType, DictType)):
-            return containers.item(owner, key=self.static(key, "an index into a tuple"))
-        if isinstance(owner.type, ListType):
-            return runtime_lists.item(self, owner, key)
-        if owner.type == SHAPE:
-            if isinstance(key, slice):
-                raise without_rank()
-            return scalar_conversion.shape_item(owner, at=self.static(key, "an axis"))
-        rest, index = self.encode_index(key)
-        if self.world.numpy and owner.ndim == 0 and index in (("...",), ()):
-            return numpy_sharing.whole(self, owner, index == ("...",))
-        with ExitStack() as tested:
-            for at, axis in self._places(owner, key):
-                tested.enter_context(self._in_bounds(owner, at, axis))
-            try:
-                found = indexing.index(owner, *rest, index=index)
-            except ShapeError as error:
-                raise _as_numpy_says(error, owner, key) from None
-            if rest:
-                runtime_lists.demanded_at(self, found)
-            return found
-
-    @staticmethod
-    def _places(owner: Value, key: Any) -> list[tuple[Value, int]]:
-        """The whole numbers of a subscript that a run tells, with their axes; none where one of
-        them is in a slice, or an axis is not known."""
-        parts = key if isinstance(key, tuple) else (key,)
-        known = (Value, slice, int)
-        if not all(isinstance(part, known) and type(part) is not bool for part in parts):
-            return []
-        ends = [end for part in parts if isinstance(part, slice)
-                for end in (part.start, part.stop, part.step)]  # fmt: skip
-        found = [(part, axis) for axis, part in enumerate(parts) if isinstance(part, Value)]
-        whole = all(part.type == INT or getattr(part.type, "shape", None) == () and "int" in str(
-            part.dtype_name) for part, _ in found)  # fmt: skip
-        return found if whole and not any(isinstance(end, Value) for end in ends) else []
-
-    def _in_bounds(self, owner: Value, at: Value, axis: int) -> AbstractContextManager[None]:
-        """Inside, an array is read at this place of an axis."""
-
-        def size() -> Any:
-            shape = self.shape(owner)
-            return (
-                scalar_conversion.shape_item(shape, at=axis)
-                if isinstance(shape, Value)
-                else shape[axis]
-            )
-
-        def outside() -> Any:
-            above = comparisons.greater_equal(at, size())
-            return comparisons.logical_or(above, comparisons.less(at + size(), 0))
-
-        def text() -> Any:
-            pattern = f"index {{}} is out of bounds for axis {axis} with size {{}}"
-            return effects.text(at, size(), pattern=pattern, sign="format")
-
-        return self.risking(IndexError, outside, text)
-
-    def risking(
-        self, kind: type, bad: Callable[[], Any], text: Callable[[], Any]
-    ) -> AbstractContextManager[None]:
-        """Inside, operations raise ``kind`` only where ``bad()`` is true."""
-        raise NotImplementedError
-
-    def encode_index(self, key: Any) -> tuple[list[Value], tuple[Any, ...]]:
-        """A subscript as ``indexing.index`` wants it: run-time parts, and the pattern of all."""
-        rest: list[Value] = []
-
-        def code(part: Any) -> Any:
-            if isinstance(part, Value):
-                if not (part.type in (INT, BOOL) or isinstance(part.type, ArrayType)):
-                    raise self.fail(DTypeError, f"an index cannot be of type {part.type}")
-                rest.append(part)
-                return ("op", len(rest) - 1)
-            if isinstance(part, slice):
-                return ("slice", code(part.start), code(part.stop), code(part.step))
-            if part is Ellipsis:
-                return "..."
-            if isinstance(part, (HeapRef, tuple, list)):
-                return code(self._positions(part))
-            if isinstance(part, (np.integer, np.bool_)):
-                part = part.item()
-            if part is None or isinstance(part, (bool, int)):
-                return part
-            raise self.fail(
-                DTypeError,
-                f"an index cannot be of type {type(part).__name__}",
-                "use ints, slices, None, '...', or Tensors of ints or bools",
-            )
-
-        parts = key if isinstance(key, tuple) else (key,)
-        return rest, tuple(code(part) for part in parts)
-
-    def _positions(self, listed: Any) -> Value:
-        """The array that a list of positions or of bools is; its numbers may be known by the run
-        only."""
-        held = self.plain(listed)
-        if not _holds_value(held):
-            try:
-                made = np.array(held)
-            except ValueError as error:
-                raise self.translate(error, "this index is not supported") from None
-            return self.lift(Tensor(made if made.size else made.astype(np.int64)))
-        found: Value = self.macro(numpy.array, [held], {})
+            found = indexing.index(owner, *rest, index=index)
+        except ShapeError as error:
+            raise _as_numpy_says(error, owner, key) from None
+        if rest:
+            runtime_lists.demanded_at(low, found)
         return found
 
-    def plain(self, arg: Any, lists_go: bool = False) -> Any:
-        """A heap list as a list, a heap dict as a dict, arrays as values."""
-        raise NotImplementedError
 
-    def macro(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Runs a function of this package now; on values it adds operations."""
-        raise NotImplementedError
+def _places(owner: Value, key: Any) -> list[tuple[Value, int]]:
+    """The whole numbers of a subscript that a run tells, with their axes; none where one of
+    them is in a slice, or an axis is not known."""
+    parts = key if isinstance(key, tuple) else (key,)
+    known = (Value, slice, int)
+    if not all(isinstance(part, known) and type(part) is not bool for part in parts):
+        return []
+    ends = [end for part in parts if isinstance(part, slice)
+            for end in (part.start, part.stop, part.step)]  # fmt: skip
+    found = [(part, axis) for axis, part in enumerate(parts) if isinstance(part, Value)]
+    whole = all(part.type == INT or getattr(part.type, "shape", None) == () and "int" in str(
+        part.dtype_name) for part, _ in found)  # fmt: skip
+    return found if whole and not any(isinstance(end, Value) for end in ends) else []
+
+
+def _in_bounds(low: Lowering, owner: Value, at: Value, axis: int) -> AbstractContextManager[None]:
+    """Inside, an array is read at this place of an axis."""
+
+    def size() -> Any:
+        shape = low.shape(owner)
+        return (
+            scalar_conversion.shape_item(shape, at=axis)
+            if isinstance(shape, Value)
+            else shape[axis]
+        )
+
+    def outside() -> Any:
+        above = comparisons.greater_equal(at, size())
+        return comparisons.logical_or(above, comparisons.less(at + size(), 0))
+
+    def text() -> Any:
+        pattern = f"index {{}} is out of bounds for axis {axis} with size {{}}"
+        return effects.text(at, size(), pattern=pattern, sign="format")
+
+    return low.may_raise(IndexError, outside, text)
+
+
+def encode_index(low: Lowering, key: Any) -> tuple[list[Value], tuple[Any, ...]]:
+    """A subscript as ``indexing.index`` wants it: run-time parts, and the pattern of all."""
+    rest: list[Value] = []
+
+    def code(part: Any) -> Any:
+        if isinstance(part, Value):
+            if not (part.type in (INT, BOOL) or isinstance(part.type, ArrayType)):
+                raise low.fail(DTypeError, f"an index cannot be of type {part.type}")
+            rest.append(part)
+            return ("op", len(rest) - 1)
+        if isinstance(part, slice):
+            return ("slice", code(part.start), code(part.stop), code(part.step))
+        if part is Ellipsis:
+            return "..."
+        if isinstance(part, (HeapRef, tuple, list)):
+            return code(_positions(low, part))
+        if isinstance(part, (np.integer, np.bool_)):
+            part = part.item()
+        if part is None or isinstance(part, (bool, int)):
+            return part
+        raise low.fail(
+            DTypeError,
+            f"an index cannot be of type {type(part).__name__}",
+            "use ints, slices, None, '...', or Tensors of ints or bools",
+        )
+
+    parts = key if isinstance(key, tuple) else (key,)
+    return rest, tuple(code(part) for part in parts)
+
+
+def _positions(low: Lowering, listed: Any) -> Value:
+    """The array that a list of positions or of bools is; its numbers may be known by the run
+    only."""
+    held = python_containers(low, listed)
+    if not _holds_value(held):
+        try:
+            made = np.array(held)
+        except ValueError as error:
+            raise low.translate(error, "this index is not supported") from None
+        return low.lift(Tensor(made if made.size else made.astype(np.int64)))
+    found: Value = low.macro(numpy.array, [held], {})
+    return found
 
 
 def _holds_value(held: Any) -> bool:

@@ -52,7 +52,7 @@ class _Seen:
 
     def _now(self) -> tuple[dict[str, Any], dict[HeapRef, Any]]:
         state = self.low.state
-        held = self.low.holders(state).count  # not what only the items hang on
+        held = self.low.heap_ownership(state).count  # not what only the items hang on
         return dict(state.names), {ref: state.heap.get(ref) for ref in held}
 
     def differs(self) -> bool:

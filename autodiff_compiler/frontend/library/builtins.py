@@ -16,7 +16,6 @@ import numpy as np
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import runtime_lists
 from autodiff_compiler.frontend.abstract.iterators import ITERATORS, all_of, is_iterator
-from autodiff_compiler.frontend.abstract.numpy_names import as_number
 from autodiff_compiler.frontend.abstract.values import (
     NUMBERS,
     CallableChoice,
@@ -27,13 +26,17 @@ from autodiff_compiler.frontend.abstract.values import (
     RuntimeRange,
     leaves,
 )
-from autodiff_compiler.frontend.expressions.access import Access
-from autodiff_compiler.frontend.expressions.arithmetic import BINARY, making_whole
-from autodiff_compiler.frontend.expressions.comparisons import STATIC_COMPARE
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.expressions.arithmetic import BINARY, as_set, making_whole, unary
+from autodiff_compiler.frontend.expressions.attributes import printable
+from autodiff_compiler.frontend.expressions.comparisons import STATIC_COMPARE, compare
+from autodiff_compiler.frontend.expressions.evaluation import one_element
 from autodiff_compiler.frontend.library.any_all import decided
 from autodiff_compiler.frontend.library.classes import STANDING, class_of, is_instance, is_scalar
 from autodiff_compiler.frontend.library.copying import COPYING
 from autodiff_compiler.frontend.library.warning_filters import QUIETING
+from autodiff_compiler.frontend.numpy_rules.names import as_number
+from autodiff_compiler.frontend.objects.attribute_protocol import finds_missing, store_attribute
 from autodiff_compiler.ir.nodes import Value, type_of
 from autodiff_compiler.ir.types import (
     BOOL,
@@ -54,7 +57,7 @@ ASKED = {
 }  # fmt: skip
 
 
-def _range(low: Access, *ends: Any) -> Any:
+def _range(low: Lowering, *ends: Any) -> Any:
     asked = [(low.special(end, "__index__"), end) for end in ends]
     bounds: Sequence[Any] = [low.call(way, (), {}) if way else end for way, end in asked]
     if not any(isinstance(bound, Value) for bound in bounds):
@@ -65,7 +68,7 @@ def _range(low: Access, *ends: Any) -> Any:
     return RuntimeRange(start, stop, step)
 
 
-def _len(low: Access, value: Any) -> Any:
+def _len(low: Lowering, value: Any) -> Any:
     method = low.special(value, "__len__")
     if method is not None:
         return low.call(method, (), {})
@@ -78,7 +81,7 @@ def _len(low: Access, value: Any) -> Any:
     elif isinstance(value, RuntimeRange):
         value = low.sequence(value)
     elif not isinstance(value, Value):
-        low.world.assume_length(value)
+        low.compilation.assume_length(value)
     if isinstance(value, Value):
         if isinstance(value.type, ListType):
             return containers.list_length(value)
@@ -97,13 +100,13 @@ def _len(low: Access, value: Any) -> Any:
 def _barrier(kind: str) -> Callable[..., Any]:
     plain = {"int": int, "float": float, "bool": bool}[kind]
 
-    def convert(low: Access, value: Any = 0, *base: Any) -> Any:
+    def convert(low: Lowering, value: Any = 0, *base: Any) -> Any:
         if not isinstance(value, Value):
             return plain(low.static(value, f"the argument of {kind}()"), *base)
-        low.one_element(value, f"{kind}()")
-        if kind == "float" and low.world.numpy and value.type == FLOAT:
+        one_element(low, value, f"{kind}()")
+        if kind == "float" and low.compilation.numpy and value.type == FLOAT:
             return value
-        if kind == "float" and low.world.numpy and isinstance(value.type, ArrayType):
+        if kind == "float" and low.compilation.numpy and isinstance(value.type, ArrayType):
             return (
                 as_number(value)
                 if is_floating(value.type)
@@ -118,13 +121,13 @@ def _barrier(kind: str) -> Callable[..., Any]:
 _int = _barrier("int")
 
 
-def _bool(low: Access, value: Any = False) -> Any:
+def _bool(low: Lowering, value: Any = False) -> Any:
     truth = low.truth(value)
     return scalar_conversion.to_number(truth, kind="bool") if isinstance(truth, Value) else truth
 
 
 def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
-    def choose(low: Access, *args: Any, key: Any = None, **default: Any) -> Any:
+    def choose(low: Lowering, *args: Any, key: Any = None, **default: Any) -> Any:
         items = low.sequence(args[0]) if len(args) == 1 else list(args)
         if not items and default:
             return default["default"]
@@ -134,25 +137,25 @@ def _extreme(record: Any, static: Callable[..., Any]) -> Callable[..., Any]:
             return static(low.static(item, "an item that is compared") for item in items)
         plain = not any(isinstance(type_of(item), ArrayType) for item in items)
         found = functools.reduce(record, items)
-        return as_number(found) if plain and low.world.numpy else found
+        return as_number(found) if plain and low.compilation.numpy else found
 
     return choose
 
 
-def _keys(low: Access, items: Sequence[Any], key: Any) -> list[Any]:
+def _keys(low: Lowering, items: Sequence[Any], key: Any) -> list[Any]:
     """What ``key`` makes of each item, known while compiling."""
     made = items if key is None else [low.call(key, (item,), {}) for item in items]
     return [low.static(one, "the sort key") for one in made]
 
 
-def _sorted(low: Access, items: Any, *, key: Any = None, reverse: Any = False) -> HeapRef:
+def _sorted(low: Lowering, items: Any, *, key: Any = None, reverse: Any = False) -> HeapRef:
     items = low.sequence(items)
     keys = _keys(low, items, key)
     order = sorted(range(len(items)), key=keys.__getitem__, reverse=low.static(reverse, "an order"))
     return low.new_list([items[place] for place in order])
 
 
-def _sum(low: Access, items: Any, start: Any = 0) -> Any:
+def _sum(low: Lowering, items: Any, start: Any = 0) -> Any:
     items = all_of(low, items)
     long = low.state.heap[items] if isinstance(items, HeapRef) else items
     if runtime_lists.is_long(long):
@@ -167,7 +170,7 @@ def _sum(low: Access, items: Any, start: Any = 0) -> Any:
             total = only = item
         else:
             total, only = low.binary("Add", total, item), None
-    return total if only is None or not low.world.numpy else low.binary("Add", start, only)
+    return total if only is None or not low.compilation.numpy else low.binary("Add", start, only)
 
 
 def _is_bool(item: Any) -> bool:
@@ -175,13 +178,13 @@ def _is_bool(item: Any) -> bool:
         item.type == BOOL or item.dtype_name == "bool")  # fmt: skip
 
 
-def _pow(low: Access, base: Any, exponent: Any) -> Any:
+def _pow(low: Lowering, base: Any, exponent: Any) -> Any:
     return low.binary("Pow", base, exponent)
 
 
-def _str(low: Access, value: Any = "") -> Any:
+def _str(low: Lowering, value: Any = "") -> Any:
     return effects.text(value, pattern="{}", sign="format") if isinstance(value, Value) else str(
-        low.shown(value))  # fmt: skip
+        printable(low, value))  # fmt: skip
 
 
 def found_or(owner: Any, name: str, default: Any) -> Any:
@@ -201,19 +204,19 @@ def is_found(owner: Any, name: str) -> bool:
     return True
 
 
-def _getattr(low: Access, owner: Any, name: str, *default: Any) -> Any:
+def _getattr(low: Lowering, owner: Any, name: str, *default: Any) -> Any:
     made = isinstance(owner, HeapRef) and owner.kind != "object"
-    if default and not made and not isinstance(owner, Value) and low.finds_missing(owner, name):
+    if default and not made and not isinstance(owner, Value) and finds_missing(low, owner, name):
         return low.call(found_or, (owner, name, *default), {})
     if default and not _hasattr(low, owner, name):
         return default[0]
     return low.attribute(owner, name)
 
 
-def _hasattr(low: Access, owner: Any, name: str) -> bool:
+def _hasattr(low: Lowering, owner: Any, name: str) -> bool:
     if isinstance(owner, Value) or isinstance(owner, HeapRef) and owner.kind != "object":
         return hasattr(class_of(low, owner), name)
-    if low.finds_missing(owner, name):
+    if finds_missing(low, owner, name):
         return low.call(is_found, (owner, name), {})
     try:
         low.attribute(owner, name)
@@ -222,7 +225,7 @@ def _hasattr(low: Access, owner: Any, name: str) -> bool:
     return True
 
 
-def _vars(low: Access, *things: Any) -> Any:
+def _vars(low: Lowering, *things: Any) -> Any:
     if len(things) != 1:
         raise low.fail(
             UnsupportedSyntax,
@@ -233,34 +236,38 @@ def _vars(low: Access, *things: Any) -> Any:
     return low.attribute(things[0], "__dict__")
 
 
-def _dict(low: Access, *args: Any, **items: Any) -> HeapRef:
+def _dict(low: Lowering, *args: Any, **items: Any) -> HeapRef:
     made: dict[Any, Any] = {}
     if args:
         made.update(_pairs(low, args[0]))
     return low.allocate("dict", {**made, **items})
 
 
-def _pairs(low: Access, source: Any) -> Any:
+def _pairs(low: Lowering, source: Any) -> Any:
     """What a dict is made of: a dict, or the pairs in a sequence."""
     held = source if isinstance(source, (LazyIterable, Value)) else low.contents(source)
     return held if isinstance(held, dict) else map(low.sequence, low.sequence(source))
 
 
-def _list(low: Access, items: Any = ()) -> HeapRef:
+def _list(low: Lowering, items: Any = ()) -> HeapRef:
     items = all_of(low, items)
     long = low.state.heap[items] if isinstance(items, HeapRef) else items
     return low.allocate("list", long if runtime_lists.is_long(long) else tuple(low.sequence(items)))
 
 
-def _print(low: Access, *args: Any, sep: Any = None, end: Any = None, flush: bool = False) -> None:
+def _print(
+    low: Lowering, *args: Any, sep: Any = None, end: Any = None, flush: bool = False
+) -> None:
     given = {"sep": sep, "end": end, "flush": flush or None}
     settings = ", ".join(f"{key}={value!r}" for key, value in given.items() if value is not None)
-    shown = [low.packed(arg if _holds_value(low, arg) else str(low.shown(arg))) for arg in args]
+    shown = [
+        low.packed(arg if _holds_value(low, arg) else str(printable(low, arg))) for arg in args
+    ]
     literal = settings.replace("{", "{{").replace("}", "}}")  # it becomes part of a template
     low.builder.make(effects.show, shown, {"settings": literal})
 
 
-def _holds_value(low: Access, arg: Any) -> bool:
+def _holds_value(low: Lowering, arg: Any) -> bool:
     return any(isinstance(leaf, Value) for leaf in leaves(low.contents(arg)))
 
 
@@ -269,10 +276,10 @@ def _binary(sign: str) -> Callable[..., Any]:
 
 
 def _comparison(sign: str) -> Callable[..., Any]:
-    return lambda low, left, right: low.compare(sign, left, right)
+    return lambda low, left, right: compare(low, sign, left, right)
 
 
-def _round(low: Access, value: Any, digits: Any = None) -> Any:
+def _round(low: Lowering, value: Any, digits: Any = None) -> Any:
     if not isinstance(value, Value):
         return round(value, digits)
     if digits is not None:
@@ -281,11 +288,11 @@ def _round(low: Access, value: Any, digits: Any = None) -> Any:
             "round(x, digits) is not supported for a value known only when the function runs",
             "scale x: round(x * 10) / 10 rounds to one decimal place",
         )
-    low.one_element(value, "round()")
+    one_element(low, value, "round()")
     return scalar_conversion.to_number(arithmetic.round(value), kind="int")
 
 
-def _reversed(low: Access, items: Any) -> Any:
+def _reversed(low: Lowering, items: Any) -> Any:
     """``reversed(items)``; an object of the user's has a method for that, or has none."""
     own = low.special(items, "__reversed__")
     if own is not None:
@@ -327,8 +334,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     tuple: lambda low, items=(): tuple(low.sequence(items)),
     list: _list,
     dict: _dict,
-    set: lambda low, items=(): set(low.set_of(items)),
-    frozenset: lambda low, items=(): frozenset(low.set_of(items)),
+    set: lambda low, items=(): set(as_set(low, items)),
+    frozenset: lambda low, items=(): frozenset(as_set(low, items)),
     type: class_of,
     vars: _vars,
     callable: lambda low, thing: (
@@ -340,7 +347,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
         )
     ),
     sorted: _sorted,
-    setattr: lambda low, owner, name, value: low.store_attribute(owner, name, value),
+    setattr: lambda low, owner, name, value: store_attribute(low, owner, name, value),
     id: lambda low, thing: thing.number if isinstance(thing, HeapRef) else id(thing),
     hash: lambda low, thing: hash(low.static(low.original(thing), "the argument of hash()")),
     functools.wraps: lambda low, function, **parts: _unchanged,
@@ -350,9 +357,9 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     round: _round,
     **{function: _binary(sign) for sign, function in BINARY.items()},
     **{function: _comparison(sign) for sign, function in STATIC_COMPARE.items()},
-    operator.neg: lambda low, value: low.unary("USub", value),
-    operator.invert: lambda low, value: low.unary("Invert", value),
-    operator.not_: lambda low, value: low.unary("Not", value),
+    operator.neg: lambda low, value: unary(low, "USub", value),
+    operator.invert: lambda low, value: unary(low, "Invert", value),
+    operator.not_: lambda low, value: unary(low, "Not", value),
     **ITERATORS,
     reversed: _reversed,
     **QUIETING,
@@ -360,7 +367,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def built_in(low: Access, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def built_in(low: Lowering, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call of one of ``BUILTINS``."""
     method = low.special(args[0], ASKED[callee]) if args and callee in ASKED else None
     if method is not None:

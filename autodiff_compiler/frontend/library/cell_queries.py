@@ -38,7 +38,7 @@ def is_question(callee: Any) -> bool:
 def answer(low: Any, callee: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What ``callee(*args, **kwargs)``, a question, gives, as a compile-time value."""
     kind, hangs_on = QUESTIONS[callee.__func__]
-    watch(low.world, callee.__self__, hangs_on)
+    watch(low.compilation, callee.__self__, hangs_on)
 
     @functools.wraps(callee)
     def items(*args: Any, **kwargs: Any) -> list[Any]:

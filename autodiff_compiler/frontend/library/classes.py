@@ -22,7 +22,8 @@ from autodiff_compiler.frontend.abstract.values import (
     RuntimeRange,
     TensorMethod,
 )
-from autodiff_compiler.frontend.expressions.access import Access
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.parameters import as_parameter
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import (
     SHAPE,
@@ -44,12 +45,12 @@ STANDING = {
 _ANY_SCALAR = (np.float64, np.float32, np.int64, np.bool_, np.complex128)
 
 
-def _array_classes(low: Access, value: Value) -> tuple[type, ...]:
+def _array_classes(low: Lowering, value: Value) -> tuple[type, ...]:
     """Return the classes of which a value of a plain function may be. What has no axes is a NumPy
     scalar, unless it is known to be an array."""
     type_ = value.type
     assert isinstance(type_, ArrayType)
-    memory = low.world.memory
+    memory = low.compilation.memory
     stands = True if type_.ndim != 0 else memory.is_array(value)
     if stands:
         return (np.ndarray,)
@@ -57,7 +58,7 @@ def _array_classes(low: Access, value: Value) -> tuple[type, ...]:
     return scalars if stands is False else (np.ndarray, *scalars)
 
 
-def _classes_of(low: Access, value: Value) -> tuple[type, ...]:
+def _classes_of(low: Lowering, value: Value) -> tuple[type, ...]:
     """Return the classes of which a run-time value may be."""
     if isinstance(value.type, ScalarType):
         return ({"int": int, "float": float, "bool": bool, "complex": complex}[value.type.kind],)
@@ -65,14 +66,14 @@ def _classes_of(low: Access, value: Value) -> tuple[type, ...]:
         return ({TupleType: tuple, ListType: list, DictType: dict}[type(value.type)],)
     if value.type in (STR, SHAPE):
         return (str,) if value.type == STR else (tuple,)
-    if low.world.numpy and isinstance(value.type, ArrayType):
+    if low.compilation.numpy and isinstance(value.type, ArrayType):
         return _array_classes(low, value)
-    if low.world.numpy:
+    if low.compilation.numpy:
         return (np.ndarray,)
-    return (Parameter,) if low.parameter(value) is not None else (Tensor,)
+    return (Parameter,) if as_parameter(low, value) is not None else (Tensor,)
 
 
-def _one(low: Access, answers: set[Any]) -> Any:
+def _one(low: Lowering, answers: set[Any]) -> Any:
     """Return the one answer for all classes of which a value may be."""
     if len(answers) == 1:
         return answers.pop()
@@ -83,7 +84,7 @@ def _one(low: Access, answers: set[Any]) -> Any:
     )
 
 
-def is_instance(low: Access, value: Any, kinds: Any) -> bool:
+def is_instance(low: Lowering, value: Any, kinds: Any) -> bool:
     """``isinstance(value, kinds)``."""
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     while any(isinstance(kind, (tuple, types.UnionType)) for kind in classes):
@@ -96,7 +97,7 @@ def is_instance(low: Access, value: Any, kinds: Any) -> bool:
         return bool(_one(low, {issubclass(one, classes) for one in _classes_of(low, value)}))
     if isinstance(value, (HeapRef, DictView, *STANDING)):
         return issubclass(class_of(low, value), classes)
-    if isinstance(value, frozenset) and low.world.path(value) is None:
+    if isinstance(value, frozenset) and low.compilation.path(value) is None:
         found = {issubclass(kind, classes) for kind in (set, frozenset)}
         if len(found) == 2:
             raise low.fail(
@@ -104,11 +105,11 @@ def is_instance(low: Access, value: Any, kinds: Any) -> bool:
                 "compiled code does not distinguish a set from a frozenset",
                 "test for both: isinstance(x, (set, frozenset))",
             )
-    low.world.assume_type(value)
+    low.compilation.assume_type(value)
     return isinstance(value, classes)
 
 
-def class_of(low: Access, value: Any) -> Any:
+def class_of(low: Lowering, value: Any) -> Any:
     """``type(value)``."""
     if isinstance(value, Value):
         return _one(low, set(_classes_of(low, value)))
@@ -120,11 +121,11 @@ def class_of(low: Access, value: Any) -> Any:
         return kinds.get(value.kind, type(iter(())))
     if isinstance(value, DictView):
         return type(getattr({}, value.kind)())
-    low.world.assume_type(value)
+    low.compilation.assume_type(value)
     return next((kind for ours, kind in STANDING.items() if isinstance(value, ours)), type(value))
 
 
-def is_scalar(low: Access, value: Any) -> bool:
+def is_scalar(low: Lowering, value: Any) -> bool:
     """``np.isscalar(value)``."""
     kinds = (np.generic, bool, int, float, complex, str, bytes)
     return is_instance(low, value, kinds)

@@ -8,13 +8,14 @@ from typing import Any
 from autodiff_compiler.errors import CompileError, DTypeError, UnsupportedSyntax
 from autodiff_compiler.frontend.abstract import iterators, runtime_lists
 from autodiff_compiler.frontend.abstract.values import ContainerMethod, DictView, HeapRef
-from autodiff_compiler.frontend.expressions.access import Access
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.expressions.comparisons import equal_values
 from autodiff_compiler.frontend.library.builtins import BUILTINS
 from autodiff_compiler.ir.nodes import Value
 
 
 def heap_method(
-    low: Access, method: ContainerMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+    low: Lowering, method: ContainerMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """``l.append(x)``, ``d.items()`` and so on, on the heap's present contents."""
     try:
@@ -30,7 +31,7 @@ def heap_method(
 
 
 def _heap_method(  # noqa: C901
-    low: Access, method: ContainerMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
+    low: Lowering, method: ContainerMethod, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     if method.ref.kind == "list" and method.name == "sort":
         low.state.heap[method.ref] = low.state.heap[
@@ -97,9 +98,9 @@ def _heap_method(  # noqa: C901
     )
 
 
-def _looked_for(low: Access, items: Sequence[Any], name: str, thing: Any, *ends: Any) -> int:
+def _looked_for(low: Lowering, items: Sequence[Any], name: str, thing: Any, *ends: Any) -> int:
     """How many items equal ``thing`` (``count``), or where the first is."""
-    alike = [low.equal(item, thing) for item in items]
+    alike = [equal_values(low, item, thing) for item in items]
     if any(isinstance(one, Value) for one in alike):
         raise low.fail(
             UnsupportedSyntax,

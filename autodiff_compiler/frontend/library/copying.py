@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from autodiff_compiler.errors import UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.numpy_names import ARRAY_METHODS
 from autodiff_compiler.frontend.abstract.runtime_lists import is_long
 from autodiff_compiler.frontend.abstract.values import HeapRef
 from autodiff_compiler.frontend.core.assumptions import PLAIN
+from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ScalarType
 
@@ -24,7 +24,11 @@ def _copy(low: Any, thing: Any) -> Any:
     if isinstance(thing, HeapRef) and thing.kind in ("list", "dict", "object"):
         own = low.special(thing, "__copy__")
         return low.call(own, (), {}) if own else low.allocate(thing.kind, low.state.heap[thing])
-    if isinstance(thing, Value) and low.world.numpy and not isinstance(thing.type, ScalarType):
+    if (
+        isinstance(thing, Value)
+        and low.compilation.numpy
+        and not isinstance(thing.type, ScalarType)
+    ):
         return low.macro(ARRAY_METHODS["copy"], [thing], {})
     if isinstance(thing, (*PLAIN, tuple)) or _is_number(thing):
         return thing

@@ -77,7 +77,7 @@ def within(low: Any, callee: Any, args: Sequence[Any]) -> Iterator[None]:
     texts = _TEXTS_OF_WHOLE if name in ("floor", "ceil", "trunc") else _TEXTS
 
     def testing(kind: type[Exception], bad: _Test) -> AbstractContextManager[None]:
-        found: AbstractContextManager[None] = low.risking(
+        found: AbstractContextManager[None] = low.may_raise(
             kind, lambda: low.truth(bad(*args)), lambda: texts[kind]
         )
         return found

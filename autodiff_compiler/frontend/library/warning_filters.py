@@ -40,9 +40,8 @@ def _errstate(low: Any, **settings: Any) -> SilencedWarnings:
                 _CURE,
             )
     np.errstate(**settings)  # knows which kinds there are
-    return SilencedWarnings(
-        low.world, frozenset(kind for kind, setting in settings.items() if setting == "ignore")
-    )
+    ignored = frozenset(kind for kind, setting in settings.items() if setting == "ignore")
+    return SilencedWarnings(low.compilation, ignored)
 
 
 def _printoptions(low: Any, **settings: Any) -> SilencedWarnings:
@@ -54,7 +53,7 @@ def _catch_warnings(low: Any, *, record: bool = False, **settings: Any) -> Silen
     if record or settings.keys() - {"module", "category"} or settings.get("action"):
         cause = "compiled code can silence warnings, but not record them"
         raise low.fail(UnsupportedSyntax, cause, _CURE)
-    return SilencedWarnings(low.world)
+    return SilencedWarnings(low.compilation)
 
 
 def _filter(low: Any, action: str, category: type[Warning]) -> None:
@@ -65,7 +64,7 @@ def _filter(low: Any, action: str, category: type[Warning]) -> None:
             "set the filter before the call",
         )
     if issubclass(RuntimeWarning, category):
-        low.world.silenced |= {"all"}
+        low.compilation.silenced |= {"all"}
 
 
 def _simplefilter(

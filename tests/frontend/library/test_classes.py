@@ -11,7 +11,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler.errors import CompileError
-from autodiff_compiler.frontend.abstract import numpy_sharing
+from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
 from tests.frontend.written_programs import X, problems, program, refused
 
 #: What functions are called with, where one array is not enough.

@@ -16,8 +16,10 @@ from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.common.tensor import tensor
 from autodiff_compiler.errors import DTypeError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.numpy_sharing import is_array
 from autodiff_compiler.frontend.abstract.values import HeapRef
+from autodiff_compiler.frontend.core.python_values import python_containers
+from autodiff_compiler.frontend.numpy_rules.sharing import is_array
+from autodiff_compiler.frontend.objects.array_updates import replace_array
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import ArrayType
 from autodiff_compiler.operators.core import structure
@@ -129,9 +131,9 @@ def write_by(
 
     run.__name__ = name
     written = low.macro(run, args, kwargs)
-    stands = low.world.memory.is_array(owner) if owner.type.ndim == 0 else True
+    stands = low.compilation.memory.is_array(owner) if owner.type.ndim == 0 else True
     if stands is True:
-        low.changed(owner, written)
+        replace_array(low, owner, written)
     elif stands is None or name not in OF_SCALARS:
         what = "a NumPy scalar on some paths" if stands is None else "a NumPy scalar"
         raise low.fail(
@@ -157,8 +159,8 @@ def beside_arrays(low: Any, sign: str, left: Any, right: Any) -> tuple[Any, Any]
         listed = isinstance(other, HeapRef) and other.kind == "list" or type(other) in (tuple, list)
         if not is_array(array) or not listed:
             continue
-        if sign != "Mult" or array.type.ndim or low.world.memory.is_array(array):
-            pair[place] = low.lifted(as_array(low.plain(other)))
+        if sign != "Mult" or array.type.ndim or low.compilation.memory.is_array(array):
+            pair[place] = low.lifted(as_array(python_containers(low, other)))
     return pair[0], pair[1]
 
 

@@ -109,7 +109,7 @@ def settled(
     """Return the result of a NumPy function in the memory where NumPy would put it. ``told`` are
     the arguments that say something of that: ``copy``, ``order``. ``of_array``: it is a method or
     an attribute."""
-    memory = low.world.memory
+    memory = low.compilation.memory
     source = args[0] if args and is_array(args[0]) else None
     if kind == PERHAPS:
         kind, result = _decided(low, name, source, told, result)
@@ -159,7 +159,7 @@ def settled(
 def whole(low: Any, array: Value, is_array: bool) -> Value:
     """Return ``array[...]`` of a value without axes, which is an array, or ``array[()]``, which is
     a scalar."""
-    memory = low.world.memory
+    memory = low.compilation.memory
     own = is_array and memory.is_array(array) is False
     made: Value = structure.copy(array) if own else structure.transpose(array, perm=())
     memory.stands(made, is_array)
@@ -181,7 +181,7 @@ def _decided(
     copy = told.get("copy", name in ("array", "astype", "meshgrid", "nan_to_num"))
     if copy is True:
         return COPY, result
-    memory = low.world.memory
+    memory = low.compilation.memory
     if name in _AS_IT_IS:
         return _as_it_is(low, name, source, told, result)
     if name in ("reshape", "ravel") and isinstance(result, Value):
@@ -210,14 +210,14 @@ def _as_it_is(
     have, want = source.type.dtype, result.type.dtype  # type: ignore[attr-defined]
     if have is not None and have != want:
         return COPY, result
-    layout, order = low.world.memory.layouts.get(source), told.get("order")
+    layout, order = low.compilation.memory.layouts.get(source), told.get("order")
     if name == "ascontiguousarray":
         if source.ndim == 0:  # the result has an axis: a view of an array, a copy of a scalar
-            return (COPY if low.world.memory.is_array(source) is False else VIEW), result
+            return (COPY if low.compilation.memory.is_array(source) is False else VIEW), result
         order = "C"
     if have is None or order in ("C", "F") and layout is None:
         result = structure.copy(result) if result is source else result
-        low.world.memory.may_be(result, low.world.memory.of(source))
+        low.compilation.memory.may_be(result, low.compilation.memory.of(source))
         return VIEW, result
     if order in ("C", "F") and not (
         layout.flags.c_contiguous if order == "C" else layout.flags.f_contiguous

@@ -17,7 +17,7 @@ import numpy as np
 from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.common.dtype import to_numpy_name
-from autodiff_compiler.frontend.library.numpy_signatures import Numpys
+from autodiff_compiler.frontend.numpy_rules.signatures import Numpys
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.operators.core import scalar_conversion, structure
 from autodiff_compiler.ops.core.shape_queries import dtype_of, in_dtype

@@ -10,22 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from autodiff_compiler.common.parameter import Parameter
-from autodiff_compiler.errors import CompileError, UnsupportedSyntax
+from autodiff_compiler.errors import UnsupportedSyntax
 from autodiff_compiler.frontend.abstract.values import Own
 from autodiff_compiler.frontend.core.assumptions import MISSING, is_written
+from autodiff_compiler.frontend.core.error_translation import missing_item
+from autodiff_compiler.frontend.objects.attribute_protocol import store_own
+from autodiff_compiler.frontend.objects.outside_writes import store_outside
 from autodiff_compiler.interface import Item, special
 from autodiff_compiler.ir.nodes import Value
-
-
-def without_dict(low: Any, cls: type) -> CompileError:
-    """Return what is said of uses of a ``__dict__`` other than of its items."""
-    refusal: CompileError = low.fail(
-        UnsupportedSyntax,
-        f"vars() or __dict__ of an object '{cls.__name__}' is not supported in compiled code, "
-        "but for its items",
-        "read the attributes one by one, and set them with setattr or object.__setattr__",
-    )
-    return refusal
 
 
 def read(low: Any, owner: Any, key: Any) -> Any:
@@ -35,30 +27,34 @@ def read(low: Any, owner: Any, key: Any) -> Any:
         held = low.state.heap[owner.ref]
         _refuse_descriptor(low, held["__class__"], key)
         if key == "__class__" or key not in held:
-            raise low.no_item({each: None for each in held if each != "__class__"}, key,
+            raise missing_item(low, {each: None for each in held if each != "__class__"}, key,
                               KeyError(key))  # fmt: skip
         return held[key]
     if not isinstance(owner, dict):
         return MISSING
     thing, name = _place(low, owner, key)
-    cell = low.world.cell_of(low.state.heap, thing, name)
+    cell = low.compilation.cell_of(low.state.heap, thing, name)
     held = MISSING if cell is None else low.state.heap[cell]
     return held if held is MISSING else low.certainly(held)
 
 
 def has(low: Any, owner: Any, key: Any) -> bool | None:
     """Return whether there is an item, of a dict of which the text writes some; None for others."""
-    source = low.world.source_of(owner)
-    if not isinstance(source, dict) or not low.world.holds_written(source) or not is_written(key):
+    source = low.compilation.source_of(owner)
+    if (
+        not isinstance(source, dict)
+        or not low.compilation.holds_written(source)
+        or not is_written(key)
+    ):
         return None
     thing, name = _place(low, source, key)
-    cell = low.world.cell_of(low.state.heap, thing, name)
+    cell = low.compilation.cell_of(low.state.heap, thing, name)
     if cell is not None:
         held = low.state.heap[cell]
         return held is not MISSING and low.certainly(held) is not MISSING
-    if key not in source and (path := low.world.path(source)) is not None:
-        low.world.assume_without(path, key)
-    return key in source and low.world.item(source, key) is not MISSING
+    if key not in source and (path := low.compilation.path(source)) is not None:
+        low.compilation.assume_without(path, key)
+    return key in source and low.compilation.item(source, key) is not MISSING
 
 
 def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
@@ -67,10 +63,10 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
         cls = low.state.heap[owner.ref]["__class__"]
         key = low.static(key, "the name of an attribute")
         _refuse_descriptor(low, cls, key)
-        low.store_own(owner.ref, cls, key, value)
+        store_own(low, owner.ref, cls, key, value)
         return True
-    source = low.world.source_of(owner)
-    path = low.world.path(source)
+    source = low.compilation.source_of(owner)
+    path = low.compilation.path(source)
     if path is None or not _is_plain(source) or _is_argument(source, path):
         return False
     key = low.static(key, "the key of an item that is written")
@@ -83,8 +79,8 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
         )
     thing, name = _place(low, source, key)
     if not isinstance(name, Item):
-        low.world.assume_special(thing, name)  # the class may gain a descriptor
-        low.store_outside(thing, name, value)
+        low.compilation.assume_special(thing, name)  # the class may gain a descriptor
+        store_outside(low, thing, name, value)
         return True
     if isinstance(source.get(key), Parameter) or isinstance(
         low.original(value) if isinstance(value, Value) else value, Parameter
@@ -95,16 +91,16 @@ def store(low: Any, owner: Any, key: Any, value: Any) -> bool:
             "a Parameter stands there, or would",
             "assign the Parameter's value with ops.assign, or store a copy: parameter * 1",
         )
-    low.world.pin(source)
-    low.world.assume_special(source, "__setitem__")
-    low.store_outside(source, name, value)
+    low.compilation.pin(source)
+    low.compilation.assume_special(source, "__setitem__")
+    store_outside(low, source, name, value)
     return True
 
 
 def _place(low: Any, owner: Any, key: Any) -> tuple[Any, Any]:
     """Return what has the cell of an item, and by which name: the object, for its ``__dict__``."""
-    source = low.world.source_of(owner)
-    thing = low.world.owners.get(id(source))
+    source = low.compilation.source_of(owner)
+    thing = low.compilation.owners.get(id(source))
     if thing is None or not isinstance(key, str):
         return source, Item(key)
     found = special(type(thing), key)
@@ -126,7 +122,7 @@ def _is_argument(thing: Any, path: str) -> bool:
 
 def _refuse_descriptor(low: Any, cls: type, key: Any) -> None:
     """Refuses the item of a ``__dict__`` which the attribute of that name is not."""
-    if isinstance(key, str) and special(type(low.world.assume_of_class(cls, key)), "__set__"):
+    if isinstance(key, str) and special(type(low.compilation.assume_of_class(cls, key)), "__set__"):
         raise low.fail(
             UnsupportedSyntax,
             f"the class '{cls.__name__}' has a descriptor '{key}', and this is the item {key!r} of "

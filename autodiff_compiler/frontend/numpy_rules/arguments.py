@@ -14,15 +14,17 @@ import numpy as np
 from autodiff_compiler import numpy as ours
 from autodiff_compiler import ops
 from autodiff_compiler.errors import DTypeError, ShapeError, UnsupportedSyntax
-from autodiff_compiler.frontend.abstract.numpy_sharing import (
+from autodiff_compiler.frontend.core.python_values import python_containers
+from autodiff_compiler.frontend.numpy_rules.sharing import (
     METHODS,
     PERHAPS,
     is_array,
     kind_of,
     settled,
 )
-from autodiff_compiler.frontend.library.numpy_signatures import signature_of
-from autodiff_compiler.frontend.library.numpy_writes import WRITING_METHODS, as_array, write_by
+from autodiff_compiler.frontend.numpy_rules.signatures import signature_of
+from autodiff_compiler.frontend.numpy_rules.writes import WRITING_METHODS, as_array, write_by
+from autodiff_compiler.frontend.objects.array_updates import replace_array
 from autodiff_compiler.ir.nodes import Value
 from autodiff_compiler.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType
 from autodiff_compiler.operators.core import structure
@@ -202,7 +204,7 @@ def _in_order(
     if rank < 2 and name != "reshape" or order != "F" and _is_row_major(low, source):
         return function(*args, **kwargs)
     if order != "F":
-        low.world.memory.doubtful = True
+        low.compilation.memory.doubtful = True
         raise low.fail(
             UnsupportedSyntax,
             f"np.{name} with order={order!r} depends on the memory layout, which is not "
@@ -218,7 +220,7 @@ def _in_order(
 
 
 def _is_row_major(low: Any, value: Value) -> bool:
-    layout = low.world.memory.layouts.get(value)
+    layout = low.compilation.memory.layouts.get(value)
     return layout is not None and layout.flags.c_contiguous
 
 
@@ -240,7 +242,7 @@ def _safely(
 ) -> Any:
     """Return what a ufunc gives, at harmless values where ``where`` leaves an element out."""
     if name in _SAFE:
-        chosen, safe = as_array(low.plain(where)), _SAFE[name]
+        chosen, safe = as_array(python_containers(low, where)), _SAFE[name]
         args = [ops.where(chosen, arg, safe) if is_array(arg) else arg for arg in args]
     return function(*args, **kwargs)
 
@@ -258,7 +260,7 @@ def _some(
     kwargs: Mapping[str, Any],
 ) -> Any:
     """Return a reduction of the elements that ``where`` chooses."""
-    (a, *rest), where = args, as_array(low.plain(where))
+    (a, *rest), where = args, as_array(python_containers(low, where))
     if name in _NEUTRAL:
         return function(ops.where(where, a, _NEUTRAL[name]), *rest, **kwargs)
     if name in ("max", "min", "amax", "amin") and kwargs.get("initial") is not None:
@@ -317,7 +319,7 @@ def _written(low: Any, name: str, out: Any, result: Any, where: Any, casting: An
     shape, made = shape_of(out), shape_of(result)
     if where is not True:
         with low.builder:
-            result = ops.where(as_array(low.plain(where)), result, out)
+            result = ops.where(as_array(python_containers(low, where)), result, out)
     elif shape != made and shape is not None and made is not None:
         if len(made) > len(shape) or isinstance(result.type, ArrayType) and name not in _UFUNCS:
             raise low.fail(
@@ -326,7 +328,7 @@ def _written(low: Any, name: str, out: Any, result: Any, where: Any, casting: An
                 "pass an 'out' of the result's shape",
             )
         result = structure.broadcast_to(result, shape=shape)
-    return low.changed(out, result)
+    return replace_array(low, out, result)
 
 
 _UFUNCS = frozenset(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)) | {"clip"}

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import autodiff_compiler as ms
-from autodiff_compiler.frontend.abstract import numpy_sharing
 from autodiff_compiler.frontend.abstract.numpy_layouts import reshaped, row_major
-from autodiff_compiler.frontend.abstract.numpy_names import ARRAY_METHODS, ARRAY_PROPERTIES, NUMPY
-from autodiff_compiler.frontend.abstract.numpy_sharing import COPY, PERHAPS, VIEW
+from autodiff_compiler.frontend.numpy_rules import sharing as numpy_sharing
+from autodiff_compiler.frontend.numpy_rules.names import ARRAY_METHODS, ARRAY_PROPERTIES, NUMPY
+from autodiff_compiler.frontend.numpy_rules.sharing import COPY, PERHAPS, VIEW
 from tests.frontend.written_programs import problems, program, refused
 
 #: An example of each function, of a matrix ``m`` of three rows; several where it may be a view.

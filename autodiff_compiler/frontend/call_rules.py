@@ -1,0 +1,445 @@
+"""The table of callees: who is called decides what happens.
+
+A Cell or a user's function becomes a function of its own, one for each signature. A lambda or inner
+function is inlined where it is called. Functions of this package run now, on values, as macros.
+Python's built-ins have a table of their own. What is known altogether is computed while compiling.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.common.dtype import to_numpy_name
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.tensor import Tensor, tensor
+from autodiff_compiler.frontend.abstract.values import (
+    CONTEXT,
+    CallableChoice,
+    Closure,
+    ContainerMethod,
+    CustomRule,
+    HeapRef,
+    InPlaceTensorMethod,
+    Partial,
+    SuperProxy,
+    TensorMethod,
+)
+from autodiff_compiler.frontend.calls.external import (
+    call_known,
+    call_now,
+    is_hashable,
+    is_numpy,
+    macro_for,
+    stays_outside,
+    takes_numbers,
+)
+from autodiff_compiler.frontend.calls.recursion import (
+    RecursionStep,
+    call_function,
+    inline_closure,
+)
+from autodiff_compiler.frontend.core.assumptions import PLAIN, is_theirs
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.derivatives.custom_rules import context_method
+from autodiff_compiler.frontend.derivatives.hooks import TextHandle, register_hook, with_hook
+from autodiff_compiler.frontend.derivatives.recompute import call_recomputed, is_recomputed
+from autodiff_compiler.frontend.derivatives.transforms import call_transformed, take_functions
+from autodiff_compiler.frontend.expressions.subscripts import subscript
+from autodiff_compiler.frontend.library.builtins import BUILTINS, built_in
+from autodiff_compiler.frontend.library.cell_queries import answer, is_question
+from autodiff_compiler.frontend.library.container_methods import heap_method
+from autodiff_compiler.frontend.library.math_domains import within
+from autodiff_compiler.frontend.library.warning_filters import SilencedWarnings
+from autodiff_compiler.frontend.numpy_rules.arguments import call_method, call_numpy
+from autodiff_compiler.frontend.numpy_rules.names import NUMPY
+from autodiff_compiler.frontend.numpy_rules.writes import WRITERS, write_by
+from autodiff_compiler.frontend.objects.array_updates import replace_array
+from autodiff_compiler.frontend.objects.attribute_protocol import (
+    call_attribute_protocol,
+    is_written,
+)
+from autodiff_compiler.frontend.objects.outside_writes import update_parameter
+from autodiff_compiler.frontend.objects.user_objects import is_users, make_object
+from autodiff_compiler.frontend.statements.item_assignment import update_at
+from autodiff_compiler.ir.nodes import Value
+from autodiff_compiler.ir.types import ArrayType
+from autodiff_compiler.operators.core import structure
+from autodiff_compiler.operators.core.macros import is_macro
+from autodiff_compiler.ops.core.primitive_base import Primitive
+from autodiff_compiler.ops.transforms.gradient import GradOperation
+from autodiff_compiler.ops.transforms.hooks import GradientHook, insert_grad_of
+from autodiff_compiler.ops.transforms.transformed import Transformed, is_cached, unwrapped
+
+Arguments = Sequence[Any]
+Keywords = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CallRule:
+    """What happens with callees of one kind. ``applies`` and ``call`` take the lowering, the
+    callee, its positional arguments and its keywords."""
+
+    name: str
+    applies: Callable[[Lowering, Any, Arguments, Keywords], bool]
+    call: Callable[[Lowering, Any, Arguments, Keywords], Any]
+
+
+def call(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Returns the outcome of ``callee(*args, **kwargs)`` for compile-time values."""
+    callee = _below_jit(low, callee)
+    low.compilation.know_parts(callee)
+    reached = call_attribute_protocol(low, callee, args)
+    if reached is not None:
+        return reached[0]
+    callee = low.special(callee, "__call__") or callee
+    by_class = CALLABLE_VALUES.get(type(callee))
+    if by_class is not None:
+        return by_class.call(low, callee, args, kwargs)
+    rule = next(rule for rule in CALL_RULES if rule.applies(low, callee, args, kwargs))
+    return rule.call(low, callee, args, kwargs)
+
+
+# ---- compile-time values that can be called
+
+
+def _call_choice(low: Lowering, callee: CallableChoice, args: Arguments, kwargs: Keywords) -> Any:
+    """Calls one of two functions by a run-time test."""
+    return low.choose(
+        callee.test,
+        lambda: low.call(callee.left, args, kwargs),
+        lambda: low.call(callee.right, args, kwargs),
+    )
+
+
+def _call_custom_rule(low: Lowering, callee: CustomRule, args: Arguments, kwargs: Keywords) -> Any:
+    """Lowers the function that a custom derivative is made of."""
+    return callee.lower(low, args)
+
+
+def _call_recursion_step(
+    low: Lowering, callee: RecursionStep, args: Arguments, kwargs: Keywords
+) -> Any:
+    """Lowers one direction of a recursion that became two loops."""
+    return callee.take(*args)
+
+
+def _call_container_method(
+    low: Lowering, callee: ContainerMethod, args: Arguments, kwargs: Keywords
+) -> Any:
+    """Calls a method of a list or dict of the heap, or of the ``ctx`` of a custom Function."""
+    if callee.ref.kind == CONTEXT:
+        return context_method(low, callee, args)
+    return heap_method(low, callee, args, kwargs)
+
+
+def _call_tensor_method(
+    low: Lowering, callee: TensorMethod, args: Arguments, kwargs: Keywords
+) -> Any:
+    """Calls a method of a Tensor, which is a macro, or one of an array."""
+    if callee.function is Tensor.register_hook:
+        return register_hook(low, callee.value, *args, **kwargs)
+    if callee.name:
+        return call_method(low, callee, args, kwargs)
+    return low.macro(callee.function, [callee.value, *args], kwargs)
+
+
+def _call_in_place_method(
+    low: Lowering, callee: InPlaceTensorMethod, args: Arguments, kwargs: Keywords
+) -> Any:
+    """Calls a method that changes its Tensor: the new value stands under all its names."""
+    new = low.macro(callee.function, [callee.value, *args], kwargs)
+    return replace_array(low, callee.value, new)
+
+
+def _call_partial(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Calls a ``functools.partial``, or makes a ``super()``."""
+    if callee.func is super:
+        return _super_of(low, *callee.args)
+    return low.call(callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
+
+
+def _super_of(low: Lowering, owner: type, first: Any) -> Any:
+    """Returns ``super(owner, first)``."""
+    if isinstance(first, HeapRef):
+        return SuperProxy(owner, first)
+    above = super(owner, first)
+    known = low.compilation
+    known.know(above, f"super({known.path(owner)}, {known.path(first)})")
+    return above
+
+
+def _always(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return True
+
+
+#: Compile-time values with a class of their own.
+CALLABLE_VALUES: Mapping[type, CallRule] = {
+    CallableChoice: CallRule("choice of two functions", _always, _call_choice),
+    Closure: CallRule("inner function or lambda", _always, inline_closure),
+    CustomRule: CallRule("custom derivative", _always, _call_custom_rule),
+    RecursionStep: CallRule("step of a recursion", _always, _call_recursion_step),
+    ContainerMethod: CallRule("method of a list or dict", _always, _call_container_method),
+    TensorMethod: CallRule("method of a Tensor or array", _always, _call_tensor_method),
+    InPlaceTensorMethod: CallRule("in-place method of a Tensor", _always, _call_in_place_method),
+    functools.partial: CallRule("functools.partial", _always, _call_partial),
+    Partial: CallRule("functools.partial of values", _always, _call_partial),
+}
+
+
+# ---- objects of Python
+
+
+def _updates_parameter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return getattr(callee, "parameter_update", None) is not None
+
+
+def _is_handle_method(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return isinstance(getattr(callee, "__self__", None), (TextHandle, SilencedWarnings))
+
+
+def _call_handle_method(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Calls a method of an object that lowering itself made, such as a hook's handle."""
+    return callee(*args)
+
+
+def _is_gradient_hook(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return callee is insert_grad_of and len(args) == 2 or isinstance(callee, GradientHook)
+
+
+def _call_gradient_hook(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Puts a hook on the cotangent of a value: ``InsertGradientOf`` and its like."""
+    if callee is insert_grad_of:
+        return with_hook(low, args[1], args[0])
+    value = args[0] if len(args) == 1 else tuple(args)
+    hook = low.attribute(callee, "function")
+    return with_hook(low, hook, value, in_tuple=callee.in_tuple)
+
+
+def _is_transformed(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return isinstance(callee, Transformed)
+
+
+def _is_cell(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return isinstance(callee, Cell)
+
+
+def _is_cell_query(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return is_question(callee)
+
+
+def _is_constexpr(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return bool(getattr(callee, "runs_while_compiling", False))
+
+
+def _is_user_class(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return is_users(callee)
+
+
+def _is_builtin(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return is_hashable(callee) and callee in BUILTINS
+
+
+def _takes_functions(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return isinstance(callee, GradOperation) or bool(getattr(callee, "takes_functions", False))
+
+
+def _is_ufunc_at(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return isinstance(getattr(callee, "__self__", None), np.ufunc) and callee.__name__ == "at"
+
+
+def _call_ufunc_at(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Updates items of an array in place: ``np.add.at`` and its like."""
+    return update_at(low, callee.__self__, *args, **kwargs)
+
+
+def _stays_outside(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return callee is Parameter or stays_outside(callee)
+
+
+def _makes_tensor_of_value(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return (callee is Tensor or callee is tensor) and bool(args) and isinstance(args[0], Value)
+
+
+def _make_tensor_of_value(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Value:
+    """Makes a Tensor of a run-time value."""
+    return _tensor_of(*args, **kwargs)
+
+
+def _is_getter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return isinstance(callee, (operator.itemgetter, operator.attrgetter))
+
+
+def _call_getter(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Calls an ``itemgetter`` or ``attrgetter``."""
+    found = [_got(low, callee, key, *args) for key in callee.__reduce__()[1]]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _makes_named_tuple(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return _is_of_named_tuple(callee)
+
+
+def _make_named_tuple(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Makes a named tuple of compile-time values."""
+    return callee(*args, **kwargs)
+
+
+def _is_recomputed(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return is_recomputed(low, callee)
+
+
+def _runs_as_macro(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return is_macro(callee)
+
+
+def _call_macro(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Runs a function of this package now; on values it adds operations."""
+    if isinstance(callee, Primitive):
+        for setting in vars(callee):  # read by the macro, so that they are guarded
+            low.compilation.attribute(callee, setting, low.builder.span)
+    return low.macro(callee, args, kwargs)
+
+
+def _is_library_on_plain_data(
+    low: Lowering, callee: Any, args: Arguments, kwargs: Keywords
+) -> bool:
+    """True for a function of Python's library that is given plain data only."""
+    of_library = isinstance(callee, types.FunctionType) and not is_theirs(callee)
+    return of_library and all(_is_plain(low, thing) for thing in (*args, *kwargs.values()))
+
+
+def _is_numpy_on_values(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return macro_for(low, callee, args, kwargs) is not None
+
+
+def _call_numpy_on_values(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Runs the macro that stands for a function of NumPy or ``math``."""
+    macro = macro_for(low, callee, args, kwargs)
+    if low.compilation.numpy and callee in NUMPY:
+        return call_numpy(low, callee, macro, args, kwargs)
+    with within(low, callee, args):
+        return low.macro(macro, args, kwargs)
+
+
+def _is_numpy_writer(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return is_hashable(callee) and callee in WRITERS and low.compilation.numpy
+
+
+def _call_numpy_writer(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Runs a function of NumPy that writes to an argument, such as ``np.copyto``."""
+    return write_by(low, callee.__name__, WRITERS[callee], args, kwargs)
+
+
+def _is_user_function(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return isinstance(callee, (types.FunctionType, types.MethodType)) and not is_numpy(callee)
+
+
+def _is_cached_on_values(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    return is_cached(callee) and takes_numbers(low, args, kwargs)
+
+
+def _call_below_cache(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Calls the function below ``functools.cache``, which cannot look a run-time number up."""
+    path = low.compilation.path(callee)
+    if path is not None:
+        low.compilation.know(callee.__wrapped__, f"{path}.__wrapped__")
+    return call_function(low, callee.__wrapped__, args, kwargs)
+
+
+def _is_callable_object(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> bool:
+    method = inspect.getattr_static(type(callee), "__call__", None)
+    known_class = isinstance(callee, type) and not is_written(method)  # such as an enum
+    return isinstance(method, types.FunctionType) and not known_class
+
+
+def _call_object(low: Lowering, callee: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """Calls the ``__call__`` of an object."""
+    return low.call(low.attribute(callee, "__call__"), args, kwargs)
+
+
+#: The first rule that applies is the one that is followed.
+CALL_RULES: Sequence[CallRule] = (
+    CallRule("update of a Parameter", _updates_parameter, update_parameter),
+    CallRule("method of a handle", _is_handle_method, _call_handle_method),
+    CallRule("gradient hook", _is_gradient_hook, _call_gradient_hook),
+    CallRule("gradient, tangent or batched function", _is_transformed, call_transformed),
+    CallRule("Cell", _is_cell, call_function),
+    CallRule("query of a Cell's parts", _is_cell_query, answer),
+    CallRule("constexpr function", _is_constexpr, call_known),
+    CallRule("class of the user's", _is_user_class, make_object),
+    CallRule("Python built-in", _is_builtin, built_in),
+    CallRule("grad, jvp, vmap and their like", _takes_functions, take_functions),
+    CallRule("ufunc.at", _is_ufunc_at, _call_ufunc_at),
+    CallRule("function that stays outside", _stays_outside, call_now),
+    CallRule("Tensor of a run-time value", _makes_tensor_of_value, _make_tensor_of_value),
+    CallRule("itemgetter or attrgetter", _is_getter, _call_getter),
+    CallRule("named tuple", _makes_named_tuple, _make_named_tuple),
+    CallRule("recomputed block", _is_recomputed, call_recomputed),
+    CallRule("macro of this package", _runs_as_macro, _call_macro),
+    CallRule("library function on plain data", _is_library_on_plain_data, call_now),
+    CallRule("NumPy or math on run-time values", _is_numpy_on_values, _call_numpy_on_values),
+    CallRule("NumPy function that writes", _is_numpy_writer, _call_numpy_writer),
+    CallRule("function or method of the user's", _is_user_function, call_function),
+    CallRule("cached function of run-time numbers", _is_cached_on_values, _call_below_cache),
+    CallRule("object with __call__", _is_callable_object, _call_object),
+    CallRule("anything on known values", _always, call_now),
+)
+
+
+# ---- helpers of the rules
+
+
+def _got(low: Lowering, getter: Any, key: Any, thing: Any) -> Any:
+    """What ``itemgetter`` or ``attrgetter`` gets."""
+    if isinstance(getter, operator.itemgetter):
+        return subscript(low, thing, key)
+    return functools.reduce(low.attribute, key.split("."), thing)
+
+
+def _tensor_of(value: Value, dtype: Any = None) -> Value:
+    """``Tensor(x)`` of a run-time tensor or number."""
+    if dtype is None and isinstance(value.type, ArrayType):
+        return value
+    name = to_numpy_name(dtype) if dtype is not None else {"int": "int64", "bool": "bool"}.get(
+        str(value.type), "float32")  # fmt: skip
+    return value if name == value.dtype_name else structure.cast(value, dtype=name)
+
+
+def _below_jit(low: Lowering, callee: Any) -> Any:
+    """The function that jit or differentiable was put around: they change nothing here."""
+    if is_cached(callee):
+        return callee  # called with what is known, it is called once for each
+    inner = unwrapped(callee)
+    if inner is not callee:
+        path = low.compilation.path(callee)
+        owner = low.compilation.path(getattr(callee, "__self__", None))
+        if owner is not None:
+            path = f"{owner}.{callee.__name__}.__func__"
+        if path is not None:
+            low.compilation.know(getattr(inner, "__func__", inner), f"{path}.__wrapped__")
+    return inner
+
+
+def _is_plain(low: Lowering, thing: Any) -> bool:
+    if isinstance(thing, HeapRef) and thing.kind == "list":
+        thing = low.state.heap[thing]
+    if type(thing) in (tuple, list):
+        return all(map(partial(_is_plain, low), thing))
+    return isinstance(thing, PLAIN)
+
+
+def _is_of_named_tuple(callee: Any) -> bool:
+    """Whether ``callee`` is a class of named tuples, or a method that these come with."""
+    kind = callee if isinstance(callee, type) else type(getattr(callee, "__self__", None))
+    own = isinstance(callee, type) or getattr(callee, "__name__", "") in ("_replace", "_asdict")
+    return own and issubclass(kind, tuple) and hasattr(kind, "_fields")

@@ -1,0 +1,86 @@
+"""Call expressions: the callee and its arguments are evaluated, then it is called."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.errors import CallError, UnsupportedSyntax
+from autodiff_compiler.frontend.abstract.aliasing import refuse_spoilt
+from autodiff_compiler.frontend.abstract.iterators import ITERATORS, named
+from autodiff_compiler.frontend.abstract.values import (
+    Closure,
+    HeapRef,
+    InPlaceTensorMethod,
+)
+from autodiff_compiler.frontend.calls.external import is_hashable
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.expressions.containers import evaluate_items
+from autodiff_compiler.operators.core.macros import is_macro
+from autodiff_compiler.ops.transforms.recompute import checkpointed
+
+#: What takes no more items of a generator expression than it needs.
+LAZY = {*ITERATORS, any, all}
+
+
+def evaluate_call(low: Lowering, node: Any) -> Any:
+    callee = _super(low, node) or low.evaluate(node.func)
+    if isinstance(callee, InPlaceTensorMethod) and not getattr(node, "alone", False):
+        raise low.fail(
+            UnsupportedSyntax,
+            f"'{node.func.attr}' changes a tensor in place within a larger expression",
+            "call it in a statement of its own, before this one",
+        )
+    return _call_node(low, callee, node)
+
+
+def _call_node(low: Lowering, callee: Any, node: Any) -> Any:
+    """The outcome of a call whose callee has been evaluated: that may have effects."""
+    mark = len(low.compilation.memory.writes)
+    handed_on = isinstance(callee, (Closure, Cell, types.FunctionType, types.MethodType))
+    for part in (*node.args, *(keyword.value for keyword in node.keywords)):
+        part.raw = handed_on and not is_macro(callee)  # a text may ask whether it is None
+        part.spot = not part.raw and not (is_hashable(callee) and callee in LAZY)
+    args = evaluate_items(low, node.args)
+    refuse_spoilt(low, getattr(callee, "value", None), mark)
+    mark = len(low.compilation.memory.writes)
+    kwargs: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = low.evaluate(keyword.value)
+        if keyword.arg is None:
+            kwargs.update(_keywords(low, value))
+        else:
+            kwargs[keyword.arg] = value
+    refuse_spoilt(low, (getattr(callee, "value", None), *args), mark)
+    if handed_on and callee is not checkpointed:  # its loop begins here
+        args = [named(low, arg) for arg in args]
+    return low.call(callee, args, kwargs)
+
+
+def _keywords(low: Lowering, value: Any) -> dict[str, Any]:
+    """The arguments that ``**value`` stands for."""
+    contents = low.contents(value) if isinstance(value, (HeapRef, dict)) else value
+    if not isinstance(contents, dict) or not all(isinstance(key, str) for key in contents):
+        error = TypeError("argument after ** must be a mapping with strings as its keys")
+        raise low.fail(
+            CallError,
+            f"the argument after ** is a {low.described(value)}, not a dict whose keys are strings",
+            "pass the arguments by name: f(key=value)",
+        ).meaning(error)
+    return contents
+
+
+def _super(low: Lowering, node: Any) -> Any:
+    if getattr(node.func, "id", "") != "super" or node.args:
+        return None
+    if "__class__" not in low.frame.function.__code__.co_freevars:
+        raise low.fail(
+            UnsupportedSyntax,
+            "super() is called outside a class",
+            "call the method of the base class by name: Base.construct(self, x)",
+        )
+    owner = low.compilation.free_name(low.frame.function, "__class__", low.builder.span)
+    first = next(iter(low.state.names.values()))
+    return functools.partial(super, owner, first)

@@ -1,0 +1,127 @@
+"""Python functions that the generated function calls: logging, and hooks that do not compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autodiff_compiler.common.tensor import wrap
+from autodiff_compiler.frontend.abstract.values import HeapRef, leaves, rebuild
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.interface import PythonFunction
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.operators.core.effects import python_hook
+
+
+def call_python(low: Lowering, hook: Any, args: Sequence[Any], like: Any = None) -> Any:
+    """Calls a Python function at run time, with the values of ``args`` as tensors."""
+    values: list[Value] = []
+    shown = tuple(_shown(arg, values, low.state.heap) for arg in args)
+    kept: list[Value] = []
+    wanted = None if like is None else _shown(like, kept, low.state.heap)
+    places = tuple(values.index(value) for value in kept)
+    name = getattr(hook, "__name__", type(hook).__name__)
+    name = name if name.isidentifier() else "hook"
+    call = _PythonCall(hook, shown, wanted, places, low.compilation.numpy)
+    function = low.lift(PythonFunction(name, call), name)
+    attrs = {"gives": tuple(type_of(value) for value in kept)}
+    made = low.builder.make(python_hook, (function, *values), attrs)
+    if not kept:
+        return None
+    found = iter(made if isinstance(made, tuple) else (made,))
+    return rebuild(like, (next(found) if isinstance(x, Value) else x for x in leaves(like)))
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """Where an array goes, in what a Python function is shown."""
+
+    place: int
+
+
+@dataclass(frozen=True, eq=False)
+class _PythonCall:
+    """A Python hook as generated code calls it: with arrays, for arrays.
+
+    ``args`` is what it is shown, ``like`` what it may replace, with slots for arrays; ``places``
+    are those of ``args`` that the slots of ``like`` stand for.
+    """
+
+    hook: Any
+    args: tuple
+    like: Any
+    places: tuple[int, ...]
+    numpy: bool
+
+    def __call__(self, *arrays: Any) -> Any:
+        # What a hook keeps, or passes on, is nobody else's memory.
+        own = [np.array(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in arrays]
+        given = own if self.numpy else wrap(own)
+        found = self.hook(*(_filled(arg, given) for arg in self.args))
+        old = [np.array(own[place]) for place in self.places]
+        if self.like is None:
+            if found is not None:
+                raise TypeError(
+                    f"the hook {self._name} cannot be compiled, so it may read the "
+                    f"gradient but must return None; it returned a {type(found).__name__}"
+                )
+            return None
+        if isinstance(self.like, tuple) and len(self.like) == 1 and not isinstance(found, tuple):
+            found = (found,)
+        new = old if found is None else [*self._parts(found, self.like, old)]
+        return new[0] if len(new) == 1 else tuple(new)
+
+    @property
+    def _name(self) -> str:
+        return f"'{getattr(self.hook, '__qualname__', type(self.hook).__name__)}'"
+
+    def _parts(self, found: Any, like: Any, old: Sequence[Any]) -> Iterator[Any]:
+        """The arrays of a new cotangent, each with the dtype and shape of the old one."""
+        if isinstance(like, _Slot):
+            before = old[like.place]
+            if found is None:
+                yield before
+                return
+            array = np.asarray(getattr(found, "_data", found))
+            if array.shape != np.shape(before):
+                raise ValueError(
+                    f"the hook {self._name} was given a gradient of shape {np.shape(before)} and "
+                    f"returned one of shape {array.shape}"
+                )
+            yield array.astype(before.dtype) if hasattr(before, "dtype") else array
+        elif isinstance(like, (tuple, list, dict)):
+            keys = list(like) if isinstance(like, dict) else range(len(like))
+            if not isinstance(found, type(like)) or len(found) != len(like):
+                raise TypeError(f"the hook {self._name} returned no {type(like).__name__} "
+                                f"of {len(like)} gradients")  # fmt: skip
+            for key in keys:
+                yield from self._parts(found[key], like[key], old)
+
+
+def _shown(value: Any, values: list[Value], heap: Mapping[HeapRef, Any]) -> Any:
+    """``value`` with slots for run-time values, which are appended to ``values``."""
+    if isinstance(value, Value):
+        values.append(value)
+        return _Slot(len(values) - 1)
+    if isinstance(value, HeapRef):
+        inner = _shown(heap[value], values, heap)
+        return list(inner) if value.kind == "list" else inner
+    if type(value) is tuple:
+        return tuple([_shown(item, values, heap) for item in value])
+    if isinstance(value, dict):
+        return {key: _shown(item, values, heap) for key, item in value.items()}
+    return value
+
+
+def _filled(shown: Any, arrays: Sequence[Any]) -> Any:
+    """What a Python function is shown, with the arrays in their slots."""
+    if isinstance(shown, _Slot):
+        return arrays[shown.place]
+    if type(shown) in (tuple, list):
+        return type(shown)([_filled(item, arrays) for item in shown])
+    if type(shown) is dict:
+        return {key: _filled(item, arrays) for key, item in shown.items()}
+    return shown

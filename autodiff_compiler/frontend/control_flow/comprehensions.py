@@ -1,0 +1,147 @@
+"""Comprehensions and generator expressions: unrolled, or the list that a loop makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import gast
+
+from autodiff_compiler.errors import UnsupportedSyntax
+from autodiff_compiler.fast_ast import nodes_in
+from autodiff_compiler.frontend.abstract.iterators import begun, gone_through
+from autodiff_compiler.frontend.abstract.values import (
+    Closure,
+    Frame,
+    HeapRef,
+    LazyIterable,
+    NeedsKnownValue,
+    own_name,
+)
+from autodiff_compiler.frontend.calls.inlining import in_frame
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.syntax import builders
+
+#: What a comprehension goes through, and what it collects, in variables of its own.
+SOURCE, ITEMS = own_name("source"), own_name("collected")
+
+
+def evaluate_list_comp(low: Lowering, node: Any) -> Any:
+    found = _evaluate_comprehension(low, node, [node.elt])
+    return found if isinstance(found, HeapRef) else low.new_list(found)
+
+
+def evaluate_generator_exp(low: Lowering, node: Any) -> Any:
+    """An iterator that makes its items; where it is used up at once (``spot``) the items."""
+    if not getattr(node, "spot", False):
+        source = low.evaluate(node.generators[0].iter)
+        text = Closure(node, low.frame, (), "<genexpr>")
+        kept = LazyIterable("generator", (source, ()), function=text)
+        later = low.handlers.becomes_loop(low, source)
+        return low.allocate("iterator", kept) if later else begun(low, kept)
+    found = _evaluate_comprehension(low, node, [node.elt])
+    return found if isinstance(found, HeapRef) else tuple(found)
+
+
+def evaluate_generator(low: Lowering, text: Closure, source: Any) -> Any:
+    """All that a generator expression gives which goes through ``source``."""
+    found = _evaluate_comprehension(low, text.tree, [text.tree.elt], source, text.frame)
+    return found if isinstance(found, HeapRef) else tuple(found)
+
+
+def generate_items(low: Lowering, text: Closure, item: Any) -> list[Any]:
+    """What a generator expression gives for an item of its first source."""
+    found: list[Any] = []
+    first, *rest = text.tree.generators
+    with _in_comprehension(low, text.tree, text.frame):
+        _generate_from(low, first, item, rest, [text.tree.elt], found)
+    return found
+
+
+def evaluate_set_comp(low: Lowering, node: Any) -> Any:
+    items = low.sequence(_evaluate_comprehension(low, node, [node.elt]))
+    return frozenset(low.static(item, "an item of a set") for item in items)
+
+
+def evaluate_dict_comp(low: Lowering, node: Any) -> Any:
+    pairs = low.sequence(_evaluate_comprehension(low, node, [node.key, node.value]))
+    made = {low.static(key, "a dict key"): value for key, value in pairs}
+    return low.allocate("dict", made)
+
+
+def _evaluate_comprehension(
+    low: Lowering, node: Any, wanted: Sequence[Any], source: Any = None, around: Frame | None = None
+) -> list[Any] | HeapRef:
+    """The items of a comprehension, whose variables are its own: written out, or if they are
+    many, or nobody knows how many, the list that a loop makes."""
+    source = low.evaluate(node.generators[0].iter) if source is None else source
+    items: list[Any] = []
+    with _in_comprehension(low, node, around or low.frame):
+        before = low.state.fork()
+        try:
+            if len(wanted) == 1 and low.handlers.becomes_loop(low, source):
+                return _as_loop(low, node, source)
+            _generate(low, list(node.generators), wanted, items, source)
+        except NeedsKnownValue:
+            if len(wanted) > 1 or not any(part.ifs for part in node.generators):
+                raise
+            low.state.become(before)
+            return _as_loop(low, node, source)
+    return items
+
+
+@contextmanager
+def _in_comprehension(low: Lowering, node: Any, around: Frame) -> Iterator[None]:
+    """Inside, a comprehension of the frame ``around`` is evaluated. What ``:=`` sets in it is a
+    variable of that frame."""
+    targets = [part.target for part in nodes_in(node) if isinstance(part, gast.NamedExpr)]
+    bound = [target.id for target in targets if isinstance(target, gast.Name)]
+    if bound and around is not low.frame:
+        raise low.fail(
+            UnsupportedSyntax,
+            "a generator expression that assigns a variable with ':=' is consumed in "
+            "another function",
+            "make it a list first: [... for ... in ...]",
+        )
+    held = {name: low.state.names[name] for name in bound if name in low.state.names}
+    with in_frame(low, Frame(around.source, around.function, around), held):
+        yield
+        held = {name: low.state.names[name] for name in bound if name in low.state.names}
+    low.state.names |= held
+
+
+def _as_loop(low: Lowering, node: Any, source: Any) -> HeapRef:
+    """The list that a loop makes of a comprehension."""
+    if not hasattr(node, "collecting"):
+        node.collecting = builders.collecting(node, SOURCE, ITEMS)
+    low.state.names |= {SOURCE: source, ITEMS: low.new_list(())}
+    low.execute(node.collecting)
+    made: HeapRef = low.certainly(low.state.names[ITEMS])
+    return made
+
+
+def _generate(
+    low: Lowering,
+    generators: list[Any],
+    wanted: Sequence[Any],
+    items: list[Any],
+    source: Any = None,
+) -> None:
+    if not generators:
+        values = [low.evaluate(node) for node in wanted]
+        items.append(values[0] if len(values) == 1 else tuple(values))
+        return
+    first, *rest = generators
+    source = low.evaluate(first.iter) if source is None else source
+    for item in gone_through(low, source):
+        _generate_from(low, first, item, rest, wanted, items)
+
+
+def _generate_from(
+    low: Lowering, first: Any, item: Any, rest: list[Any], wanted: Sequence[Any], items: list[Any]
+) -> None:
+    low.assign(first.target, item)
+    tests = (low.truth(low.evaluate(test)) for test in first.ifs)
+    if all(low.static(test, "the condition of a comprehension") for test in tests):
+        _generate(low, rest, wanted, items)

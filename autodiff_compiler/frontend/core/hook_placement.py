@@ -1,0 +1,49 @@
+"""Where hooks stand in a function: right behind what makes their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.common.hooks import TO_FLOAT
+from autodiff_compiler.frontend.core.compilation import Compilation
+from autodiff_compiler.ir.nodes import AnyOperand, Op, Region, Value
+from autodiff_compiler.ir.rewrite import fresh, map_regions, substitute
+
+
+def guard_hooks(compilation: Compilation, holder: Any, path: str | None) -> None:
+    """Guards the hooks of a Cell or Tensor that is found at ``path``."""
+    if path is not None:
+        compilation.assume_same(f"{path}._hooks", holder._hooks)
+        for number, hook in enumerate(holder._hooks):
+            if hook.kind != TO_FLOAT:
+                compilation.know(hook.function, f"{path}._hooks[{number}].function")
+
+
+def with_hooks(hooks: Sequence[tuple[Value, Op]], body: Region) -> Region:
+    """Returns ``body`` with the hooks of its values right behind what makes them.
+
+    Of several on one value the first is the last to be passed in forward.
+    """
+    chains: dict[Value, list[Op]] = {}
+    last: dict[Value, AnyOperand] = {}
+    for value, op in reversed(hooks):
+        before = last.get(value, value)
+        passed = fresh(value)
+        operands = tuple(before if x is value else x for x in op.operands)
+        chains.setdefault(value, []).append(replace(op, operands=operands, results=(passed,)))
+        last[value] = passed
+    if not chains:
+        return body
+
+    def visit(region: Region, values: Iterable[Value]) -> Region:
+        ops = [made for value in values for made in chains.get(value, ())]
+        for op in region.ops:
+            ops.append(map_regions(op, lambda inner: visit(inner, inner.params)))
+            ops += [made for result in op.results for made in chains.get(result, ())]
+        return Region(region.params, tuple(ops), region.yields)
+
+    inside = {v for op in body.walk() for r in op.regions for v in r.params}
+    inside.update(result for op in body.walk() for result in op.results)
+    return visit(substitute(body, last), [value for value in chains if value not in inside])

@@ -1,0 +1,84 @@
+"""The parameters of a function being lowered: arguments of its call, and arrays from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.common.parameter import Parameter
+from autodiff_compiler.common.random import Generator
+from autodiff_compiler.frontend.abstract.heap import detach
+from autodiff_compiler.frontend.abstract.values import HeapRef, as_tuple, leaves
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.ir.nodes import Value, type_of
+from autodiff_compiler.operators.core import containers
+
+
+def add_parameter(low: Lowering, name: str, value: Any) -> Any:
+    """``value`` of the caller as this function sees it: a parameter, where it is not known."""
+    before = detach(value, low.state)
+    if not any(isinstance(leaf, Value) for leaf in leaves(before)):
+        return value
+    with low.parent.builder if low.parent else low.builder:
+        type_ = type_of((low.parent or low).packed(value))
+    param = Value(type_, name, True)
+    low.parameters.append(param)
+    low.arguments[param] = value
+    seen = _projected(low, param, value, name)
+    pairs = zip(leaves(detach(seen, low.state)), leaves(before))
+    for leaf, its in pairs:
+        if isinstance(leaf, Value):
+            low.taken[leaf] = its
+            low.compilation.memory.stands(leaf, low.compilation.memory.is_array(its))
+    return seen
+
+
+def _projected(low: Lowering, param: Value, like: Any, name: str) -> Any:
+    """The parts of a container parameter, in the structure of ``like``; what lists and dicts
+    hold is so from here on."""
+    if isinstance(like, HeapRef):
+        low.state.heap[like] = _projected(low, param, low.state.heap[like], name)
+        return like
+    if isinstance(like, (dict, tuple)):
+        parts = like.items() if isinstance(like, dict) else enumerate(like)
+        made = {}
+        for key, part in parts:
+            if isinstance(part, Value) or any(True for _ in leaves(detach(part, low.state))):
+                item = containers.item(param, key=key)
+                item.name, item.has_user_name = f"{name}_{key}", True
+                made[key] = _projected(low, item, part, f"{name}_{key}")
+            else:
+                made[key] = part
+        return made if isinstance(like, dict) else as_tuple(like, made.values())
+    return param if isinstance(like, Value) else like
+
+
+def outer_name(low: Lowering, thing: Any) -> str:
+    """What the caller calls an array that this function reads: ``fc1_weight``."""
+    inner = low.hoisted[id(thing)][1].name
+    known_to_all = isinstance(thing, Generator) and thing.name
+    return f"{low.label}_{inner}" if low.label and not known_to_all else inner
+
+
+def slot_of(low: Lowering, value: Value) -> int | None:
+    """Which argument of the call a value is, if it is one."""
+    there = low.taken.get(value, low.handed.get(value, value))
+    return slot_of(low.parent, there) if low.parent else low.compilation.slots.get(value)
+
+
+def as_parameter(low: Lowering, value: Value) -> Parameter | None:
+    thing = low.original(value)
+    if not isinstance(thing, Value):
+        return thing if isinstance(thing, Parameter) else None
+    value = low.compilation.uncast.get(value, value)
+    there = low.taken.get(value, low.handed.get(value, value))
+    return as_parameter(low.parent, there) if low.parent else None
+
+
+def trainable_parameters(low: Lowering) -> tuple[Any, ...]:
+    """The trainable Parameters that were read, in order; one that is frozen later, or thawed,
+    is another question."""
+    read = [thing for thing, _ in low.hoisted.values() if isinstance(thing, Parameter)]
+    for parameter in read:
+        if (path := low.compilation.path(parameter)) is not None:
+            low.compilation.assume(f"{path}.requires_grad", parameter.requires_grad)
+    return tuple(parameter for parameter in read if parameter.requires_grad)

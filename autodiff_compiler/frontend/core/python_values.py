@@ -1,0 +1,65 @@
+"""Compile-time values as Python values for library code, and its results as compile-time values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autodiff_compiler.common.tensor_data import is_foreign
+from autodiff_compiler.errors import DTypeError
+from autodiff_compiler.frontend.abstract import iterators
+from autodiff_compiler.frontend.abstract.runtime_lists import is_long
+from autodiff_compiler.frontend.abstract.values import (
+    DictView,
+    HeapRef,
+    LazyIterable,
+    as_tuple,
+    leaves,
+)
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.ir.nodes import Value
+
+
+def python_containers(low: Lowering, arg: Any, lists_go: bool = False) -> Any:
+    """A heap list as a list, a heap dict as a dict, arrays as values. ``lists_go``: a list of
+    run-time length may stay one."""
+    if isinstance(arg, (DictView, LazyIterable)) or iterators.is_iterator(arg):
+        return [python_containers(low, item) for item in low.sequence(arg)]
+    if isinstance(arg, HeapRef):
+        contents = low.state.heap[arg] if lists_go else low.contents(arg)
+        if is_long(contents):
+            return contents
+        if arg.kind == "list":
+            return [python_containers(low, item) for item in contents]
+        return {key: python_containers(low, item) for key, item in contents.items()}
+    low.compilation.assume_held(arg)
+    if type(arg) is tuple:
+        return tuple(python_containers(low, item) for item in arg)
+    return low.lifted(arg)
+
+
+def as_python(low: Lowering, value: Any) -> Any:
+    """A value that is known while compiling, with lists and dicts for references."""
+    return low.original(python_containers(low, value))
+
+
+def adopt(low: Lowering, result: Any) -> Any:
+    """The outcome of library code as a compile-time value: its lists go to the heap."""
+    if isinstance(result, list):
+        return low.new_list([adopt(low, item) for item in result])
+    if isinstance(result, tuple) and (type(result) is tuple or hasattr(result, "_fields")):
+        return as_tuple(result, [adopt(low, item) for item in result])
+    if type(result) is dict and any(isinstance(leaf, Value) for leaf in leaves(result)):
+        return low.allocate("dict", {key: adopt(low, each) for key, each in result.items()})
+    return low.lifted(result)
+
+
+def refuse_foreign(low: Lowering, *things: Any, installed: bool = False) -> None:
+    """Raises where what is no array, but can be made one, is computed with; ``installed``:
+    where it is of an installed package."""
+    for thing in things:
+        if isinstance(thing, (list, tuple)):
+            refuse_foreign(low, *thing, installed=installed)
+        if is_foreign(thing, installed):
+            name = type(thing).__name__
+            cure = f"convert it before the call: np.asarray(x), of the {name}"
+            raise low.fail(DTypeError, f"a {name} is not supported in compiled code", cure)

@@ -1,0 +1,156 @@
+"""The tables by which lowering chooses what handles a node, an operand, an owner or a callee.
+
+This is the only module that imports all handlers. Each table is data: what is tried stands in the
+order in which it is tried. The table of callees has a module of its own, ``call_rules.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import gast
+
+from autodiff_compiler.frontend.call_rules import call
+from autodiff_compiler.frontend.calls.call_expression import evaluate_call
+from autodiff_compiler.frontend.calls.external import macro
+from autodiff_compiler.frontend.calls.inlining import inline_callee
+from autodiff_compiler.frontend.calls.outlining import outline, unpacked
+from autodiff_compiler.frontend.control_flow import branches, comprehensions, exceptions, loops
+from autodiff_compiler.frontend.core.handlers import Handler, Handlers, NodeHandler
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.derivatives.cell_precision import (
+    in_cell_precision,
+    lift_in_cell_precision,
+)
+from autodiff_compiler.frontend.derivatives.custom_rules import context_attribute, with_custom_rule
+from autodiff_compiler.frontend.derivatives.hooks import add_outside_hooks, with_cell_hooks
+from autodiff_compiler.frontend.derivatives.transforms import call_inside
+from autodiff_compiler.frontend.expressions import (
+    arithmetic,
+    attributes,
+    comparisons,
+    containers,
+    evaluation,
+    strings,
+    subscripts,
+)
+from autodiff_compiler.frontend.objects.attribute_protocol import special_method
+from autodiff_compiler.frontend.statements import simple
+from autodiff_compiler.frontend.syntax.desugar.try_statement import (
+    CaughtException,
+    Reraise,
+    TryBody,
+)
+from autodiff_compiler.frontend.syntax.desugar.with_statement import WithBoundary
+
+#: The handler of each kind of expression, Python's and those that desugaring makes.
+EXPRESSIONS: Mapping[type, NodeHandler] = {
+    gast.Constant: evaluation.evaluate_constant,
+    gast.Name: evaluation.evaluate_name,
+    gast.BoolOp: evaluation.evaluate_bool_op,
+    gast.IfExp: evaluation.evaluate_if_exp,
+    gast.BinOp: arithmetic.evaluate_bin_op,
+    gast.UnaryOp: arithmetic.evaluate_unary_op,
+    gast.Compare: comparisons.evaluate_compare,
+    gast.Subscript: subscripts.evaluate_subscript,
+    gast.Slice: subscripts.evaluate_slice,
+    gast.Tuple: containers.evaluate_tuple,
+    gast.List: containers.evaluate_list,
+    gast.Dict: containers.evaluate_dict,
+    gast.Set: containers.evaluate_set,
+    gast.ListComp: comprehensions.evaluate_list_comp,
+    gast.SetComp: comprehensions.evaluate_set_comp,
+    gast.DictComp: comprehensions.evaluate_dict_comp,
+    gast.GeneratorExp: comprehensions.evaluate_generator_exp,
+    gast.Attribute: attributes.evaluate_attribute,
+    gast.Lambda: attributes.evaluate_lambda,
+    gast.JoinedStr: strings.evaluate_joined_str,
+    gast.Call: evaluate_call,
+    gast.NamedExpr: simple.evaluate_named_expr,
+    CaughtException: exceptions.evaluate_caught_exception,
+}
+
+#: The handler of each kind of statement.
+STATEMENTS: Mapping[type, NodeHandler] = {
+    gast.Return: simple.execute_return,
+    gast.Expr: simple.execute_expr,
+    gast.Assign: simple.execute_assign,
+    gast.AugAssign: simple.execute_aug_assign,
+    gast.Delete: simple.execute_delete,
+    gast.Pass: simple.execute_pass,
+    gast.Import: simple.execute_import,
+    gast.ImportFrom: simple.execute_import_from,
+    gast.FunctionDef: simple.execute_function_def,
+    gast.If: simple.execute_if,
+    gast.For: loops.execute_for,
+    gast.While: loops.execute_while,
+    gast.Assert: exceptions.execute_assert,
+    gast.Raise: exceptions.execute_raise,
+    TryBody: exceptions.execute_try_body,
+    Reraise: exceptions.execute_reraise,
+    WithBoundary: exceptions.execute_with_boundary,
+}
+
+#: What a binary operator does: the first of these that does not give NotImplemented.
+OPERATORS: Sequence[Handler] = (strings.string_operation, arithmetic.binary_operation)
+
+#: Where an attribute is found: likewise.
+ATTRIBUTES: Sequence[Handler] = (context_attribute, attributes.read_attribute)
+
+#: What stands around the inlining of a callee, the outermost first. Each is given the next one.
+ENTERING: Sequence[Handler] = (in_cell_precision, with_cell_hooks, with_custom_rule)
+
+
+def _first_of(rules: Sequence[Handler]) -> Handler:
+    """Returns the function that tries the rules in their order."""
+
+    def apply(low: Lowering, *operands: Any) -> Any:
+        for rule in rules:
+            found = rule(low, *operands)
+            if found is not NotImplemented:
+                return found
+        raise AssertionError("the last rule takes all operands")
+
+    return apply
+
+
+def _around(inner: Handler, wrappers: Sequence[Handler]) -> Handler:
+    """Returns ``inner`` with the wrappers around it, the first of them the outermost."""
+
+    def wrap(enter: Handler, wrapper: Callable[..., Any]) -> Handler:
+        return partial(wrapper, enter=enter)
+
+    return reduce(wrap, reversed(wrappers), inner)
+
+
+HANDLERS = Handlers(
+    expressions=EXPRESSIONS,
+    statements=STATEMENTS,
+    evaluate=evaluation.evaluate,
+    execute=simple.execute,
+    block=simple.block,
+    assign=simple.assign,
+    call=call,
+    enter=_around(inline_callee, ENTERING),
+    macro=macro,
+    attribute=_first_of(ATTRIBUTES),
+    special=special_method,
+    binary=_first_of(OPERATORS),
+    truth=evaluation.truth,
+    sequence=loops.sequence,
+    lifted=lift_in_cell_precision,
+    unpacked=unpacked,
+    choose=branches.choose,
+    heap_ownership=branches.holders,
+    may_raise=exceptions.risking,
+    outline=outline,
+    call_inside=call_inside,
+    throw_if_caught=exceptions.throw_if_caught,
+    iteration_space=loops.iteration_space,
+    becomes_loop=loops.becomes_loop,
+    evaluate_generator=comprehensions.evaluate_generator,
+    generate_items=comprehensions.generate_items,
+    add_outside_hooks=add_outside_hooks,
+)

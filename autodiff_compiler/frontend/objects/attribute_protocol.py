@@ -1,0 +1,420 @@
+"""Attributes as Python's protocol finds and sets them, for objects that the text made and for those
+from outside.
+
+To read: ``__getattribute__`` of the class, if it is the user's; else a data descriptor of the
+class, the object's own, what else the class has, ``__getattr__``. To set: ``__setattr__`` of the
+class, if it is the user's; else a data descriptor of the class, else the object's own. Methods of
+the user's are texts, written out where they are called. A Cell sets attributes as it always does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from autodiff_compiler.common.cells.cell import Cell
+from autodiff_compiler.errors import (
+    CompileError,
+    DTypeError,
+    Problem,
+    UnknownAttribute,
+    UnsupportedSyntax,
+)
+from autodiff_compiler.frontend.abstract.values import CONTEXT, OBJECT, HeapRef, Own, SuperProxy
+from autodiff_compiler.frontend.core.assumptions import MISSING, is_generated, is_theirs
+from autodiff_compiler.frontend.core.compilation import suggested
+from autodiff_compiler.frontend.core.error_translation import without_dict
+from autodiff_compiler.frontend.core.lowering import Lowering
+from autodiff_compiler.frontend.core.reachability import reaches
+from autodiff_compiler.frontend.objects.outside_writes import store_outside
+from autodiff_compiler.interface import Write, special
+from autodiff_compiler.ir.nodes import Value
+
+#: What has no method of the user's, as is known at a glance.
+PLAINEST = (Value, int, float, bool, str, tuple, type(None))
+#: Methods of Python's own classes that reach an attribute.
+_REACHING = ("__getattribute__", "__setattr__")
+
+
+def class_attribute(low: Lowering, cls: type, name: str) -> Any:
+    """Return what ``cls`` defines under a name, guarded from now on."""
+    found = low.compilation.attribute(cls, name, low.builder.span)
+    return getattr(found, "__func__", found)
+
+
+def get_attribute(low: Lowering, owner: Any, name: str) -> Any:
+    """``owner.name`` for an object that the text made, or one from outside."""
+    if _runs(low, owner, "__getattribute__"):
+        own = low.special(owner, "__getattribute__")
+        if own is not None:
+            return low.call(own, (name,), {})
+    elif is_written(special(type(owner), "__getattribute__")):
+        return low.lifted(low.compilation.attribute(owner, name, low.builder.span))
+    return _get_attribute_plainly(low, owner, name)
+
+
+def _runs(low: Lowering, owner: Any, *names: str) -> bool:
+    """Return True if the special methods of these names are inlined, if the class has them.
+    Methods that reach no written object are run by Python while compiling, under a guard."""
+    if isinstance(owner, HeapRef):
+        return True
+    if not _writes_attributes(low):
+        return False
+    for name in names:
+        low.compilation.assume_special(owner, name)
+    kind = type(owner)
+    return any(is_written(special(kind, name)) for name in names) and _leads(low, owner)
+
+
+def _leads(low: Lowering, owner: Any) -> bool:
+    """Return True if methods of an outside object can reach an object that is written."""
+    targets = frozenset(id(write.target) for write in _writes(low) if write.name is not None)
+    key = (id(owner), targets)
+    if key not in low.compilation.leading:
+        low.compilation.leading[key] = reaches(owner, targets)
+    if not low.compilation.leading[key]:
+        low.compilation.assume_parts(owner)
+    return low.compilation.leading[key]
+
+
+def finds_missing(low: Lowering, owner: Any, name: str) -> bool:
+    """Return True if an inlined ``__getattr__`` or ``__getattribute__`` looks up an attribute
+    that is missing."""
+    if not _runs(low, owner, "__getattribute__", "__getattr__"):
+        return False
+    if low.special(owner, "__getattribute__") is not None:
+        return True
+    if isinstance(owner, HeapRef):
+        held = low.state.heap[owner]
+        there = name in held or special(held["__class__"], name) is not None
+    else:
+        there = inspect.getattr_static(owner, name, MISSING) is not MISSING
+        there = there or _cell(low, owner, name) is not None
+    return not there and low.special(owner, "__getattr__") is not None
+
+
+def _get_attribute_plainly(low: Lowering, owner: Any, name: str) -> Any:
+    """``object.__getattribute__(owner, name)``, or what ``__getattr__`` gives."""
+    if isinstance(owner, (HeapRef, SuperProxy)):
+        return _object_attribute(low, owner, name)
+    cell = _cell(low, owner, name)
+    if cell is not None and low.state.heap[cell] is not MISSING:
+        return low.certainly(low.state.heap[cell])
+    getter = _getter(low, owner, name)
+    if getter is not None:
+        return low.call(getter, (), {})
+    if _writes_attributes(low):
+        kind = type(owner)
+        found = _descriptor(low, owner, kind, name)
+        own = getattr(owner, "__dict__", {})
+        if found is not None and (name not in own or special(type(found), "__set__")):
+            reader = low.special(found, "__get__") if _leads(low, owner) else None
+            if reader is not None:
+                return low.call(reader, (owner, kind), {})
+        fallback = None
+        if inspect.getattr_static(owner, name, MISSING) is MISSING:
+            runs = _runs(low, owner, "__getattr__")
+            fallback = low.special(owner, "__getattr__") if runs else None
+        if fallback is not None:
+            return low.call(fallback, (name,), {})
+    below = is_written(special(type(owner), "__getattribute__"))
+    read = low.compilation.attribute_below if below else low.compilation.attribute
+    found = read(owner, name, low.builder.span)
+    if name == "__dict__" and _is_ones_own(low, owner):
+        low.compilation.owners[id(found)] = owner
+    return low.lifted(found)
+
+
+def _writes(low: Lowering) -> list[Write]:
+    """Return the writes to outside objects that are known so far."""
+    return [*low.compilation.written.values(), *low.compilation.discovered.values()]
+
+
+def _writes_attributes(low: Lowering) -> bool:
+    return any(write.name is not None for write in _writes(low))
+
+
+def _is_ones_own(low: Lowering, owner: Any) -> bool:
+    """Return True if the ``__dict__`` of an outside object holds attributes that may be
+    written through it."""
+    fixed = isinstance(owner, (Cell, type, types.ModuleType))
+    if fixed and any(write.target is owner and write.name for write in _writes(low)):
+        raise without_dict(low, type(owner))
+    return not fixed and isinstance(getattr(owner, "__dict__", None), dict)
+
+
+def _cell(low: Lowering, owner: Any, name: str) -> HeapRef | None:
+    """The cell of a written attribute: of the object's own, or of its class's."""
+    found = low.compilation.cell_of(low.state.heap, owner, name)
+    if found is not None or not _writes_attributes(low) or isinstance(owner, types.ModuleType):
+        return found
+    bases = owner.__mro__[1:] if isinstance(owner, type) else type(owner).__mro__
+    for base in bases:
+        cell = low.compilation.cell_of(low.state.heap, base, name)
+        if cell is None and name not in vars(base):
+            continue
+        return None if name in getattr(owner, "__dict__", {}) else cell
+    return None
+
+
+def _descriptor(low: Lowering, owner: Any, cls: type, name: str) -> Any:
+    """Return the user-defined descriptor that the class has under a name, guarded from now
+    on; None if it has none."""
+    found = special(cls, name)
+    kinds = (special(type(found), way) for way in ("__get__", "__set__"))
+    if not any(map(is_written, kinds)):
+        return None
+    path = low.compilation.path(owner)
+    if isinstance(owner, HeapRef):
+        path = low.compilation.path(cls)
+    elif path is not None:
+        path = f"type({path})"
+        low.compilation.assume(path, cls)
+    if path is not None:
+        place = next(n for n, base in enumerate(cls.__mro__) if name in vars(base))
+        low.compilation.assume(f"{path}.__mro__[{place}].__dict__[{name!r}]", found)
+    return found
+
+
+def _object_attribute(low: Lowering, thing: HeapRef | SuperProxy, name: str) -> Any:
+    """``thing.name``: of the object itself, or of its class; for ``super()``, of the classes
+    after the one that the method stands in."""
+    ref = thing.ref if isinstance(thing, SuperProxy) else thing
+    held = low.state.heap[ref]
+    cls = held["__class__"]
+    if name == "__dict__":
+        return Own(ref)
+    if isinstance(thing, SuperProxy):
+        after = cls.__mro__[cls.__mro__.index(thing.owner) + 1 :]
+        cls = next((base for base in after if name in vars(base)), object)
+        if name == "__init__" and cls is object:
+            return type(None)  # which takes no arguments either
+        if name in _REACHING and cls is object:
+            return types.MethodType(getattr(object, name), ref)
+    elif name in held:
+        return held[name]
+    found = inspect.getattr_static(cls, name, MISSING)
+    if isinstance(found, (property, functools.cached_property)):
+        getter = found.fget if isinstance(found, property) else found.func
+        low.compilation.assume_of_class(cls, name)
+        if (path := low.compilation.path(found)) is not None:
+            place = "fget" if isinstance(found, property) else "func"
+            low.compilation.know(getter, f"{path}.{place}")
+        return low.call(types.MethodType(getter, ref), (), {})  # type: ignore[arg-type]
+    if isinstance(found, types.FunctionType):
+        return types.MethodType(class_attribute(low, cls, name), ref)
+    descriptor = _descriptor(low, ref, cls, name)
+    reader = None if descriptor is None else low.special(descriptor, "__get__")
+    if reader is not None:
+        return low.call(reader, (ref, held["__class__"]), {})
+    fallback = low.special(ref, "__getattr__") if found is MISSING else None
+    if fallback is not None:
+        return low.call(fallback, (name,), {})
+    if found is MISSING:
+        raise low.fail(
+            UnknownAttribute,
+            f"the object '{cls.__name__}' has no attribute '{name}'",
+            suggested(name, [*held, *dir(cls)]) or f"assign self.{name} in its __init__",
+        )
+    return low.lifted(low.compilation.attribute(cls, name, low.builder.span))
+
+
+def set_attribute(low: Lowering, owner: Any, name: str, value: Any) -> None:
+    """``owner.name = value`` for an object that the text made, or one from outside."""
+    own = low.special(owner, "__setattr__")
+    if own is not None:
+        with _setting(low, owner, own, name):
+            low.call(own, (name, value), {})
+        return
+    cls = low.state.heap[owner]["__class__"] if isinstance(owner, HeapRef) else type(owner)
+    if isinstance(owner, HeapRef) and _is_frozen(cls):
+        raise _read_only(low, cls, name)
+    set_attribute_plainly(low, owner, name, value)
+
+
+def set_attribute_plainly(low: Lowering, owner: Any, name: str, value: Any) -> None:
+    """``object.__setattr__(owner, name, value)``."""
+    if isinstance(owner, SuperProxy):
+        owner = owner.ref
+    made = isinstance(owner, HeapRef)
+    cls = low.state.heap[owner]["__class__"] if made else type(owner)
+    descriptor = _descriptor(low, owner, cls, name)
+    writer = None if descriptor is None else low.special(descriptor, "__set__")
+    if writer is not None:
+        with _setting(low, descriptor, writer, name):
+            low.call(writer, (owner, value), {})
+    elif made:
+        _store_in_object(low, owner, cls, name, value)
+    elif (setter := _setter(low, owner, name)) is not None:
+        low.call(setter, (value,), {})
+    else:
+        low.compilation.assume_special(owner, name)  # the class may gain a descriptor
+        store_outside(low, owner, name, value)
+
+
+@contextmanager
+def _setting(low: Lowering, owner: Any, method: Any, name: str) -> Iterator[None]:
+    """Report refusals inside ``method`` at the line that sets the attribute ``name``."""
+    kind = low.state.heap[owner]["__class__"] if isinstance(owner, HeapRef) else type(owner)
+    place, problems = low.place, low.compilation.problems
+    mark = len(problems)
+
+    def told(problem: Problem) -> Problem:
+        if place is None or problem.kind not in (UnsupportedSyntax, DTypeError):
+            return problem
+        where = f" ({problem.span.place})" if problem.span else ""
+        cause = (
+            f"setting '{name}' runs {kind.__name__}.{method.__name__}, where{where} {problem.cause}"
+        )
+        cure = f"set '{name}' after the call of the compiled function, to what that returns"
+        return replace(problem, cause=cause, cure=cure, span=place, callers=())
+
+    try:
+        yield
+    except CompileError as error:
+        raise error.holding([*map(told, error.problems)]) from None
+    finally:
+        problems[mark:] = map(told, problems[mark:])
+
+
+def _read_only(low: Lowering, cls: type, name: str) -> CompileError:
+    return low.fail(
+        UnsupportedSyntax,
+        f"the attribute '{name}' of a '{cls.__name__}' is read-only",
+        "make a new object with the new value",
+    )
+
+
+def call_attribute_protocol(
+    low: Lowering, callee: Any, args: Sequence[Any]
+) -> tuple[Any, ...] | None:
+    """The outcome of ``object.__setattr__`` and its like, in a tuple; None of other calls."""
+    name = getattr(callee, "__name__", "")
+    if name not in _REACHING:
+        return None
+    function = getattr(callee, "__func__", callee)
+    if isinstance(callee, (types.MethodType, types.MethodWrapperType)):
+        args = (callee.__self__, *args)
+    ours = function in (Cell.__setattr__, Cell.__dict__.get("__getattribute__"))
+    if not ours and not isinstance(
+        function, (types.WrapperDescriptorType, types.MethodWrapperType)
+    ):
+        return None
+    owner, attribute, *rest = args
+    attribute = low.static(attribute, "the name of an attribute")
+    if name == "__setattr__":
+        set_attribute_plainly(low, owner, attribute, *rest)
+        return (None,)
+    return (_get_attribute_plainly(low, owner, attribute),)
+
+
+def _store_in_object(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> None:
+    found = low.compilation.assume_of_class(cls, name)
+    if isinstance(found, property) and found.fset is not None:
+        low.call(types.MethodType(found.fset, ref), (value,), {})
+        return
+    store_own(low, ref, cls, name, value)
+
+
+def store_own(low: Lowering, ref: HeapRef, cls: type, name: str, value: Any) -> None:
+    """Sets an attribute of an object that the text made, as its own."""
+    found = special(cls, name)
+    slotted = not cls.__dictoffset__ and not isinstance(found, types.MemberDescriptorType)
+    if slotted or isinstance(found, property):
+        raise _read_only(low, cls, name)
+    if ref in low.compilation.given:
+        raise low.fail(
+            UnsupportedSyntax,
+            f"this assigns the attribute '{name}' of an argument, and compiled code "
+            f"cannot change the caller's {cls.__name__}",
+            f"return a new object: dataclasses.replace(obj, {name}=...)",
+        )
+    _set(low, ref, name, value)
+
+
+def _set(low: Lowering, ref: HeapRef, name: str, value: Any) -> None:
+    low.state.heap[ref] = {**low.state.heap[ref], name: value}
+
+
+def special_method(low: Lowering, thing: Any, name: str) -> Callable[..., Any] | None:
+    """A method such as ``__add__`` that the class of an object has: of one that was made here,
+    or of an object of the user's from outside."""
+    if isinstance(thing, HeapRef):
+        if thing.kind != OBJECT:
+            return None
+        found = low.compilation.assume_of_class(low.state.heap[thing]["__class__"], name)
+        written = isinstance(found, types.FunctionType) and not is_generated(found)
+        return types.MethodType(found, thing) if written else None
+    if type(thing) in PLAINEST:
+        return None
+    found = inspect.getattr_static(type(thing), name, None)
+    method = _of_outside(low, thing, found, name)
+    if method is None:
+        low.compilation.assume_special(thing, name)
+    return method
+
+
+def _getter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
+    """The text of the property that an object from outside has under a name: it may compute
+    with Parameters."""
+    found = inspect.getattr_static(type(owner), name, None)
+    if isinstance(found, property):
+        return _of_outside(low, owner, found.fget, f"{name}.fget", found)
+    if isinstance(found, functools.cached_property) and name not in vars(owner):
+        path = low.compilation.path(owner)
+        if path is not None:
+            low.compilation.assume(f"{path}.__dict__.__contains__({name!r})", False)
+        return _of_outside(low, owner, found.func, f"{name}.func", found)
+    return None
+
+
+def _setter(low: Lowering, owner: Any, name: str) -> Callable[..., Any] | None:
+    """As ``getter``, for the text that sets it."""
+    found = inspect.getattr_static(type(owner), name, None)
+    if not isinstance(found, property):
+        return None
+    return _of_outside(low, owner, found.fset, f"{name}.fset", found)
+
+
+def _of_outside(low: Lowering, owner: Any, function: Any, place: str, held: Any = None) -> Any:
+    """A function of the class of an outside object as a method, if it is a text of the user's.
+    ``held`` is what holds it there; from now on the class is assumed to."""
+    if not is_written(function):
+        return None
+    path = low.compilation.path(owner)
+    if path is not None:
+        low.compilation.assume(f"type({path})", type(owner))
+        low.compilation.assume(f"type({path}).{place.partition('.')[0]}", held or function)
+        low.compilation.know(function, f"type({path}).{place}")
+    return types.MethodType(function, owner)
+
+
+def _is_frozen(cls: type) -> bool:
+    return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def is_written(function: Any) -> bool:
+    """Return True if this is a function of the user's with source code."""
+    written = isinstance(function, types.FunctionType) and not is_generated(function)
+    return written and is_theirs(function)
+
+
+def store_attribute(low: Lowering, owner: Any, name: str, value: Any) -> None:
+    """``owner.name = value``."""
+    if isinstance(owner, HeapRef) and owner.kind == CONTEXT:
+        low.state.heap[owner] = {**low.state.heap[owner], name: value}
+        return
+    made = isinstance(owner, HeapRef) and owner.kind == OBJECT
+    if not made and (isinstance(owner, (Value, HeapRef)) or low.compilation.path(owner) is None):
+        raise low.fail(
+            UnsupportedSyntax,
+            f"the attribute '{name}' of a {low.described(owner)} cannot be assigned",
+            "use a variable instead, and return it",
+        )
+    set_attribute(low, owner, name, value)
