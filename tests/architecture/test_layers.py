@@ -48,8 +48,6 @@ SEPARATE = (
     ("runtime", "ir"),
     ("runtime", "operators"),
 )
-#: Packages whose subpackages still import each other: ``Lowering`` is one chain of classes there.
-ONE_PACKAGE = ("frontend",)
 #: Third-party packages that one package alone may import.
 THIRD_PARTY = {"gast": "frontend", "astunparse": "emit"}
 
@@ -78,7 +76,7 @@ def package(module: str) -> str:
     if FILES[module].name == "__init__.py" or "." not in module:
         return f"{module}/__init__"
     name = module.rpartition(".")[0]
-    return top(name) if top(name) in ONE_PACKAGE else name
+    return name
 
 
 def layer(module: str) -> int | None:

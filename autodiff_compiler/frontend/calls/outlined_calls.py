@@ -53,7 +53,7 @@ def call_outlined(
     if effects.demand.name in shared.op_names:  # what the call gives may be read by nobody
         low.builder.make(effects.demand, (result,), {})
     apply_writes(low, made, news)
-    return made.outcome if known else link_aliases(low, 
+    return made.outcome if known else link_aliases(low,
         low.unpacked(result, made.outcome, made.heap, known=True), made)  # fmt: skip
 
 

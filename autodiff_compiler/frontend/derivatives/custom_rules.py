@@ -194,7 +194,7 @@ def with_derivative(
 
     names = (*(name for name, _ in inputs), out.name or "out", ct.name)
     with low.builder.block():  # all that it makes here is about the stand-in ``ct``
-        rule, reads, wrt = lower_rule(low, 
+        rule, reads, wrt = lower_rule(low,
             CustomRule(text, names, lower), given, [out], [ct], doing
         )  # fmt: skip
     result = Value(out.type, out.name)

@@ -122,7 +122,7 @@ def _call_gradient(
         )
     given, named, sens = gradient.split_sens(list(args), dict(kwargs))
     apart = _apart(low, gradient, given, named)
-    called = _called(low, apart.inner, apart.leaves, {}) if apart else _called(low, 
+    called = _called(low, apart.inner, apart.leaves, {}) if apart else _called(low,
         gradient, given, named
     )  # fmt: skip
     request, made = called.request, called.made
