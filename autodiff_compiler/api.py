@@ -20,8 +20,8 @@ from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import raise_all
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.frontend.lower import place_of
+from autodiff_compiler.frontend.syntax.desugar.subset import check
 from autodiff_compiler.frontend.syntax.source import read_source
-from autodiff_compiler.frontend.syntax.subset import check
 from autodiff_compiler.generated_source import gradient_source
 from autodiff_compiler.interface import Compiled, HookedSlot, Request, Slot, StaticSlot
 from autodiff_compiler.ir.types import (

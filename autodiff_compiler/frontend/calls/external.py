@@ -301,8 +301,3 @@ def _logs(callee: Any) -> bool:
     owner = getattr(callee, "__self__", None)
     logger = isinstance(owner, (logging.Logger, logging.LoggerAdapter))
     return logger or callee is warnings.warn or getattr(callee, "__module__", "") == "logging"
-
-
-#: Modules of these packages whose functions are inlined all the same: they call what the user
-#: passes in.
-TEXTS = ("autodiff_compiler.ops.transforms.higher_order",)

@@ -20,8 +20,8 @@ from autodiff_compiler.frontend.core.lowering import Lowering, call_site
 from autodiff_compiler.frontend.core.naming import bind_tree
 from autodiff_compiler.frontend.core.unwinding import handling, resumable
 from autodiff_compiler.frontend.syntax.desugar.early_exits import desugared
+from autodiff_compiler.frontend.syntax.desugar.subset import check
 from autodiff_compiler.frontend.syntax.source import read_source, span_of_class
-from autodiff_compiler.frontend.syntax.subset import check
 from autodiff_compiler.ir.builder import Unreached
 from autodiff_compiler.ops.transforms.transformed import unwrapped
 

@@ -8,8 +8,8 @@ import gast
 import pytest
 
 from autodiff_compiler.errors import Problem, UnsupportedSyntax, raise_all
+from autodiff_compiler.frontend.syntax.desugar.subset import ACCEPTED, REFUSED, check
 from autodiff_compiler.frontend.syntax.source import Source, read_source
-from autodiff_compiler.frontend.syntax.subset import ACCEPTED, REFUSED, check
 
 
 def source_of(text: str) -> Source:
