@@ -34,16 +34,24 @@ def _tuple_text(types: Sequence[Type]) -> str:
 
 
 make_tuple = OpDef(
-    "make_tuple", "A tuple of the operands.", ("*rest",), _tuple_text,
-    lambda types: TupleType(tuple(types)), kind="container",
-)  # fmt: skip
+    "make_tuple",
+    "A tuple of the operands.",
+    operands=("*rest",),
+    numpy=_tuple_text,
+    result=lambda types: TupleType(tuple(types)),
+    kind="container",
+)
 
 make_dict = OpDef(
-    "make_dict", "A dict of the operands under the attribute keys.", ("*rest",),
-    lambda types, *, keys: "{{"
-    + ", ".join(f"{key!r}: {{{position}}}" for position, key in enumerate(keys)) + "}}",
-    lambda types, *, keys: DictType(tuple(keys), tuple(types)), kind="container",
-)  # fmt: skip
+    "make_dict",
+    "A dict of the operands under the attribute keys.",
+    operands=("*rest",),
+    numpy=lambda types, *, keys: (
+        "{{" + ", ".join(f"{key!r}: {{{position}}}" for position, key in enumerate(keys)) + "}}"
+    ),
+    result=lambda types, *, keys: DictType(tuple(keys), tuple(types)),
+    kind="container",
+)
 
 
 def _item_type(types: Sequence[Type], *, key: Hashable) -> Type:
@@ -56,9 +64,13 @@ def _item_type(types: Sequence[Type], *, key: Hashable) -> Type:
 
 
 item = OpDef(
-    "item", "The item of a tuple or dict under a key known while compiling.", ("x",), "{x}[{key}]",
-    _item_type, kind="container",
-)  # fmt: skip
+    "item",
+    "The item of a tuple or dict under a key known while compiling.",
+    operands=("x",),
+    numpy="{x}[{key}]",
+    result=_item_type,
+    kind="container",
+)
 
 
 def _list_type(types: Sequence[Type]) -> Type:
@@ -73,10 +85,14 @@ def _list_type(types: Sequence[Type]) -> Type:
 
 
 make_list = OpDef(
-    "make_list", "A list of run-time length, from its first items.", ("*rest",),
-    lambda types: f"[{placeholders(types)}]", _list_type, kind="container",
+    "make_list",
+    "A list of run-time length, from its first items.",
+    operands=("*rest",),
+    numpy=lambda types: f"[{placeholders(types)}]",
+    result=_list_type,
+    kind="container",
     linear_in=("*rest",),
-)  # fmt: skip
+)
 
 
 def _item_of(types: Sequence[Type]) -> Type:
@@ -86,11 +102,17 @@ def _item_of(types: Sequence[Type]) -> Type:
 
 
 list_item = OpDef(
-    "list_item", "The item of a list at a run-time position.", ("x", "at"), "{x}[{at}]",
-    _item_of, kind="general", linear_in=("x",),
+    "list_item",
+    "The item of a list at a run-time position.",
+    operands=("x", "at"),
+    numpy="{x}[{at}]",
+    result=_item_of,
+    kind="general",
+    linear_in=("x",),
     adjoint={"x": lambda ct, x, at: OPERATORS["list_add_at"](list_zeros(x), ct, at)},
-    label="{x}_item", batch="items",
-)  # fmt: skip
+    label="{x}_item",
+    batch="items",
+)
 
 list_length = zero_gradient(
     "list_length",
@@ -101,15 +123,24 @@ list_length = zero_gradient(
 )
 
 list_zeros: OpDef = zero_gradient(
-    "list_zeros", "The zero cotangent of a list.",
-    numpy=lambda types: zero_text(types[0], "{x}"), result=same_type, batch="items",
-)  # fmt: skip
+    "list_zeros",
+    "The zero cotangent of a list.",
+    numpy=lambda types: zero_text(types[0], "{x}"),
+    result=same_type,
+    batch="items",
+)
 
 list_add = OpDef(
-    "list_add", "The item by item sum of two lists of equal length.", ("a", "b"),
-    lambda types: add_text(types[0], "{a}", "{b}"), same_type, kind="general",
-    adjoint={"a": lambda ct: ct, "b": lambda ct: ct}, linear_in=("a", "b"), batch="items",
-)  # fmt: skip
+    "list_add",
+    "The item by item sum of two lists of equal length.",
+    operands=("a", "b"),
+    numpy=lambda types: add_text(types[0], "{a}", "{b}"),
+    result=same_type,
+    kind="general",
+    adjoint={"a": lambda ct: ct, "b": lambda ct: ct},
+    linear_in=("a", "b"),
+    batch="items",
+)
 
 
 #: The zeros of what is no array; shapes and None, which have none, stand for themselves.

@@ -29,9 +29,11 @@ while_ = _control(
     "while", "Runs a region as long as a test holds. Ports as in nodes.Loop.", ("*rest",)
 )
 call = _control(
-    "call", "Calls the function in the attribute callee. With recompute, which is True where it "
-    "stands, backward computes again what it reads of forward.", ("*rest",),
-)  # fmt: skip
+    "call",
+    "Calls the function in the attribute callee. With recompute, which is True where it "
+    "stands, backward computes again what it reads of forward.",
+    ("*rest",),
+)
 grad = _control(
     "grad",
     "The cotangents of some operands of a call. Attributes: callee; wrt, the positions of those "
@@ -77,6 +79,11 @@ undefined = OpDef(
 )
 
 is_unset = OpDef(
-    "is_unset", "Whether a variable is not set on the way that was taken.", ("x",), "{x} is None",
-    lambda types: BOOL, kind="zero", label="{x}_is_unset",
-)  # fmt: skip
+    "is_unset",
+    "Whether a variable is not set on the way that was taken.",
+    operands=("x",),
+    numpy="{x} is None",
+    result=lambda types: BOOL,
+    kind="zero",
+    label="{x}_is_unset",
+)

@@ -40,9 +40,16 @@ def linear(
     """An operator linear in its first operand: its tangent is the operator itself."""
     operands = facts.pop("operands", ("x",))
     return OpDef(
-        name, doc, operands, numpy, result, adjoint=adjoint, linear_in=operands[:1],
-        kind="linear", **facts,
-    )  # fmt: skip
+        name,
+        doc,
+        operands=operands,
+        numpy=numpy,
+        result=result,
+        adjoint=adjoint,
+        linear_in=operands[:1],
+        kind="linear",
+        **facts,
+    )
 
 
 def zero_gradient(

@@ -19,28 +19,46 @@ def _nothing(types: Sequence[Type], **attrs: Any) -> tuple[()]:
 
 
 show = OpDef(
-    "show", "Prints the operands, with print's sep and end.", ("*rest",),
-    lambda types, *, settings: (
+    "show",
+    "Prints the operands, with print's sep and end.",
+    operands=("*rest",),
+    numpy=lambda types, *, settings: (
         f"print({', '.join(filter(None, (placeholders(types), settings)))})"
     ),
-    _nothing, kind="effect", effect=True,
-)  # fmt: skip
+    result=_nothing,
+    kind="effect",
+    effect=True,
+)
 
 check = OpDef(
-    "check", "Asserts the first operand; the second, if there is one, is the message.", ("*rest",),
-    lambda types: f"assert {placeholders(types)}", _nothing, kind="effect", effect=True,
-)  # fmt: skip
+    "check",
+    "Asserts the first operand; the second, if there is one, is the message.",
+    operands=("*rest",),
+    numpy=lambda types: f"assert {placeholders(types)}",
+    result=_nothing,
+    kind="effect",
+    effect=True,
+)
 
 fail = OpDef(
-    "fail", "Raises the built-in exception called error, made of the operands.", ("*rest",),
-    lambda types, *, error: f"raise {error}({placeholders(types)})",
-    _nothing, kind="effect", effect=True,
-)  # fmt: skip
+    "fail",
+    "Raises the built-in exception called error, made of the operands.",
+    operands=("*rest",),
+    numpy=lambda types, *, error: f"raise {error}({placeholders(types)})",
+    result=_nothing,
+    kind="effect",
+    effect=True,
+)
 
 demand = OpDef(
-    "demand", "Computes the operand, which may raise, though nobody reads it.", ("x",),
-    "{x}", _nothing, kind="effect", effect=True,
-)  # fmt: skip
+    "demand",
+    "Computes the operand, which may raise, though nobody reads it.",
+    operands=("x",),
+    numpy="{x}",
+    result=_nothing,
+    kind="effect",
+    effect=True,
+)
 
 
 def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
@@ -52,9 +70,13 @@ def _text(types: Sequence[Type], *, pattern: str, sign: str) -> str:
 
 
 text = OpDef(
-    "text", "A text with the operands in its gaps: by format, or where the sign is % by that.",
-    ("*rest",), _text, lambda types, *, pattern, sign: STR, kind="effect",
-)  # fmt: skip
+    "text",
+    "A text with the operands in its gaps: by format, or where the sign is % by that.",
+    operands=("*rest",),
+    numpy=_text,
+    result=lambda types, *, pattern, sign: STR,
+    kind="effect",
+)
 
 
 def _called_numpy(types: Sequence[Type], *, gives: Sequence[Type]) -> str:
@@ -67,6 +89,12 @@ def _called_type(types: Sequence[Type], *, gives: Sequence[Type]) -> Any:
 
 
 python_hook = OpDef(
-    "python_hook", "What a Python function that is an input gives for the other operands.",
-    ("*rest",), _called_numpy, _called_type, kind="effect", effect=True, label="hooked",
-)  # fmt: skip
+    "python_hook",
+    "What a Python function that is an input gives for the other operands.",
+    operands=("*rest",),
+    numpy=_called_numpy,
+    result=_called_type,
+    kind="effect",
+    effect=True,
+    label="hooked",
+)

@@ -146,9 +146,14 @@ def real_function(
 ) -> OpDef:
     """A function of one floating operand; integers and bools are taken in float32."""
     return elementwise(
-        name, doc, numpy=numpy, dtype=floating, label=f"{name}_{{x}}", partials={"x": rule},
+        name,
+        doc,
+        numpy=numpy,
+        dtype=floating,
+        label=f"{name}_{{x}}",
+        partials={"x": rule},
         decompose=decompose,
-    )  # fmt: skip
+    )
 
 
 def no_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:

@@ -13,14 +13,20 @@ from autodiff_compiler.operators.core.declare import linear, zero_gradient
 from autodiff_compiler.operators.core.structure import cast, cast_like, full_like, reshape_like
 
 dim = zero_gradient(
-    "dim", "The size of one axis of x, a Python int.", numpy="{x}.shape[{axis}]",
-    result=lambda types, *, axis: INT, label="{x}_size",
-)  # fmt: skip
+    "dim",
+    "The size of one axis of x, a Python int.",
+    numpy="{x}.shape[{axis}]",
+    result=lambda types, *, axis: INT,
+    label="{x}_size",
+)
 
 shape_item = zero_gradient(
-    "shape_item", "One size out of a run-time shape.", numpy="{x}[{at}]",
-    result=lambda types, *, at: INT, label="{x}_item",
-)  # fmt: skip
+    "shape_item",
+    "One size out of a run-time shape.",
+    numpy="{x}[{at}]",
+    result=lambda types, *, at: INT,
+    label="{x}_item",
+)
 
 
 def _number_text(types: Sequence[Type], *, kind: str) -> str:
@@ -35,16 +41,17 @@ to_number = zero_gradient(
     numpy=_number_text,
     result=lambda types, *, kind: {"int": INT, "float": FLOAT, "bool": BOOL}[kind],
     label="{x}_number",
-)  # fmt: skip
+)
 
 
 as_float = linear(
     "as_float",
     "A Python float from an array of one real number, with its gradient: no array adapts to it.",
-    numpy=lambda types: _number_text(types, kind="float"), result=lambda types: FLOAT,
+    numpy=lambda types: _number_text(types, kind="float"),
+    result=lambda types: FLOAT,
     adjoint={"x": lambda ct, x: _in_the_place_of(ct, x)},
     label="{x}_number",
-)  # fmt: skip
+)
 
 
 def _in_the_place_of(ct: Any, x: Value) -> Any:

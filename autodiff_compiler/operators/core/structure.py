@@ -33,10 +33,15 @@ from autodiff_compiler.operators.core.declare import (
 )
 
 shape_of: OpDef = OpDef(
-    "shape_of", "The run-time shape of x, a tuple of ints.", ("x",), "{x}.shape",
-    lambda types: SHAPE, kind="zero", label="{x}_shape",
+    "shape_of",
+    "The run-time shape of x, a tuple of ints.",
+    operands=("x",),
+    numpy="{x}.shape",
+    result=lambda types: SHAPE,
+    kind="zero",
+    label="{x}_shape",
     batch=lambda x: shape_of(OPERATORS["index"](x, index=(0,))),
-)  # fmt: skip
+)
 
 
 def _cast_numpy(types: Sequence[Type], *, dtype: str) -> str:
@@ -52,8 +57,9 @@ cast = linear(
     numpy=_cast_numpy,
     result=lambda types, *, dtype: ArrayType(dtype, shape_of_type(types[0])),
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
-    label="{x}", batch="trailing",
-)  # fmt: skip
+    label="{x}",
+    batch="trailing",
+)
 
 
 def cast_like(ct: Any, x: Value) -> Any:
@@ -108,11 +114,16 @@ def _reshape_type(types: Sequence[Type], *, shape: Shape) -> Type:
 
 
 reshape = linear(
-    "reshape", "The elements of x, row-major, in another shape.",
-    operands=("x", "*rest"), numpy=_reshape_numpy, result=_reshape_type,
-    adjoint={"x": lambda ct, x: reshape_like(ct, x)}, label="{x}_reshaped", views=("x",),
+    "reshape",
+    "The elements of x, row-major, in another shape.",
+    operands=("x", "*rest"),
+    numpy=_reshape_numpy,
+    result=_reshape_type,
+    adjoint={"x": lambda ct, x: reshape_like(ct, x)},
+    label="{x}_reshaped",
+    views=("x",),
     batch=lambda x, rest, shape, size: _reshaped_batch(x, rest, shape, size),
-)  # fmt: skip
+)
 
 
 def _surely_has(ct: Value, shape: Shape) -> bool:
@@ -155,13 +166,16 @@ def _broadcast_type(types: Sequence[Type], *, shape: Shape) -> Type:
 
 
 broadcast_to = linear(
-    "broadcast_to", "x stretched to a larger shape, as NumPy broadcasts (a read-only view).",
+    "broadcast_to",
+    "x stretched to a larger shape, as NumPy broadcasts (a read-only view).",
     operands=("x", "*rest"),
     numpy=lambda types, *, shape: f"np.broadcast_to({{x}}, {shape_text(types, shape)})",
     result=_broadcast_type,
-    adjoint={"x": lambda ct, x: unbroadcast(ct, x)}, label="{x}_stretched", views=("x",),
+    adjoint={"x": lambda ct, x: unbroadcast(ct, x)},
+    label="{x}_stretched",
+    views=("x",),
     batch=lambda x, rest, shape, size: _stretched_batch(x, rest, shape, size),
-)  # fmt: skip
+)
 
 
 def broadcast_like(ct: Value, x: Value) -> Value:
@@ -228,15 +242,20 @@ def with_rank_of(ct: Value, x: Value) -> Value:
 
 
 sum_ = linear(
-    "sum", "Sum over axes (None: all). Integers and bools are summed in int64.",
+    "sum",
+    "Sum over axes (None: all). Integers and bools are summed in int64.",
     numpy=lambda types, *, axes, keepdims: method_text(
         types, "sum", axis_text(axes, keepdims) + widened(types)
     ),
     result=_sum_type,
-    adjoint={"x": lambda ct, x, axes, keepdims: broadcast_like(
-        restore_axes(cast_like(ct, x), x, axes, keepdims), x)},
-    label="sum_{x}", batch="axes",
-)  # fmt: skip
+    adjoint={
+        "x": lambda ct, x, axes, keepdims: broadcast_like(
+            restore_axes(cast_like(ct, x), x, axes, keepdims), x
+        )
+    },
+    label="sum_{x}",
+    batch="axes",
+)
 
 
 def _expand_type(types: Sequence[Type], *, axes: Sequence[int]) -> Type:
@@ -266,22 +285,30 @@ def _expand_numpy(types: Sequence[Type], *, axes: Sequence[int]) -> str:
 
 
 expand_dims = linear(
-    "expand_dims", "x with new axes of length one; axes count in the result.",
+    "expand_dims",
+    "x with new axes of length one; axes count in the result.",
     numpy=_expand_numpy,
-    result=_expand_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
-    label="{x}_expanded", views=("x",), batch="axes",
-)  # fmt: skip
+    result=_expand_type,
+    adjoint={"x": lambda ct, x: reshape_like(ct, x)},
+    label="{x}_expanded",
+    views=("x",),
+    batch="axes",
+)
 
 expand_dims_where = linear(
     "expand_dims_where",
     "x with new axes of length one if an array of the given run-time shape has that rank (None: "
     "any rank but 0); else x. The rank of that array is known only by the run.",
-    operands=("x", "shape"), views=("x",), label="{x}_expanded",
-    numpy=lambda types, *, axes, rank: f"np.expand_dims({{x}}, {{axes}} * (len({{shape}}) "
-    f"{'> 0' if rank is None else f'== {rank}'}))",
+    operands=("x", "shape"),
+    views=("x",),
+    label="{x}_expanded",
+    numpy=lambda types, *, axes, rank: (
+        f"np.expand_dims({{x}}, {{axes}} * (len({{shape}}) "
+        f"{'> 0' if rank is None else f'== {rank}'}))"
+    ),
     result=lambda types, *, axes, rank: ArrayType(types[0].dtype, None),
     adjoint={"x": lambda ct, x: reshape_like(ct, x)},
-)  # fmt: skip
+)
 
 
 def _transpose_type(types: Sequence[Type], *, perm: Sequence[int]) -> Type:
@@ -309,25 +336,40 @@ def _transpose_numpy(types: Sequence[Type], *, perm: Sequence[int]) -> str:
 
 
 transpose: OpDef = linear(
-    "transpose", "x with its axes permuted.",
-    numpy=_transpose_numpy, result=_transpose_type,
+    "transpose",
+    "x with its axes permuted.",
+    numpy=_transpose_numpy,
+    result=_transpose_type,
     adjoint={"x": lambda ct, perm: transpose(ct, perm=inverse(perm))},
-    label="{x}_t", views=("x",),
+    label="{x}_t",
+    views=("x",),
     batch=lambda x, perm: transpose(x, perm=(0, *(1 + axis % len(perm) for axis in perm))),
-)  # fmt: skip
+)
 
 swap_last_axes: OpDef = linear(
-    "swap_last_axes", "x with its last two axes exchanged, whatever its rank.",
+    "swap_last_axes",
+    "x with its last two axes exchanged, whatever its rank.",
     numpy=lambda types: "{x}.T" if types[0].ndim == 2 else "{x}.swapaxes(-1, -2)",
-    result=lambda types: types[0] if types[0].shape is None else ArrayType(
-        types[0].dtype, (*types[0].shape[:-2], *types[0].shape[:-3:-1])),
-    adjoint={"x": lambda ct: swap_last_axes(ct)}, label="{x}_t", views=("x",), batch="trailing",
-)  # fmt: skip
+    result=lambda types: (
+        types[0]
+        if types[0].shape is None
+        else ArrayType(types[0].dtype, (*types[0].shape[:-2], *types[0].shape[:-3:-1]))
+    ),
+    adjoint={"x": lambda ct: swap_last_axes(ct)},
+    label="{x}_t",
+    views=("x",),
+    batch="trailing",
+)
 
 copy = linear(
-    "copy", "x in memory of its own.", numpy="{x}.copy()", result=same_type,
-    adjoint={"x": lambda ct: ct}, label="{x}", batch="trailing",
-)  # fmt: skip
+    "copy",
+    "x in memory of its own.",
+    numpy="{x}.copy()",
+    result=same_type,
+    adjoint={"x": lambda ct: ct},
+    label="{x}",
+    batch="trailing",
+)
 
 
 def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value: Any) -> str:
@@ -343,30 +385,39 @@ def _full_numpy(types: Sequence[Type], *, shape: Shape, dtype: str | None, value
 
 
 full = zero_gradient(
-    "full", "An array of one number. The shape is an attribute, or an operand if unknown.",
-    operands=("*rest",), numpy=_full_numpy,
+    "full",
+    "An array of one number. The shape is an attribute, or an operand if unknown.",
+    operands=("*rest",),
+    numpy=_full_numpy,
     result=lambda types, *, shape, dtype, value: ArrayType(
-        dtype, None if shape is None else tuple(shape)),
+        dtype, None if shape is None else tuple(shape)
+    ),
     label="filled",
-)  # fmt: skip
+)
 
 full_like = zero_gradient(
-    "full_like", "An array of one number with the shape and dtype of x.",
+    "full_like",
+    "An array of one number with the shape and dtype of x.",
     numpy=lambda types, *, value: {0: "np.zeros_like({x})", 1: "np.ones_like({x})"}.get(
-        value, f"np.full_like({{x}}, {number_text(value)})"),
+        value, f"np.full_like({{x}}, {number_text(value)})"
+    ),
     result=lambda types, *, value: ArrayType(
-        types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape_of_type(types[0])),
-    label="filled_like_{x}", batch="trailing",
-)  # fmt: skip
+        types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape_of_type(types[0])
+    ),
+    label="filled_like_{x}",
+    batch="trailing",
+)
 
 unbroadcast_to = linear(
     "unbroadcast_to",
     "Sums x over the axes along which a value of the given run-time shape was stretched; ``known`` "
     "is what is known of that shape.",
-    operands=("x", "shape"), numpy="unbroadcast({x}, {shape})",
+    operands=("x", "shape"),
+    numpy="unbroadcast({x}, {shape})",
     result=lambda types, *, known=None: ArrayType(types[0].dtype, known),
-    adjoint={"x": lambda ct, x: broadcast_like(ct, x)}, label="{x}_summed",
-)  # fmt: skip
+    adjoint={"x": lambda ct, x: broadcast_like(ct, x)},
+    label="{x}_summed",
+)
 
 
 def unbroadcast(ct: Any, x: Value) -> Any:

@@ -50,9 +50,12 @@ def _elu_slope(x: Any, alpha: float) -> Any:
 elu = elementwise(
     "elu",
     "x where x > 0, else alpha (exp(x) - 1). d_x = ct where x > 0, else ct * alpha * exp(x).",
-    numpy=_elu_numpy, dtype=floating, label="elu_{x}", partials={"x": _elu_slope},
+    numpy=_elu_numpy,
+    dtype=floating,
+    label="elu_{x}",
+    partials={"x": _elu_slope},
     decompose=_elu_parts,
-)  # fmt: skip
+)
 
 
 def _leaky_relu_parts(x: Any, slope: float) -> Any:
@@ -64,11 +67,12 @@ def _leaky_relu_parts(x: Any, slope: float) -> Any:
 leaky_relu = elementwise(
     "leaky_relu",
     "x where x > 0, else slope * x; the slope at 0 is the mean of both sides.",
-    numpy="np.maximum({x}, 0.0) + {slope} * np.minimum({x}, 0.0)", dtype=floating,
+    numpy="np.maximum({x}, 0.0) + {slope} * np.minimum({x}, 0.0)",
+    dtype=floating,
     label="leaky_relu_{x}",
     partials={"x": lambda x, slope: (1.0 + slope) / 2 + (1.0 - slope) / 2 * sign(x)},
     decompose=_leaky_relu_parts,
-)  # fmt: skip
+)
 
 hardsigmoid = real_function(
     "hardsigmoid",
@@ -95,9 +99,11 @@ huber = elementwise(
     "x² / 2 where |x| <= delta, else delta (|x| - delta / 2). d_x = ct * (x cut to [-delta, "
     "delta]).",
     numpy="{out} = np.clip({x}, -{delta}, {delta})\n{out} = {out} * ({x} - 0.5 * {out})",
-    dtype=floating, label="huber_{x}",
-    partials={"x": lambda x, delta: clip(x, -delta, delta)}, decompose=_huber,
-)  # fmt: skip
+    dtype=floating,
+    label="huber_{x}",
+    partials={"x": lambda x, delta: clip(x, -delta, delta)},
+    decompose=_huber,
+)
 
 
 def _logistic_loss_numpy(types: Sequence[Type]) -> str:
@@ -119,11 +125,13 @@ logistic_loss = elementwise(
     "logistic_loss",
     "-(y log(p) + (1 - y) log(1 - p)) of p = sigmoid(x), exact for large x as well. Broadcasts. "
     "d_x = ct ((1 - y) p - y (1 - p)), d_y = -ct x.",
-    operands=XY, dtype=floating, label="logistic_loss_{x}",
+    operands=XY,
+    dtype=floating,
+    label="logistic_loss_{x}",
     numpy=_logistic_loss_numpy,
     partials={
         "x": lambda x, y: (1.0 - y) * sigmoid(x) - y * sigmoid(-x),  # p - y would cancel
         "y": lambda x: -x,
     },
     decompose=_logistic_loss_parts,
-)  # fmt: skip
+)

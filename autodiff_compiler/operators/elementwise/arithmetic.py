@@ -38,10 +38,13 @@ from autodiff_compiler.operators.elementwise.scalar_choice import bound_text, ch
 XY = ("x", "y")
 
 add = elementwise(
-    "add", "x + y. Broadcasts; two bools give their or.",
-    operands=XY, numpy="{x} + {y}", label="{x}_plus_{y}",
+    "add",
+    "x + y. Broadcasts; two bools give their or.",
+    operands=XY,
+    numpy="{x} + {y}",
+    label="{x}_plus_{y}",
     partials={"x": lambda ct: ct, "y": lambda ct: ct},
-)  # fmt: skip
+)
 
 
 def _sub_numpy(types: Sequence[Type]) -> str:
@@ -50,33 +53,51 @@ def _sub_numpy(types: Sequence[Type]) -> str:
 
 
 sub = elementwise(
-    "sub", "x - y. Broadcasts; of two bools whether they differ.",
-    operands=XY, numpy=_sub_numpy, label="{x}_minus_{y}",
+    "sub",
+    "x - y. Broadcasts; of two bools whether they differ.",
+    operands=XY,
+    numpy=_sub_numpy,
+    label="{x}_minus_{y}",
     partials={"x": lambda ct: ct, "y": lambda ct: -ct},
-)  # fmt: skip
+)
 
 mul = elementwise(
-    "mul", "x * y. Broadcasts; two bools give their and.",
-    operands=XY, numpy="{x} * {y}", label="{x}_times_{y}",
+    "mul",
+    "x * y. Broadcasts; two bools give their and.",
+    operands=XY,
+    numpy="{x} * {y}",
+    label="{x}_times_{y}",
     partials={"x": lambda y: y, "y": lambda x: x},
-)  # fmt: skip
+)
 
 div = elementwise(
-    "div", "x / y. Broadcasts; integers and bools are divided in float32.",
-    operands=XY, numpy="{x} / {y}", dtype=floating, label="{x}_over_{y}",
+    "div",
+    "x / y. Broadcasts; integers and bools are divided in float32.",
+    operands=XY,
+    numpy="{x} / {y}",
+    dtype=floating,
+    label="{x}_over_{y}",
     partials={"x": lambda ct, y: ct / y, "y": lambda ct, y, out: -ct * out / y},
-)  # fmt: skip
+)
 
 floor_div = elementwise(
-    "floor_div", "x / y rounded down, as Python's //. Zero derivative.",
-    operands=XY, numpy="{x} // {y}", dtype=signed, label="{x}_floor_{y}",
-)  # fmt: skip
+    "floor_div",
+    "x / y rounded down, as Python's //. Zero derivative.",
+    operands=XY,
+    numpy="{x} // {y}",
+    dtype=signed,
+    label="{x}_floor_{y}",
+)
 
 mod = elementwise(
-    "mod", "x - x // y * y, with the sign of y, as Python's %.",
-    operands=XY, numpy="{x} % {y}", dtype=signed, label="{x}_mod_{y}",
+    "mod",
+    "x - x // y * y, with the sign of y, as Python's %.",
+    operands=XY,
+    numpy="{x} % {y}",
+    dtype=signed,
+    label="{x}_mod_{y}",
     partials={"x": lambda ct: ct, "y": lambda ct, x, y: -ct * (x // y)},
-)  # fmt: skip
+)
 
 
 #: The dtypes whose powers NumPy computes element by element.
@@ -92,33 +113,43 @@ def _larger(ct: Any, x: Any, y: Any, loser: Any) -> Any:
 
 
 maximum = elementwise(
-    "maximum", "The larger of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
-    operands=XY, numpy=bound_text(">=", "maximum"), label="larger_{x}_{y}",
+    "maximum",
+    "The larger of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
+    operands=XY,
+    numpy=bound_text(">=", "maximum"),
+    label="larger_{x}_{y}",
     partials={
         "x": lambda ct, x, y: _larger(ct, x, y, x < y),
         "y": lambda ct, x, y: _larger(ct, x, y, y < x),
     },
     decompose=lambda x, y: bound_parts(x, y, math.inf),
-)  # fmt: skip
+)
 
 minimum = elementwise(
-    "minimum", "The smaller of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
-    operands=XY, numpy=bound_text("<=", "minimum"), label="smaller_{x}_{y}",
+    "minimum",
+    "The smaller of x and y; NaN wins. Broadcasts; a tie splits the gradient in half.",
+    operands=XY,
+    numpy=bound_text("<=", "minimum"),
+    label="smaller_{x}_{y}",
     partials={
         "x": lambda ct, x, y: _larger(ct, x, y, y < x),
         "y": lambda ct, x, y: _larger(ct, x, y, x < y),
     },
     decompose=lambda x, y: bound_parts(x, y, -math.inf),
-)  # fmt: skip
+)
 
 hypot: OpDef = elementwise(
-    "hypot", "sqrt(x² + y²) without overflow. Broadcasts; the slope at (0, 0) is 0.",
-    operands=XY, numpy="np.hypot({x}, {y})", dtype=floating, label="hypot_{x}_{y}",
+    "hypot",
+    "sqrt(x² + y²) without overflow. Broadcasts; the slope at (0, 0) is 0.",
+    operands=XY,
+    numpy="np.hypot({x}, {y})",
+    dtype=floating,
+    label="hypot_{x}_{y}",
     partials={
         "x": lambda ct, x, out: ct * (x / not_zero(out)),
         "y": lambda ct, y, out: ct * (y / not_zero(out)),
     },
-)  # fmt: skip
+)
 
 
 def _turn(ct: Any, part: Any, x: Any, y: Any) -> Any:
@@ -128,13 +159,17 @@ def _turn(ct: Any, part: Any, x: Any, y: Any) -> Any:
 
 
 atan2 = elementwise(
-    "atan2", "The angle of the point (y, x), in (-pi, pi]. Broadcasts; the slope at (0, 0) is 0.",
-    operands=("y", "x"), numpy="np.arctan2({y}, {x})", dtype=floating, label="angle_{y}_{x}",
+    "atan2",
+    "The angle of the point (y, x), in (-pi, pi]. Broadcasts; the slope at (0, 0) is 0.",
+    operands=("y", "x"),
+    numpy="np.arctan2({y}, {x})",
+    dtype=floating,
+    label="angle_{y}_{x}",
     partials={
         "y": lambda ct, x, y: _turn(ct, x, x, y),
         "x": lambda ct, x, y: _turn(-ct, y, x, y),
     },
-)  # fmt: skip
+)
 
 
 def _branch_dtype(types: Sequence[Type]) -> str | None:
@@ -158,15 +193,19 @@ def _where_numpy(types: Sequence[Type]) -> str:
 
 
 where: OpDef = elementwise(
-    "where", "x where c is true, else y. Broadcasts. A NaN in the branch not taken gets through.",
-    operands=("c", "x", "y"), numpy=_where_numpy, dtype=_branch_dtype, promote=_where_casts,
+    "where",
+    "x where c is true, else y. Broadcasts. A NaN in the branch not taken gets through.",
+    operands=("c", "x", "y"),
+    numpy=_where_numpy,
+    dtype=_branch_dtype,
+    promote=_where_casts,
     partials={
         "c": lambda ct: None,
         "x": lambda ct, c: where(c, ct, 0.0),
         "y": lambda ct, c: where(c, 0.0, ct),
     },
     decompose=choice_parts,
-)  # fmt: skip
+)
 
 
 def not_zero(size: Any) -> Any:
@@ -177,17 +216,24 @@ def not_zero(size: Any) -> Any:
 clip = elementwise(
     "clip",
     "x limited to [low, high]; high where low is above it. At a bound the gradient goes to x.",
-    operands=("x", "low", "high"), numpy="np.clip({x}, {low}, {high})", label="{x}_clipped",
+    operands=("x", "low", "high"),
+    numpy="np.clip({x}, {low}, {high})",
+    label="{x}_clipped",
     partials={
         "x": lambda ct, x, low, high: where((x >= low) & (x <= high), ct, 0.0),
         "low": lambda ct, x, low, high: where((x < low) & (low <= high), ct, 0.0),
         "high": lambda ct, x, low, high: where((x > high) | (low > high), ct, 0.0),
     },
-)  # fmt: skip
+)
 
 neg = elementwise(
-    "neg", "-x.", numpy="-{x}", dtype=signed, label="minus_{x}", partials={"x": lambda ct: -ct}
-)  # fmt: skip
+    "neg",
+    "-x.",
+    numpy="-{x}",
+    dtype=signed,
+    label="minus_{x}",
+    partials={"x": lambda ct: -ct},
+)
 
 
 def _abs_slope(ct: Any, x: Any) -> Any:
@@ -198,11 +244,14 @@ def _abs_slope(ct: Any, x: Any) -> Any:
 
 
 abs = elementwise(
-    "abs", "|x|, of complex numbers the modulus; the slope at 0 is 0.", label="abs_{x}",
+    "abs",
+    "|x|, of complex numbers the modulus; the slope at 0 is 0.",
+    label="abs_{x}",
     numpy=lambda types: "np.abs({x})" if isinstance(types[0], ArrayType) else "abs({x})",
-    dtype=lambda types: real_dtype(arithmetic_dtype(types)), promote=no_casts,
+    dtype=lambda types: real_dtype(arithmetic_dtype(types)),
+    promote=no_casts,
     partials={"x": _abs_slope},
-)  # fmt: skip
+)
 
 
 def sign_of(x: Any) -> Any:
@@ -211,9 +260,13 @@ def sign_of(x: Any) -> Any:
 
 
 square = elementwise(
-    "square", "x * x.", numpy="np.square({x})", dtype=signed, label="{x}_squared",
+    "square",
+    "x * x.",
+    numpy="np.square({x})",
+    dtype=signed,
+    label="{x}_squared",
     partials={"x": lambda x: 2.0 * x},
-)  # fmt: skip
+)
 
 
 def _relu_numpy(types: Sequence[Type]) -> str:
@@ -222,9 +275,12 @@ def _relu_numpy(types: Sequence[Type]) -> str:
 
 
 relu = elementwise(
-    "relu", "max(x, 0); the slope at 0 is 0.", numpy=_relu_numpy, label="relu_{x}",
+    "relu",
+    "max(x, 0); the slope at 0 is 0.",
+    numpy=_relu_numpy,
+    label="relu_{x}",
     partials={"x": lambda out: out > 0},
-)  # fmt: skip
+)
 
 
 exp = real_function("exp", "e to the x.", "np.exp({x})", lambda out: out)
@@ -286,17 +342,23 @@ def _bell(name: str, doc: str, width: float, rule: Callable[..., Any]) -> OpDef:
 
 
 tanh_slope: OpDef = _bell(
-    "tanh_slope", "1 - tanh(x)², exact where tanh rounds to 1 as well.", 2.0,
+    "tanh_slope",
+    "1 - tanh(x)², exact where tanh rounds to 1 as well.",
+    2.0,
     lambda x, out: -2.0 * tanh(x) * out,
-)  # fmt: skip
+)
 sigmoid_slope: OpDef = _bell(
-    "sigmoid_slope", "sigmoid(x) sigmoid(-x), exact where one of them rounds to 1 as well.", 1.0,
+    "sigmoid_slope",
+    "sigmoid(x) sigmoid(-x), exact where one of them rounds to 1 as well.",
+    1.0,
     lambda x, out: -tanh(0.5 * x) * out,
-)  # fmt: skip
+)
 tanh: OpDef = real_function(
-    "tanh", "Hyperbolic tangent; its slope is exact in plain functions.", "np.tanh({x})",
+    "tanh",
+    "Hyperbolic tangent; its slope is exact in plain functions.",
+    "np.tanh({x})",
     lambda x, out: tanh_slope(x) if follows_mathematics(x) else 1.0 - out * out,
-)  # fmt: skip
+)
 
 
 def _hypot_one(x: Any) -> Any:
@@ -308,13 +370,17 @@ asinh = real_function(
     "asinh", "Inverse hyperbolic sine.", "np.arcsinh({x})", lambda ct, x: ct / _hypot_one(x)
 )
 acosh = real_function(
-    "acosh", "Inverse hyperbolic cosine.", "np.arccosh({x})",
+    "acosh",
+    "Inverse hyperbolic cosine.",
+    "np.arccosh({x})",
     lambda ct, x: ct / (sqrt(x - 1.0) * sqrt(x + 1.0)),
-)  # fmt: skip
+)
 atanh = real_function(
-    "atanh", "Inverse hyperbolic tangent.", "np.arctanh({x})",
+    "atanh",
+    "Inverse hyperbolic tangent.",
+    "np.arctanh({x})",
     lambda ct, x: ct / ((1.0 - x) * (1.0 + x)),
-)  # fmt: skip
+)
 
 
 def _certain(dtype: str | None) -> float | None:
@@ -342,7 +408,7 @@ sigmoid = real_function(
     _sigmoid_numpy,
     lambda x, out: sigmoid_slope(x) if follows_mathematics(x) else out * (1.0 - out),
     _sigmoid_parts,
-)  # fmt: skip
+)
 
 
 def _softplus_parts(x: Any) -> Any:
@@ -354,8 +420,9 @@ softplus = real_function(
     "softplus",
     "log(1 + exp(x)), stable.",
     "np.maximum({x}, 0.0) + np.log1p(np.exp(-np.abs({x})))",  # logaddexp takes ten times as long
-    lambda x: sigmoid(x), _softplus_parts,
-)  # fmt: skip
+    lambda x: sigmoid(x),
+    _softplus_parts,
+)
 
 
 def _step(name: str, doc: str, numpy: str) -> OpDef:
@@ -390,13 +457,23 @@ gcd = _divisors("gcd", "The greatest common divisor; integers. Broadcasts.")
 lcm = _divisors("lcm", "The least common multiple; integers. Broadcasts.")
 
 invert = elementwise(
-    "invert", "~x: not x, a bool also for integers.", dtype=boolean, label="not_{x}",
-    numpy=lambda types: "~{x}" if getattr(types[0], "dtype", None) in ("bool", None)
-    and isinstance(types[0], ArrayType) else "np.logical_not({x})",
-)  # fmt: skip
+    "invert",
+    "~x: not x, a bool also for integers.",
+    dtype=boolean,
+    label="not_{x}",
+    numpy=lambda types: (
+        "~{x}"
+        if getattr(types[0], "dtype", None) in ("bool", None) and isinstance(types[0], ArrayType)
+        else "np.logical_not({x})"
+    ),
+)
 
 stop_gradient = zero_gradient(
-    "stop_gradient", "x itself, as a constant: no gradient flows back through it.",
-    numpy="{x}", result=same_type, label="{x}", views=("x",),
+    "stop_gradient",
+    "x itself, as a constant: no gradient flows back through it.",
+    numpy="{x}",
+    result=same_type,
+    label="{x}",
+    views=("x",),
     batch="trailing",
-)  # fmt: skip
+)

@@ -61,7 +61,10 @@ isclose = elementwise(
     "isclose",
     "|x - y| <= atol + rtol * |y|. Broadcasts; NaN is close to NaN if ``equal_nan``.",
     operands=("x", "y"),
-    numpy=lambda types, *, rtol, atol, equal_nan: f"np.isclose({{x}}, {{y}}, {rtol!r}, {atol!r}"
-    + (", equal_nan=True)" if equal_nan else ")"),
-    dtype=boolean, promote=no_casts, label="{x}_close_to_{y}",
-)  # fmt: skip
+    numpy=lambda types, *, rtol, atol, equal_nan: (
+        f"np.isclose({{x}}, {{y}}, {rtol!r}, {atol!r}" + (", equal_nan=True)" if equal_nan else ")")
+    ),
+    dtype=boolean,
+    promote=no_casts,
+    label="{x}_close_to_{y}",
+)

@@ -39,41 +39,57 @@ def _part_text(part: str) -> Callable[..., str]:
 
 
 conj: OpDef = linear(
-    "conj", "The complex conjugate. d_x = conj(ct).",
-    numpy="np.conj({x})", result=same_type, label="conj_{x}", batch="trailing",
+    "conj",
+    "The complex conjugate. d_x = conj(ct).",
+    numpy="np.conj({x})",
+    result=same_type,
+    label="conj_{x}",
+    batch="trailing",
     adjoint={"x": lambda ct: conj(ct)},
-)  # fmt: skip
+)
 
 real = linear(
-    "real", "The real part. d_x = ct, without imaginary part.",
-    numpy=_part_text("real"), result=_part_type, label="real_{x}", views=("x",), batch="trailing",
+    "real",
+    "The real part. d_x = ct, without imaginary part.",
+    numpy=_part_text("real"),
+    result=_part_type,
+    label="real_{x}",
+    views=("x",),
+    batch="trailing",
     adjoint={"x": lambda ct, x: cast_like(ct, x)},
-)  # fmt: skip
+)
 
 imag = linear(
-    "imag", "The imaginary part, of real numbers 0. d_x = ct times the imaginary unit.",
-    numpy=_part_text("imag"), result=_part_type, label="imag_{x}", views=("x",), batch="trailing",
+    "imag",
+    "The imaginary part, of real numbers 0. d_x = ct times the imaginary unit.",
+    numpy=_part_text("imag"),
+    result=_part_type,
+    label="imag_{x}",
+    views=("x",),
+    batch="trailing",
     adjoint={"x": lambda ct, x: cast_like(ct, x) * 1j if is_complex(x.type) else None},
-)  # fmt: skip
+)
 
 #: Those whose rules are no complex functions, or have only real factors: taken as they stand.
-AS_THEY_STAND = frozenset((
-    "abs", "add", "broadcast_to", "cast", "concat", "conj", "cumsum", "diagonal", "expand_dims",
-    "expand_dims_where", "flip", "imag", "index", "mean", "neg", "pad", "put_along", "put_diagonal",
-    "real", "repeat", "reshape", "roll", "raise_at", "scatter", "set_item", "squeeze", "stack",
-    "sub", "sum", "swap_last_axes", "take_along", "tile", "transpose", "tril", "triu",
-    "unbroadcast_to", "where",
-))  # fmt: skip
+AS_THEY_STAND = frozenset(
+    """
+    abs add broadcast_to cast concat conj cumsum diagonal expand_dims expand_dims_where flip imag
+    index mean neg pad put_along put_diagonal real repeat reshape roll raise_at scatter set_item
+    squeeze stack sub sum swap_last_axes take_along tile transpose tril triu unbroadcast_to where
+    """.split()
+)
 #: Complex functions, and operators without a slope. All that are not here refuse complex numbers.
-FOR_COMPLEX.update(AS_THEY_STAND, (
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "cumprod", "div",
-    "einsum", "exp", "expm1", "inverse", "log", "log1p", "log2", "log10", "matmul", "mul",
-    "outer", "pow", "prod", "reciprocal", "rsqrt", "sin", "sinh", "solve", "sqrt", "square",
-    "tan", "tanh", "tensordot",
-), (
-    "all", "any", "copy", "dim", "equal", "not_equal", "isfinite", "isinf", "isnan", "full",
-    "full_like", "shape_of", "size_of", "stop_gradient", "to_number",
-))  # fmt: skip
+FOR_COMPLEX.update(
+    AS_THEY_STAND,
+    """
+    acos acosh asin asinh atan atanh cos cosh cumprod div einsum exp expm1 inverse log log1p log2
+    log10 matmul mul outer pow prod reciprocal rsqrt sin sinh solve sqrt square tan tanh tensordot
+    """.split(),
+    """
+    all any copy dim equal not_equal isfinite isinf isnan full full_like shape_of size_of
+    stop_gradient to_number
+    """.split(),
+)
 
 
 def conjugates(values: Sequence[Any], known: dict[Any, Any]) -> list[Any]:

@@ -72,44 +72,61 @@ sinc_slope: OpDef = elementwise(
     "The n-th derivative of sinc, n > 0: near 0 the integral of pi^n t^n cos(pi x t + n pi / 2) "
     "over [0, 1] by Gauss' rule, exact to the last digits; beyond by the recurrence "
     "x f[n] = pi^(n - 1) sin(pi x + n pi / 2) - n f[n - 1]. d_x = ct * sinc_slope(n + 1).",
-    numpy=_sinc_slope_numpy, dtype=floating, label="slope_{x}",
+    numpy=_sinc_slope_numpy,
+    dtype=floating,
+    label="slope_{x}",
     partials={"x": lambda x, n: sinc_slope(x, n=n + 1)},
-)  # fmt: skip
+)
 
 sinc = real_function(
-    "sinc", "sin(pi x) / (pi x), and 1 at 0. d_x = ct * sinc_slope(x, n=1).", "np.sinc({x})",
+    "sinc",
+    "sin(pi x) / (pi x), and 1 at 0. d_x = ct * sinc_slope(x, n=1).",
+    "np.sinc({x})",
     lambda x: sinc_slope(x, n=1),
-)  # fmt: skip
+)
 
 logaddexp = elementwise(
-    "logaddexp", "log(exp(x) + exp(y)), stable. Broadcasts.",
-    operands=XY, numpy="np.logaddexp({x}, {y})", dtype=floating, label="logaddexp_{x}_{y}",
+    "logaddexp",
+    "log(exp(x) + exp(y)), stable. Broadcasts.",
+    operands=XY,
+    numpy="np.logaddexp({x}, {y})",
+    dtype=floating,
+    label="logaddexp_{x}_{y}",
     partials={"x": lambda x, y: sigmoid(x - y), "y": lambda x, y: sigmoid(y - x)},
-)  # fmt: skip
+)
 
 xlogy = elementwise(
     "xlogy",
     "x log(y), and 0 where x is 0; y is an array. Broadcasts; the slope in y at (0, 0) is NaN.",
-    operands=XY, numpy="np.where({x} == 0, 0, {x} * np.log({y}))", dtype=floating,
+    operands=XY,
+    numpy="np.where({x} == 0, 0, {x} * np.log({y}))",
+    dtype=floating,
     label="{x}_log_{y}",
     partials={
         "x": lambda ct, x, y: where(equal(x, 0.0) & (y <= 0.0), 0.0, ct * log(y)),
         "y": lambda ct, x, y: ct * x / y,
     },
-)  # fmt: skip
+)
 
 fmod = elementwise(
-    "fmod", "x - trunc(x / y) * y, with the sign of x, as C's fmod. Broadcasts.",
-    operands=XY, numpy="np.fmod({x}, {y})", dtype=signed, label="{x}_fmod_{y}",
+    "fmod",
+    "x - trunc(x / y) * y, with the sign of x, as C's fmod. Broadcasts.",
+    operands=XY,
+    numpy="np.fmod({x}, {y})",
+    dtype=signed,
+    label="{x}_fmod_{y}",
     partials={"x": lambda ct: ct, "y": lambda ct, x, y, out: -ct * round((x - out) / y)},
-)  # fmt: skip
+)
 
 copysign: OpDef = elementwise(
     "copysign",
     "The size of x with the sign of y, an array. Broadcasts; the slope at x = 0 is 0.",
-    operands=XY, numpy="np.copysign({x}, {y})", dtype=floating, label="{x}_signed",
+    operands=XY,
+    numpy="np.copysign({x}, {y})",
+    dtype=floating,
+    label="{x}_signed",
     partials={"x": lambda x, y: sign(x) * copysign(1.0, y), "y": lambda ct: None},
-)  # fmt: skip
+)
 
 
 # ---- the error function
@@ -187,18 +204,38 @@ erfc = real_function(
 #: Q in erfinv(x) = x sqrt(w + 2) Q(u), w = -log(1 - x²), u = (27 - 368 / (w + 8)) / 19: falling
 #: powers; the relative error is below 1e-14 for all x in (-1, 1) that float64 can tell from 1.
 _INVERSE = (
-    2.906152502101295e-07, -1.6990156265128925e-06, 8.192480199109614e-06,
-    2.1451725812082055e-05, -9.315239300198236e-05, -0.00013910010231733334,
-    0.0004289951578045531, 0.000568433583836849, -0.0011608937711860218,
-    -0.0015621484587346596, 0.00214157546941679, 0.0029834833141313393,
-    -0.003150771581159026, -0.004069219402531711, 0.004789316227770162,
-    0.004226426006941538, -0.008662184051158305, -0.004332943930718712,
-    0.016028982865899218, 0.006071312783151765, -0.025880597127432056,
-    -0.01016314193232698, 0.03747367287281904, 0.011621034115471336,
-    -0.04736733826036585, -0.008895846038197848, 0.07108859485330662,
-    -0.0409992006348738, -0.05657309474819846, 0.20773132617092213,
+    2.906152502101295e-07,
+    -1.6990156265128925e-06,
+    8.192480199109614e-06,
+    2.1451725812082055e-05,
+    -9.315239300198236e-05,
+    -0.00013910010231733334,
+    0.0004289951578045531,
+    0.000568433583836849,
+    -0.0011608937711860218,
+    -0.0015621484587346596,
+    0.00214157546941679,
+    0.0029834833141313393,
+    -0.003150771581159026,
+    -0.004069219402531711,
+    0.004789316227770162,
+    0.004226426006941538,
+    -0.008662184051158305,
+    -0.004332943930718712,
+    0.016028982865899218,
+    0.006071312783151765,
+    -0.025880597127432056,
+    -0.01016314193232698,
+    0.03747367287281904,
+    0.011621034115471336,
+    -0.04736733826036585,
+    -0.008895846038197848,
+    0.07108859485330662,
+    -0.0409992006348738,
+    -0.05657309474819846,
+    0.20773132617092213,
     0.8006456482327289,
-)  # fmt: skip
+)
 
 
 def _erfinv_numpy(types: Sequence[Type]) -> str:
@@ -216,8 +253,9 @@ def _erfinv_numpy(types: Sequence[Type]) -> str:
 erfinv = real_function(
     "erfinv",
     "The inverse of erf: infinite at -1 and 1, NaN beyond. d_x = ct * sqrt(pi) / 2 * exp(out²).",
-    _erfinv_numpy, lambda out: math.sqrt(math.pi) / 2.0 * exp(out * out),
-)  # fmt: skip
+    _erfinv_numpy,
+    lambda out: math.sqrt(math.pi) / 2.0 * exp(out * out),
+)
 
 
 # ---- Bessel functions
@@ -239,12 +277,15 @@ bessel_i: OpDef = elementwise(
     "exp(x cos t) cos(n t) over [0, pi] (NIST DLMF 10.32.3), for odd n of sinh(x cos t) cos(n t); "
     "exact for |x| < 400. "
     "d_x = ct * (bessel_i(n - 1) + bessel_i(n + 1)) / 2.",
-    numpy=_bessel_numpy, dtype=floating, label="bessel_{x}",
+    numpy=_bessel_numpy,
+    dtype=floating,
+    label="bessel_{x}",
     partials={
-        "x": lambda x, n: bessel_i(x, n=1) if n == 0
-        else 0.5 * (bessel_i(x, n=n - 1) + bessel_i(x, n=n + 1))
+        "x": lambda x, n: (
+            bessel_i(x, n=1) if n == 0 else 0.5 * (bessel_i(x, n=n - 1) + bessel_i(x, n=n + 1))
+        )
     },
-)  # fmt: skip
+)
 
 
 #: The first term of the series of gamma_p. Where z is cut off, gamma_p is 1 to the last bit.
@@ -287,22 +328,27 @@ gamma_p: OpDef = elementwise(
     "log_gamma = lgamma(a): the series x^a exp(-x) sum(x^n / (a (a + 1) … (a + n))) / gamma(a) "
     "(NIST DLMF 8.11.4). d_x = ct * exp((a - 1) log(x) - x - log_gamma), d_log_gamma = -ct * out, "
     "d_a = ct * gamma_p_slope.",
-    numpy=_gamma_p_numpy, dtype=floating, operands=("a", "x", "log_gamma"), label="gamma_p_{x}",
+    numpy=_gamma_p_numpy,
+    dtype=floating,
+    operands=("a", "x", "log_gamma"),
+    label="gamma_p_{x}",
     partials={
         "a": lambda a, x, log_gamma: gamma_p_slope(a, x, log_gamma),
         "x": lambda a, x, log_gamma: exp(xlogy(a - 1.0, x) - x - log_gamma),
         "log_gamma": lambda out: -out,
     },
-)  # fmt: skip
+)
 
 gamma_p_slope: OpDef = elementwise(
     "gamma_p_slope",
     "The derivative of gamma_p in a, for the same log_gamma: log(x) gamma_p less the same series "
     "with each term times 1 / a + 1 / (a + 1) + … + 1 / (a + n). A gradient for a is refused.",
-    numpy=_gamma_p_slope_numpy, dtype=floating, operands=("a", "x", "log_gamma"),
+    numpy=_gamma_p_slope_numpy,
+    dtype=floating,
+    operands=("a", "x", "log_gamma"),
     label="slope_{x}",
     partials={
         "x": lambda a, x, log_gamma: log(x) * exp(xlogy(a - 1.0, x) - x - log_gamma),
         "log_gamma": lambda out: -out,
     },
-)  # fmt: skip
+)

@@ -34,24 +34,32 @@ def _settled(mark: str) -> Callable[..., str]:
 
 
 zero_mul: Any = elementwise(
-    "zero_mul", "x * y, and 0 where x is 0, whatever y is. Broadcasts.",
-    operands=XY, numpy=_settled("*"), dtype=floating, label="{x}_times_{y}",
+    "zero_mul",
+    "x * y, and 0 where x is 0, whatever y is. Broadcasts.",
+    operands=XY,
+    numpy=_settled("*"),
+    dtype=floating,
+    label="{x}_times_{y}",
     partials={
         "x": lambda ct, x, y: ct * _unless(x, y, isfinite, 0.0),
         "y": lambda ct, x: zero_mul(x, ct),
     },
     decompose=lambda x, y: x * where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
-)  # fmt: skip
+)
 
 zero_div: Any = elementwise(
-    "zero_div", "x / y, and 0 where x is 0, whatever y is. Broadcasts.",
-    operands=XY, numpy=_settled("/"), dtype=floating, label="{x}_over_{y}",
+    "zero_div",
+    "x / y, and 0 where x is 0, whatever y is. Broadcasts.",
+    operands=XY,
+    numpy=_settled("/"),
+    dtype=floating,
+    label="{x}_over_{y}",
     partials={
         "x": lambda ct, x, y: ct / _unless(x, y, lambda y: abs(y) > 0.0, 1.0),
         "y": lambda ct, out, y: -zero_div(zero_mul(out, ct), y),
     },
     decompose=lambda x, y: x / where(equal(x, 0.0), 1.0, y) if _alike(x, y) else None,
-)  # fmt: skip
+)
 
 
 def _unless(x: Any, y: Any, good: Callable[[Any], Any], other: float) -> Any:
@@ -71,27 +79,86 @@ ZERO_WINS = {"mul": zero_mul, "div": zero_div}
 
 #: The operands that an operator takes here and not there: their cotangents are 0 elsewhere.
 CHOICES: dict[str, tuple[str, ...]] = {
-    "where": ("x", "y"), "maximum": XY, "minimum": XY, "clip": ("x", "low", "high"),
-    "relu": ("x",), "hardsigmoid": ("x",), "max": ("x",), "min": ("x",), "index": ("x",),
-    "take_along": ("x",), "set_item": ("x",), "tril": ("x",), "triu": ("x",),
-    "diagonal": ("x",), "window_max": ("x",), "maximum_at": ("acc", "v"),
-    "minimum_at": ("acc", "v"), "list_item": ("x",), "list_slice": ("x",), "list_head": ("x",),
-    "zero_mul": ("y",), "zero_div": ("y",),
-}  # fmt: skip
+    "where": ("x", "y"),
+    "maximum": XY,
+    "minimum": XY,
+    "clip": ("x", "low", "high"),
+    "relu": ("x",),
+    "hardsigmoid": ("x",),
+    "max": ("x",),
+    "min": ("x",),
+    "index": ("x",),
+    "take_along": ("x",),
+    "set_item": ("x",),
+    "tril": ("x",),
+    "triu": ("x",),
+    "diagonal": ("x",),
+    "window_max": ("x",),
+    "maximum_at": ("acc", "v"),
+    "minimum_at": ("acc", "v"),
+    "list_item": ("x",),
+    "list_slice": ("x",),
+    "list_head": ("x",),
+    "zero_mul": ("y",),
+    "zero_div": ("y",),
+}
 
 #: Those whose results have tangents of 0 where they take a number, or what does not vary.
-STILLING = frozenset((
-    "where", "maximum", "minimum", "clip", "relu", "hardsigmoid", "set_item", "tril", "triu",
-    "maximum_at", "minimum_at", "zero_mul", "zero_div", "concat", "stack", "pad",
-))  # fmt: skip
+STILLING = frozenset(
+    (
+        "where",
+        "maximum",
+        "minimum",
+        "clip",
+        "relu",
+        "hardsigmoid",
+        "set_item",
+        "tril",
+        "triu",
+        "maximum_at",
+        "minimum_at",
+        "zero_mul",
+        "zero_div",
+        "concat",
+        "stack",
+        "pad",
+    )
+)
 
 #: Operators whose value or slope is infinite, or no number, at some finite operands. Products of
 #: large numbers, which overflow as well, are not among them.
-SINGULAR = frozenset((
-    "div", "mod", "fmod", "pow", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt",
-    "reciprocal", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "xlogy", "erfinv", "lgamma",
-    "polygamma", "bessel_i", "gamma_p", "gamma_p_slope", "zero_mul", "zero_div",
-))  # fmt: skip
+SINGULAR = frozenset(
+    (
+        "div",
+        "mod",
+        "fmod",
+        "pow",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "log10",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "asin",
+        "acos",
+        "sinh",
+        "cosh",
+        "acosh",
+        "atanh",
+        "xlogy",
+        "erfinv",
+        "lgamma",
+        "polygamma",
+        "bessel_i",
+        "gamma_p",
+        "gamma_p_slope",
+        "zero_mul",
+        "zero_div",
+    )
+)
 
 #: Questions that are asked of what may be infinite, or no number.
 TESTS = ("isnan", "isinf", "isfinite")

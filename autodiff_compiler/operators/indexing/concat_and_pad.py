@@ -40,11 +40,14 @@ class PerOperand(dict[str, Callable[..., Any]]):
 
 
 size_of = zero_gradient(
-    "size_of", "How many elements x has along axes (None: in all), as a run-time int.",
-    numpy=lambda types, *, axes: "{x}.size" if axes is None
-    else " * ".join(f"{{x}}.shape[{axis}]" for axis in axes),
-    result=lambda types, *, axes: INT, label="{x}_size",
-)  # fmt: skip
+    "size_of",
+    "How many elements x has along axes (None: in all), as a run-time int.",
+    numpy=lambda types, *, axes: (
+        "{x}.size" if axes is None else " * ".join(f"{{x}}.shape[{axis}]" for axis in axes)
+    ),
+    result=lambda types, *, axes: INT,
+    label="{x}_size",
+)
 
 
 def size_along(x: Any, axes: Sequence[int] | None) -> Any:
@@ -128,12 +131,16 @@ def _piece(position: int) -> Callable[..., Any]:
 
 
 concat: OpDef = OpDef(
-    "concat", "The operands one after another along an axis; all other dimensions agree.",
-    ("*rest",),
-    lambda types, *, axis: f"np.concatenate([{placeholders(types)}], axis={axis})",
-    _concat_type, promote=_joined_dtype, adjoint=PerOperand(_piece),
-    linear_in=("*rest",), batch="axes",
-)  # fmt: skip
+    "concat",
+    "The operands one after another along an axis; all other dimensions agree.",
+    operands=("*rest",),
+    numpy=lambda types, *, axis: f"np.concatenate([{placeholders(types)}], axis={axis})",
+    result=_concat_type,
+    promote=_joined_dtype,
+    adjoint=PerOperand(_piece),
+    linear_in=("*rest",),
+    batch="axes",
+)
 
 
 def _stack_type(types: Sequence[Type], *, axis: int) -> Type:
@@ -160,14 +167,18 @@ def _layer(position: int) -> Callable[..., Any]:
 
 
 stack: OpDef = OpDef(
-    "stack", "The operands, all of one shape, along a new axis.",
-    ("*rest",),
-    lambda types, *, axis: (
+    "stack",
+    "The operands, all of one shape, along a new axis.",
+    operands=("*rest",),
+    numpy=lambda types, *, axis: (
         f"np.stack([{placeholders(types)}]" + (f", axis={axis})" if axis else ")")
     ),
-    _stack_type, promote=_joined_dtype, adjoint=PerOperand(_layer),
-    linear_in=("*rest",), batch="axes",
-)  # fmt: skip
+    result=_stack_type,
+    promote=_joined_dtype,
+    adjoint=PerOperand(_layer),
+    linear_in=("*rest",),
+    batch="axes",
+)
 
 
 def _squeeze_type(types: Sequence[Type], *, axes: Sequence[int] | None) -> Type:
@@ -188,12 +199,15 @@ def _squeeze_type(types: Sequence[Type], *, axes: Sequence[int] | None) -> Type:
 
 
 squeeze: OpDef = linear(
-    "squeeze", "x without those axes, which have length one (None: without any such axis).",
+    "squeeze",
+    "x without those axes, which have length one (None: without any such axis).",
     numpy=lambda types, *, axes: method_text(types, "squeeze", axis_text(axes)),
-    result=_squeeze_type, adjoint={"x": lambda ct, x: reshape_like(ct, x)},
-    label="{x}_squeezed", views=("x",),
+    result=_squeeze_type,
+    adjoint={"x": lambda ct, x: reshape_like(ct, x)},
+    label="{x}_squeezed",
+    views=("x",),
     batch=lambda x, axes: None if not axes else squeeze(x, axes=moved_on(axes)),
-)  # fmt: skip
+)
 
 
 def _pad_type(types: Sequence[Type], *, widths: Any, value: Any) -> Type:
@@ -232,12 +246,16 @@ def _unpad(ct: Value, widths: Sequence[tuple[int, int]]) -> Value:
 
 
 pad: OpDef = OpDef(
-    "pad", "x with (before, after) elements of one value added on each axis.",
-    ("x",), _pad_numpy, _pad_type,
+    "pad",
+    "x with (before, after) elements of one value added on each axis.",
+    operands=("x",),
+    numpy=_pad_numpy,
+    result=_pad_type,
     adjoint={"x": lambda ct, widths: _unpad(ct, widths)},
-    tangent={"x": lambda dot, widths: pad(dot, widths=widths, value=0)}, label="{x}_padded",
+    tangent={"x": lambda dot, widths: pad(dot, widths=widths, value=0)},
+    label="{x}_padded",
     batch=lambda x, widths, value: pad(x, widths=((0, 0), *widths), value=value),
-)  # fmt: skip
+)
 
 
 def _flip_numpy(types: Sequence[Type], *, axes: Sequence[int] | None) -> str:
@@ -252,8 +270,12 @@ def _flip_numpy(types: Sequence[Type], *, axes: Sequence[int] | None) -> str:
 
 
 flip: OpDef = linear(
-    "flip", "x in reverse order along axes (None: all).",
+    "flip",
+    "x in reverse order along axes (None: all).",
     numpy=_flip_numpy,
-    result=same_type, adjoint={"x": lambda ct, axes: flip(ct, axes=axes)},
-    label="{x}_flipped", views=("x",), batch="axes",
-)  # fmt: skip
+    result=same_type,
+    adjoint={"x": lambda ct, axes: flip(ct, axes=axes)},
+    label="{x}_flipped",
+    views=("x",),
+    batch="axes",
+)

@@ -33,30 +33,41 @@ arange = zero_gradient(
     "arange",
     "The numbers from a start up to, and without, a stop, in steps. ``bounds`` holds numbers, or "
     "('op', k) for the k-th operand.",
-    operands=("*rest",), numpy=_arange_numpy, result=_arange_type, label="numbers",
-)  # fmt: skip
+    operands=("*rest",),
+    numpy=_arange_numpy,
+    result=_arange_type,
+    label="numbers",
+)
 
 eye = zero_gradient(
-    "eye", "A matrix with ones on the diagonal.",
+    "eye",
+    "A matrix with ones on the diagonal.",
     operands=(),
-    numpy=lambda types, *, rows, columns, dtype: f"np.eye({rows}"
-    + (f", {columns}" if rows != columns else "") + f", dtype=np.{dtype})",
-    result=lambda types, *, rows, columns, dtype: ArrayType(dtype, (rows, columns)), label="eye",
-)  # fmt: skip
+    numpy=lambda types, *, rows, columns, dtype: (
+        f"np.eye({rows}" + (f", {columns}" if rows != columns else "") + f", dtype=np.{dtype})"
+    ),
+    result=lambda types, *, rows, columns, dtype: ArrayType(dtype, (rows, columns)),
+    label="eye",
+)
 
 basis = zero_gradient(
     "basis",
     "The directions of a space, one in each row: an identity matrix whose zeros only say that "
     "nothing moves, so that a product with it is the other factor, whatever that holds.",
-    operands=(), numpy=lambda types, *, count, dtype: f"np.eye({count}, dtype=np.{dtype})",
-    result=lambda types, *, count, dtype: ArrayType(dtype, (count, count)), label="basis",
-)  # fmt: skip
+    operands=(),
+    numpy=lambda types, *, count, dtype: f"np.eye({count}, dtype=np.{dtype})",
+    result=lambda types, *, count, dtype: ArrayType(dtype, (count, count)),
+    label="basis",
+)
 
 linspace = zero_gradient(
-    "linspace", "Evenly spaced numbers, both ends included.",
-    operands=(), numpy="np.linspace({start}, {stop}, {count}, dtype=np.float32)",
-    result=lambda types, *, start, stop, count: ArrayType("float32", (count,)), label="numbers",
-)  # fmt: skip
+    "linspace",
+    "Evenly spaced numbers, both ends included.",
+    operands=(),
+    numpy="np.linspace({start}, {stop}, {count}, dtype=np.float32)",
+    result=lambda types, *, start, stop, count: ArrayType("float32", (count,)),
+    label="numbers",
+)
 
 
 def _triangle_type(types: Sequence[Type], *, name: str, rows: int, columns: int, k: int) -> Type:
@@ -69,7 +80,11 @@ triangle_indices = zero_gradient(
     "The rows and the columns of the elements of a triangle, 'tril' or 'triu', row by row: "
     "int64[2, count].",
     operands=(),
-    numpy=lambda types, *, name, rows, columns, k: f"np.stack(np.{name}_indices({rows}, {k}"
-    + (f", {columns}" if rows != columns else "") + "))",
-    result=_triangle_type, label="places",
-)  # fmt: skip
+    numpy=lambda types, *, name, rows, columns, k: (
+        f"np.stack(np.{name}_indices({rows}, {k}"
+        + (f", {columns}" if rows != columns else "")
+        + "))"
+    ),
+    result=_triangle_type,
+    label="places",
+)

@@ -85,13 +85,21 @@ def _index_copies(types: Sequence[Type], *, index: Index) -> bool:
 _TAKEN = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 index: OpDef = linear(
-    "index", "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
-    operands=("x", "*rest"), numpy=_index_numpy,
-    result=_index_type, adjoint={"x": _scatter_back, "*rest": lambda: None},
-    label="{x}_item", views=("x",), copies=_index_copies,
-    batch=lambda x, rest, index, mapped: _index(x, *rest, index=(FULL, *index))
-    if mapped[0] and not any(mapped[1:]) and stands_together(index) else None,
-)  # fmt: skip
+    "index",
+    "x[index], NumPy's basic and advanced indexing; basic indexing gives a view.",
+    operands=("x", "*rest"),
+    numpy=_index_numpy,
+    result=_index_type,
+    adjoint={"x": _scatter_back, "*rest": lambda: None},
+    label="{x}_item",
+    views=("x",),
+    copies=_index_copies,
+    batch=lambda x, rest, index, mapped: (
+        _index(x, *rest, index=(FULL, *index))
+        if mapped[0] and not any(mapped[1:]) and stands_together(index)
+        else None
+    ),
+)
 
 
 def _dtype_text(type_: Type, name: str) -> str:
@@ -116,9 +124,11 @@ scatter = linear(
     "scatter",
     "Zeros of the given shape with v added at [index]; the shape is an attribute, and the last "
     "operand where it is not static.",
-    operands=("v", "*rest"), numpy=_scatter_numpy,
+    operands=("v", "*rest"),
+    numpy=_scatter_numpy,
     result=lambda types, *, index, shape: ArrayType(
-        types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape),
+        types[0].dtype if isinstance(types[0], ArrayType) else "float64", shape
+    ),
     adjoint={
         "v": lambda ct, v, rest, index: unbroadcast(
             _index(ct, *rest[: operands_of(index)], index=index), v
@@ -126,7 +136,7 @@ scatter = linear(
         "*rest": lambda: None,
     },
     label="{v}_scattered",
-)  # fmt: skip
+)
 
 # Inside the rules above and below, the attribute ``index`` hides the record of that name.
 _index: OpDef = index
@@ -173,9 +183,11 @@ def _add_at_numpy(types: Sequence[Type], *, index: Index, in_place: bool = False
 
 
 add_at = OpDef(
-    "add_at", "acc with v added at [index]; a position named twice gets both.",
-    ("acc", "v", "*rest"), _add_at_numpy,
-    lambda types, *, index, in_place=False: check_written(types, index),
+    "add_at",
+    "acc with v added at [index]; a position named twice gets both.",
+    operands=("acc", "v", "*rest"),
+    numpy=_add_at_numpy,
+    result=lambda types, *, index, in_place=False: check_written(types, index),
     adjoint={
         "acc": lambda ct: ct,
         "v": lambda ct, v, rest, index: unbroadcast(_index(ct, *rest, index=index), v),
@@ -188,20 +200,22 @@ add_at = OpDef(
     linear_in=("acc", "v"),
     label="{acc}",
     writes=True,
-)  # fmt: skip
+)
 
 
 sub_at = OpDef(
-    "sub_at", "acc with v taken away at [index], which holds no arrays.",
-    ("acc", "v", "*rest"),
-    lambda types, *, index, in_place=False: (
-        "" if in_place else f"{{out}} = {copy_text('acc', types)}\n"
-    ) + f"{{out}}[{subscript(index, 2)}] -= {{v}}",
-    lambda types, *, index, in_place=False: check_written(types, index),
+    "sub_at",
+    "acc with v taken away at [index], which holds no arrays.",
+    operands=("acc", "v", "*rest"),
+    numpy=lambda types, *, index, in_place=False: (
+        ("" if in_place else f"{{out}} = {copy_text('acc', types)}\n")
+        + f"{{out}}[{subscript(index, 2)}] -= {{v}}"
+    ),
+    result=lambda types, *, index, in_place=False: check_written(types, index),
     kind="lowered",
     label="{acc}",
     writes=True,
-)  # fmt: skip
+)
 
 
 def _written_last_numpy(types: Sequence[Type], *, index: Index, shape: Shape) -> str:
@@ -221,11 +235,13 @@ written_last = zero_gradient(
     "written_last",
     "For each place that x[index] names, x of a given shape: whether no later place names the same "
     "position, so that an assignment leaves its value there.",
-    operands=("*rest",), numpy=_written_last_numpy,
+    operands=("*rest",),
+    numpy=_written_last_numpy,
     result=lambda types, *, index, shape: ArrayType(
-        "bool", index_shape(shape, index, types[: operands_of(index)])),
+        "bool", index_shape(shape, index, types[: operands_of(index)])
+    ),
     label="written_last",
-)  # fmt: skip
+)
 
 
 def _last(x: Value, rest: Sequence[Any], index: Index) -> tuple[Value, int]:
@@ -264,30 +280,30 @@ raise_at: OpDef = OpDef(
     "raise_at",
     "x with v added to x[index], as ``x[index] += v`` does: of the values for a position that is "
     "named twice the last one counts.",
-    ("x", "v", "*rest"), _raise_numpy,
-    lambda types, *, index, in_place=False: check_written(types, index),
+    operands=("x", "v", "*rest"),
+    numpy=_raise_numpy,
+    result=lambda types, *, index, in_place=False: check_written(types, index),
     adjoint={"x": lambda ct: ct, "v": _assigned, "*rest": lambda: None},
     tangent={
         "x": lambda dot: dot,
-        "v": lambda dot, x, rest, index: raise_at(
-            full_like(x, value=0), dot, *rest, index=index
-        ),
+        "v": lambda dot, x, rest, index: raise_at(full_like(x, value=0), dot, *rest, index=index),
     },
     linear_in=("x", "v"),
     label="{x}",
     writes=True,
-)  # fmt: skip
+)
 
 
 set_item: OpDef = OpDef(
     "set_item",
     "x with v written at [index], x itself untouched; v is cast to the dtype of x. Of the values "
     "for a position that is named twice the last one stays.",
-    ("x", "v", "*rest"),
-    lambda types, *, index, in_place=False: (
-        "" if in_place else f"{{out}} = {copy_text('x', types)}\n"
-    ) + f"{{out}}[{subscript(index, 2)}] = {{v}}",
-    lambda types, *, index, in_place=False: check_written(types, index),
+    operands=("x", "v", "*rest"),
+    numpy=lambda types, *, index, in_place=False: (
+        ("" if in_place else f"{{out}} = {copy_text('x', types)}\n")
+        + f"{{out}}[{subscript(index, 2)}] = {{v}}"
+    ),
+    result=lambda types, *, index, in_place=False: check_written(types, index),
     adjoint={
         "x": lambda ct, rest, index: set_item(ct, 0.0, *rest, index=index),
         "v": _assigned,
@@ -295,14 +311,12 @@ set_item: OpDef = OpDef(
     },
     tangent={
         "x": lambda dot, rest, index: set_item(dot, 0.0, *rest, index=index),
-        "v": lambda dot, x, rest, index: set_item(
-            full_like(x, value=0), dot, *rest, index=index
-        ),
+        "v": lambda dot, x, rest, index: set_item(full_like(x, value=0), dot, *rest, index=index),
     },
     linear_in=("x", "v"),
     label="{x}",
     writes=True,
-)  # fmt: skip
+)
 
 
 def _spread(dot: Value, like: Value, rest: Sequence[Any], index: Index) -> Value:

@@ -114,11 +114,15 @@ einsum: OpDef = OpDef(
     "einsum",
     "The sum over all letters that the result lacks of the products of the operands' elements. "
     "The cotangent of an operand is the sum of ct with the other operands.",
-    ("*rest",), _einsum_numpy, _einsum_type,
+    operands=("*rest",),
+    numpy=_einsum_numpy,
+    result=_einsum_type,
     promote=lambda types, **attrs: casts_for(types, arithmetic_dtype(types)),
-    adjoint=PerOperand(_einsum_back), tangent=PerOperand(_einsum_forward), label="summed",
+    adjoint=PerOperand(_einsum_back),
+    tangent=PerOperand(_einsum_forward),
+    label="summed",
     batch=lambda rest, equation, mapped: _einsum_batch(rest, equation, mapped),
-)  # fmt: skip
+)
 
 
 def _cross_type(types: Sequence[Type], *, axis: int) -> Type:
@@ -146,4 +150,4 @@ cross: OpDef = bilinear(
         "b": lambda ct, a, b, axis: unbroadcast(cross(ct, a, axis=axis), b),
     },
     label="{a}_cross_{b}",
-)  # fmt: skip
+)

@@ -155,13 +155,14 @@ cofactors_slope: OpDef = OpDef(
     "With x = U S V, core = U.T y V.T, and P[i, j] the product of all singular values but i and "
     "j (0 where i = j), it is det(U V) U (diag(P diag(core)) - P * core.T) V. Its own derivative "
     "in x needs a regular x.",
-    ("x", "y"), _cofactors_slope_numpy,
-    lambda types: ArrayType(_wide(types[:1]), _matrices(types[0], "a cofactor").shape),
-    promote=_casts, label="slope_{x}",
+    operands=("x", "y"),
+    numpy=_cofactors_slope_numpy,
+    result=lambda types: ArrayType(_wide(types[:1]), _matrices(types[0], "a cofactor").shape),
+    promote=_casts,
+    label="slope_{x}",
     adjoint={"x": lambda ct, x, y: _third(x, ct, y), "y": lambda ct, x: cofactors_slope(x, ct)},
-    tangent={"x": lambda dot, x, y: _third(x, dot, y),
-             "y": lambda dot, x: cofactors_slope(x, dot)},
-)  # fmt: skip
+    tangent={"x": lambda dot, x, y: _third(x, dot, y), "y": lambda dot, x: cofactors_slope(x, dot)},
+)
 
 cofactors: OpDef = of_matrix(
     "cofactors",

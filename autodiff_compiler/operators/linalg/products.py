@@ -168,10 +168,11 @@ def _matmul_batch(a: Value, b: Value, mapped: Sequence[bool]) -> Any:
     b = expand_dims(b, axes=(-1,)) if right == 1 else b
     ranks = max(left, 2), max(right, 2)
     lines = [
-        expand_dims(x, axes=tuple(range(1, 1 + max(ranks) - rank))) if maps and rank < max(ranks)
+        expand_dims(x, axes=tuple(range(1, 1 + max(ranks) - rank)))
+        if maps and rank < max(ranks)
         else x
         for x, rank, maps in zip((a, b), ranks, mapped)
-    ]  # fmt: skip
+    ]
     out = matmul(*lines)
     assert isinstance(out.type, ArrayType) and out.type.shape is not None
     gone = [place for place, rank in ((-2, left), (-1, right)) if rank == 1]

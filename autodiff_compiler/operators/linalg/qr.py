@@ -68,15 +68,23 @@ orthogonal_factor: OpDef = of_matrix(
     "orthogonal_factor",
     "Q of x = Q R. With sym(M) the symmetric matrix that has the lower triangle of M, "
     "d_x = (ct - Q sym(ct.T Q)) R^-T.",
-    "an orthogonal factor", square=False, numpy="np.linalg.qr({x})[0]", shape=_tall,
-    adjoint={"x": _q_back}, tangent={"x": _q_forward}, label="q_{x}",
-)  # fmt: skip
+    "an orthogonal factor",
+    square=False,
+    numpy="np.linalg.qr({x})[0]",
+    shape=_tall,
+    adjoint={"x": _q_back},
+    tangent={"x": _q_forward},
+    label="q_{x}",
+)
 
 triangular_factor: OpDef = of_matrix(
     "triangular_factor",
     "R of x = Q R. d_x = Q sym(R ct.T) R^-T, sym as for Q.",
-    "a triangular factor", square=False, numpy="np.linalg.qr({x})[1]",
+    "a triangular factor",
+    square=False,
+    numpy="np.linalg.qr({x})[1]",
     shape=lambda shape: (*_tall(shape)[:-2], shape[-1], shape[-1]),
     adjoint={"x": _r_back},
-    tangent={"x": lambda dot, x, out: matmul(_split(dot, x)[1], out)}, label="r_{x}",
-)  # fmt: skip
+    tangent={"x": lambda dot, x, out: matmul(_split(dot, x)[1], out)},
+    label="r_{x}",
+)

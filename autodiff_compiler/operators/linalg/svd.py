@@ -32,9 +32,15 @@ def _smaller(shape: Sequence[Dim]) -> Dim:
 
 def _part(name: str, doc: str, numpy: str, shape: Callable[..., Any], **facts: Any) -> OpDef:
     return of_matrix(
-        name, doc, "a singular value decomposition", square=False, numpy=numpy, shape=shape,
-        label=f"{name}_{{x}}", **facts,
-    )  # fmt: skip
+        name,
+        doc,
+        "a singular value decomposition",
+        square=False,
+        numpy=numpy,
+        shape=shape,
+        label=f"{name}_{{x}}",
+        **facts,
+    )
 
 
 def _column(s: Any) -> Any:
@@ -58,12 +64,13 @@ def _core(x: Value, dot: Any) -> Any:
 
 
 singular_values: OpDef = _part(
-    "singular_values", "The singular values of each matrix, largest first. d_x = U diag(ct) V.T.",
+    "singular_values",
+    "The singular values of each matrix, largest first. d_x = U diag(ct) V.T.",
     "np.linalg.svd({x}, compute_uv=False)",
     lambda shape: (*shape[:-2], _smaller(shape)),
     adjoint={"x": lambda ct, x: matmul(left_vectors(x) * _row(ct), right_vectors(x))},
     tangent={"x": lambda dot, x: diagonal(_core(x, dot), offset=0)},
-)  # fmt: skip
+)
 
 
 def _left_back(ct: Value, x: Value, out: Value) -> Any:
@@ -86,8 +93,9 @@ left_vectors: OpDef = _part(
     "d_x = (U (F * (U.T ct - ct.T U)) S + (1 - U U.T) ct / S) V.T.",
     "np.linalg.svd({x}, full_matrices=False)[0]",
     lambda shape: (*shape[:-1], _smaller(shape)),
-    adjoint={"x": _left_back}, tangent={"x": _left_forward},
-)  # fmt: skip
+    adjoint={"x": _left_back},
+    tangent={"x": _left_forward},
+)
 
 
 def _right_back(ct: Value, x: Value, out: Value) -> Any:
@@ -110,5 +118,6 @@ right_vectors: OpDef = _part(
     "V.T + (ct - ct V V.T) / S), F as for the left ones.",
     "np.linalg.svd({x}, full_matrices=False)[2]",
     lambda shape: (*shape[:-2], _smaller(shape), shape[-1]),
-    adjoint={"x": _right_back}, tangent={"x": _right_forward},
-)  # fmt: skip
+    adjoint={"x": _right_back},
+    tangent={"x": _right_forward},
+)

@@ -28,19 +28,28 @@ def _item(type_: Type) -> Type:
 
 
 list_pad = OpDef(
-    "list_pad", "The list v, lengthened with zeros like the further items of the list or array x.",
-    ("v", "x"),
-    lambda types: f"{{v}} + [{zero_text(_item(types[0]), 'a', 1)} for a in {{x}}[len({{v}}):]]",
-    same_type, adjoint={"v": lambda ct, v: list_trim(ct, v), "x": lambda: None},
-    linear_in=("v",), label="{v}",
-)  # fmt: skip
+    "list_pad",
+    "The list v, lengthened with zeros like the further items of the list or array x.",
+    operands=("v", "x"),
+    numpy=lambda types: (
+        f"{{v}} + [{zero_text(_item(types[0]), 'a', 1)} for a in {{x}}[len({{v}}):]]"
+    ),
+    result=same_type,
+    adjoint={"v": lambda ct, v: list_trim(ct, v), "x": lambda: None},
+    linear_in=("v",),
+    label="{v}",
+)
 
 list_trim: OpDef = OpDef(
-    "list_trim", "The first items of the list x, as many as v has.", ("x", "v"),
-    "{x}[:len({v})]", same_type,
-    adjoint={"x": lambda ct, x: list_pad(ct, x), "v": lambda: None}, linear_in=("x",),
+    "list_trim",
+    "The first items of the list x, as many as v has.",
+    operands=("x", "v"),
+    numpy="{x}[:len({v})]",
+    result=same_type,
+    adjoint={"x": lambda ct, x: list_pad(ct, x), "v": lambda: None},
+    linear_in=("x",),
     label="{x}",
-)  # fmt: skip
+)
 
 
 def _stack_rows_numpy(types: Sequence[Type], *, length: Dim) -> str:
@@ -58,18 +67,26 @@ stack_rows: OpDef = OpDef(
     "stack_rows",
     "The array whose rows are the items of v. A second operand, an array of that shape, stands "
     "in where there are no rows.",
-    ("v", "*rest"), _stack_rows_numpy, _stack_rows_type,
-    adjoint={"v": lambda ct: list_rows(ct), "*rest": lambda: None}, linear_in=("v",),
+    operands=("v", "*rest"),
+    numpy=_stack_rows_numpy,
+    result=_stack_rows_type,
+    adjoint={"v": lambda ct: list_rows(ct), "*rest": lambda: None},
+    linear_in=("v",),
     label="{v}_stacked",
     batch=lambda v, rest, length: None if rest else _swapped(stack_rows(v, length=length)),
-)  # fmt: skip
+)
 
 list_rows: OpDef = OpDef(
-    "list_rows", "The rows of an array, as a list.", ("x",), "list({x})",
-    lambda types: ListType(read_type(types[0])),
-    adjoint={"x": lambda ct, x: rows_like(ct, x)}, linear_in=("x",), label="{x}_rows",
+    "list_rows",
+    "The rows of an array, as a list.",
+    operands=("x",),
+    numpy="list({x})",
+    result=lambda types: ListType(read_type(types[0])),
+    adjoint={"x": lambda ct, x: rows_like(ct, x)},
+    linear_in=("x",),
+    label="{x}_rows",
     batch=lambda x: list_rows(_swapped(x)),
-)  # fmt: skip
+)
 
 
 def _swapped(x: Value) -> Value:
@@ -108,8 +125,9 @@ def _zeros_if_set_numpy(types: Sequence[Type], *, path: Sequence[Hashable]) -> s
 zeros_if_set = zero_gradient(
     "zeros_if_set",
     "The zero cotangent of the part of a value that path leads to; a plain zero if it is not set.",
-    numpy=_zeros_if_set_numpy, result=_part_type,
-)  # fmt: skip
+    numpy=_zeros_if_set_numpy,
+    result=_part_type,
+)
 
 
 def ones_text(type_: Type, text: str, depth: int = 0) -> str:
@@ -127,6 +145,9 @@ def ones_text(type_: Type, text: str, depth: int = 0) -> str:
 
 
 list_ones = zero_gradient(
-    "list_ones", "Ones for every item of a list: the sensitivity of an output that is a list.",
-    numpy=lambda types: ones_text(types[0], "{x}"), result=same_type, batch="items",
-)  # fmt: skip
+    "list_ones",
+    "Ones for every item of a list: the sensitivity of an output that is a list.",
+    numpy=lambda types: ones_text(types[0], "{x}"),
+    result=same_type,
+    batch="items",
+)

@@ -74,26 +74,35 @@ def _widened(types: Sequence[Type], in_place: bool = False) -> Type:
 
 
 list_append = OpDef(
-    "list_append", "The list with one more item at its end.", ("x", "v"),
-    lambda types, *, in_place=False: "{out}.append({v})" if in_place else "{x} + [{v}]",
-    _widened, adjoint={"x": lambda ct: list_head(ct), "v": lambda ct: list_item(ct, -1)},
+    "list_append",
+    "The list with one more item at its end.",
+    operands=("x", "v"),
+    numpy=lambda types, *, in_place=False: "{out}.append({v})" if in_place else "{x} + [{v}]",
+    result=_widened,
+    adjoint={"x": lambda ct: list_head(ct), "v": lambda ct: list_item(ct, -1)},
     label="{x}",
     linear_in=("x", "v"),
     batch="items",
-)  # fmt: skip
+)
 
 list_head: OpDef = OpDef(
-    "list_head", "The list without its last item.", ("x",),
-    lambda types, *, in_place=False: "del {out}[-1]" if in_place else "{x}[:-1]",
-    lambda types, in_place=False: types[0],
-    adjoint={"x": lambda ct, x: list_append(ct, item_zero(x, -1))}, label="{x}",
+    "list_head",
+    "The list without its last item.",
+    operands=("x",),
+    numpy=lambda types, *, in_place=False: "del {out}[-1]" if in_place else "{x}[:-1]",
+    result=lambda types, in_place=False: types[0],
+    adjoint={"x": lambda ct, x: list_append(ct, item_zero(x, -1))},
+    label="{x}",
     linear_in=("x",),
     batch="items",
-)  # fmt: skip
+)
 
 list_set: OpDef = OpDef(
-    "list_set", "The list with v at one position.", ("x", "v", "at"),
-    changing("{out}[{at}] = {v}"), _widened,
+    "list_set",
+    "The list with v at one position.",
+    operands=("x", "v", "at"),
+    numpy=changing("{out}[{at}] = {v}"),
+    result=_widened,
     adjoint={
         "x": lambda ct, x, at: list_set(ct, item_zero(x, at), at),
         "v": lambda ct, at: list_item(ct, at),
@@ -101,7 +110,7 @@ list_set: OpDef = OpDef(
     label="{x}",
     linear_in=("x", "v"),
     batch="items",
-)  # fmt: skip
+)
 
 
 def _add_at_text(types: Sequence[Type], *, in_place: bool = False) -> str:
@@ -111,72 +120,93 @@ def _add_at_text(types: Sequence[Type], *, in_place: bool = False) -> str:
 
 
 list_add_at: OpDef = OpDef(
-    "list_add_at", "The list with v added to the item at one position.", ("x", "v", "at"),
-    _add_at_text, lambda types, in_place=False: types[0],
-    adjoint={"x": lambda ct: ct, "v": lambda ct, at: list_item(ct, at)}, label="{x}",
+    "list_add_at",
+    "The list with v added to the item at one position.",
+    operands=("x", "v", "at"),
+    numpy=_add_at_text,
+    result=lambda types, in_place=False: types[0],
+    adjoint={"x": lambda ct: ct, "v": lambda ct, at: list_item(ct, at)},
+    label="{x}",
     linear_in=("x", "v"),
     batch="items",
-)  # fmt: skip
+)
 
 
 def _bounds(types: Sequence[Type]) -> str:
-    parts = ["" if type_ == NONE else slot
-             for type_, slot in zip(types, ("{start}", "{stop}", "{step}"))]  # fmt: skip
+    parts = [
+        "" if type_ == NONE else slot for type_, slot in zip(types, ("{start}", "{stop}", "{step}"))
+    ]
     return ":".join(parts if parts[2] else parts[:2])
 
 
 list_slice: OpDef = OpDef(
-    "list_slice", "A part of a list; a bound that is None goes without saying.",
-    ("x", "start", "stop", "step"), lambda types: f"{{x}}[{_bounds(types[1:])}]", same_type,
-    adjoint={
-        "x": lambda ct, x, start, stop, step: list_unslice(ct, x, start, stop, step)
-    },
+    "list_slice",
+    "A part of a list; a bound that is None goes without saying.",
+    operands=("x", "start", "stop", "step"),
+    numpy=lambda types: f"{{x}}[{_bounds(types[1:])}]",
+    result=same_type,
+    adjoint={"x": lambda ct, x, start, stop, step: list_unslice(ct, x, start, stop, step)},
     label="{x}_part",
     linear_in=("x",),
     batch="items",
-)  # fmt: skip
+)
 
 list_unslice: OpDef = OpDef(
-    "list_unslice", "Zeros like the list x, but for v in one part.",
-    ("v", "x", "start", "stop", "step"),
-    lambda types: f"{{out}} = {zero_text(types[1], '{x}')}\n{{out}}[{_bounds(types[2:])}] = {{v}}",
-    lambda types: types[1],
+    "list_unslice",
+    "Zeros like the list x, but for v in one part.",
+    operands=("v", "x", "start", "stop", "step"),
+    numpy=lambda types: (
+        f"{{out}} = {zero_text(types[1], '{x}')}\n{{out}}[{_bounds(types[2:])}] = {{v}}"
+    ),
+    result=lambda types: types[1],
     adjoint={
         "v": lambda ct, start, stop, step: list_slice(ct, start, stop, step),
         "x": lambda: None,
     },
     linear_in=("v",),
-)  # fmt: skip
+)
 
 list_join: OpDef = OpDef(
-    "list_join", "One list after the other.", ("a", "b"), "{a} + {b}",
-    lambda types: ListType(join(item_of(types[0]), item_of(types[1])) or UNDEFINED),
+    "list_join",
+    "One list after the other.",
+    operands=("a", "b"),
+    numpy="{a} + {b}",
+    result=lambda types: ListType(join(item_of(types[0]), item_of(types[1])) or UNDEFINED),
     adjoint={
         "a": lambda ct, a: list_slice(ct, None, list_length(a), None),
         "b": lambda ct, a: list_slice(ct, list_length(a), None, None),
     },
     linear_in=("a", "b"),
     batch="items",
-)  # fmt: skip
+)
 
 list_repeat: OpDef = OpDef(
-    "list_repeat", "The list n times over.", ("x", "n"), "{x} * {n}", same_type,
-    adjoint={"x": lambda ct, x: list_fold(ct, x)}, label="{x}_repeated",
+    "list_repeat",
+    "The list n times over.",
+    operands=("x", "n"),
+    numpy="{x} * {n}",
+    result=same_type,
+    adjoint={"x": lambda ct, x: list_fold(ct, x)},
+    label="{x}_repeated",
     linear_in=("x",),
     batch="items",
-)  # fmt: skip
+)
 
 list_fold: OpDef = OpDef(
-    "list_fold", "The item by item sum of as many pieces of v as x goes into it.", ("v", "x"),
-    lambda types: f"[sum({{v}}[k::len({{x}})], {zero_text(item_of(types[1]), 'a', 1)})"
-    " for k, a in enumerate({x})]",
-    lambda types: types[1],
+    "list_fold",
+    "The item by item sum of as many pieces of v as x goes into it.",
+    operands=("v", "x"),
+    numpy=lambda types: (
+        f"[sum({{v}}[k::len({{x}})], {zero_text(item_of(types[1]), 'a', 1)})"
+        " for k, a in enumerate({x})]"
+    ),
+    result=lambda types: types[1],
     adjoint={
         "v": lambda ct, v, x: list_repeat(ct, list_length(v) // list_length(x)),
         "x": lambda: None,
     },
     linear_in=("v",),
-)  # fmt: skip
+)
 
 
 def _counted(type_: Type) -> Type:
@@ -187,26 +217,35 @@ def _counted(type_: Type) -> Type:
 
 
 list_sum: OpDef = OpDef(
-    "list_sum", "The sum of items of one shape; of bools their number.", ("x",), "sum({x})",
-    lambda types: _counted(item_of(types[0])), adjoint={"x": lambda ct, x: list_spread(ct, x)},
+    "list_sum",
+    "The sum of items of one shape; of bools their number.",
+    operands=("x",),
+    numpy="sum({x})",
+    result=lambda types: _counted(item_of(types[0])),
+    adjoint={"x": lambda ct, x: list_spread(ct, x)},
     label="{x}_sum",
     linear_in=("x",),
-)  # fmt: skip
+)
 
 list_spread: OpDef = OpDef(
-    "list_spread", "v for every item of x.", ("v", "x"), "[{v} for _ in {x}]",
-    lambda types: types[1],
+    "list_spread",
+    "v for every item of x.",
+    operands=("v", "x"),
+    numpy="[{v} for _ in {x}]",
+    result=lambda types: types[1],
     adjoint={"v": lambda ct, v: list_total(ct, v), "x": lambda: None},
     linear_in=("v",),
-)  # fmt: skip
+)
 
 list_total: OpDef = OpDef(
-    "list_total", "The sum of items that are like v, of which there may be none.", ("x", "v"),
-    lambda types: f"sum({{x}}, {zero_text(types[1], '{v}')})",
-    lambda types: types[1],
+    "list_total",
+    "The sum of items that are like v, of which there may be none.",
+    operands=("x", "v"),
+    numpy=lambda types: f"sum({{x}}, {zero_text(types[1], '{v}')})",
+    result=lambda types: types[1],
     adjoint={"x": lambda ct, x: list_spread(ct, x), "v": lambda: None},
     linear_in=("x",),
-)  # fmt: skip
+)
 
 
 def _concat_type(types: Sequence[Type], *, axis: int) -> Type:
@@ -221,20 +260,25 @@ def _concat_type(types: Sequence[Type], *, axis: int) -> Type:
 
 
 list_concat: OpDef = OpDef(
-    "list_concat", "The arrays of a list one after another along an axis.", ("x",),
-    "np.concatenate({x}, axis={axis})", _concat_type,
-    adjoint={"x": lambda ct, x, axis: list_split(ct, x, axis=axis)}, label="{x}_joined",
+    "list_concat",
+    "The arrays of a list one after another along an axis.",
+    operands=("x",),
+    numpy="np.concatenate({x}, axis={axis})",
+    result=_concat_type,
+    adjoint={"x": lambda ct, x, axis: list_split(ct, x, axis=axis)},
+    label="{x}_joined",
     linear_in=("x",),
-)  # fmt: skip
+)
 
 list_split: OpDef = OpDef(
-    "list_split", "The parts of an array, along an axis, that are as long as the items of x.",
-    ("v", "x"),
-    "np.split({v}, np.cumsum([a.shape[{axis}] for a in {x}])[:-1], axis={axis})",
-    lambda types, *, axis: types[1],
+    "list_split",
+    "The parts of an array, along an axis, that are as long as the items of x.",
+    operands=("v", "x"),
+    numpy="np.split({v}, np.cumsum([a.shape[{axis}] for a in {x}])[:-1], axis={axis})",
+    result=lambda types, *, axis: types[1],
     adjoint={"v": lambda ct, axis: list_concat(ct, axis=axis), "x": lambda: None},
     linear_in=("v",),
-)  # fmt: skip
+)
 
 
 def length_of(items: Any) -> int | None:
@@ -296,22 +340,37 @@ def _item_as(have: Type, want: Type, text: str) -> str:
 list_as: OpDef = OpDef(
     "list_as",
     "The list with numbers as arrays of one number, where ``type`` has these, or the reverse.",
-    ("x",),
-    lambda types, *, type: f"[{_item_as(item_of(types[0]), parse_type(type), 'a')} for a in {{x}}]",
-    lambda types, *, type: ListType(parse_type(type)),
-    adjoint={"x": lambda ct, x: list_as(ct, type=str(item_of(x.type)))}, linear_in=("x",),
-    label="{x}", batch="items",
-)  # fmt: skip
+    operands=("x",),
+    numpy=lambda types, *, type: (
+        f"[{_item_as(item_of(types[0]), parse_type(type), 'a')} for a in {{x}}]"
+    ),
+    result=lambda types, *, type: ListType(parse_type(type)),
+    adjoint={"x": lambda ct, x: list_as(ct, type=str(item_of(x.type)))},
+    linear_in=("x",),
+    label="{x}",
+    batch="items",
+)
 
 list_copy = OpDef(
-    "list_copy", "A new list of the same items.", ("x",), "list({x})", same_type,
-    adjoint={"x": lambda ct: ct}, linear_in=("x",), label="{x}",
+    "list_copy",
+    "A new list of the same items.",
+    operands=("x",),
+    numpy="list({x})",
+    result=same_type,
+    adjoint={"x": lambda ct: ct},
+    linear_in=("x",),
+    label="{x}",
     batch="items",
-)  # fmt: skip
+)
 
 list_own = OpDef(
-    "list_own", "A new list of copies of the items: nobody else holds any of its memory.", ("x",),
-    lambda types: _copied(types[0], "{x}"), same_type, adjoint={"x": lambda ct: ct}, label="{x}",
+    "list_own",
+    "A new list of copies of the items: nobody else holds any of its memory.",
+    operands=("x",),
+    numpy=lambda types: _copied(types[0], "{x}"),
+    result=same_type,
+    adjoint={"x": lambda ct: ct},
+    label="{x}",
     linear_in=("x",),
     batch="items",
-)  # fmt: skip
+)

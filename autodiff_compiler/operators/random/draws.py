@@ -48,8 +48,10 @@ draw = _draw(
     "draw",
     "Independent numbers of a standard family: 'uniform' on [0, 1), 'normal' (0, 1), 'laplace' "
     "(0, 1), 'gumbel' (0, 1). The shape is an attribute, or the last operand if unknown.",
-    ("rng", "*rest"), numpy=_standard_numpy, result=_shaped("float32"),
-)  # fmt: skip
+    ("rng", "*rest"),
+    numpy=_standard_numpy,
+    result=_shaped("float32"),
+)
 
 draw_mask = _draw(
     "draw_mask",
@@ -58,40 +60,49 @@ draw_mask = _draw(
     numpy=lambda types, *, shape, keep: (
         f"{{rng}}.random({shape_text(types, shape)}, dtype=np.float32) < {keep!r}"
     ),
-    result=_shaped("bool"), label="kept",
-)  # fmt: skip
+    result=_shaped("bool"),
+    label="kept",
+)
 
 draw_integers = _draw(
-    "draw_integers", "Independent ints from low up to and without high.",
+    "draw_integers",
+    "Independent ints from low up to and without high.",
     ("rng", "low", "high", "*rest"),
     numpy=lambda types, *, shape, dtype: (
         f"{{rng}}.integers({{low}}, {{high}}, {shape_text(types, shape, 3)}, dtype=np.{dtype})"
     ),
     result=_shaped("int64"),
-)  # fmt: skip
+)
 
 draw_order = _draw(
-    "draw_order", "The ints below count in random order.", ("rng", "count"),
-    numpy=lambda types, *, dtype: "{rng}.permutation({count})"
-    + ("" if dtype == "int64" else f".astype(np.{dtype})"),
+    "draw_order",
+    "The ints below count in random order.",
+    ("rng", "count"),
+    numpy=lambda types, *, dtype: (
+        "{rng}.permutation({count})" + ("" if dtype == "int64" else f".astype(np.{dtype})")
+    ),
     result=lambda types, *, dtype: ArrayType(dtype, (None,)),
-)  # fmt: skip
+)
 
 draw_gamma = OpDef(
     "draw_gamma",
     "Gamma variates of the shape parameters alpha and of scale 1. They depend smoothly on alpha, "
     "but by no formula, so a gradient for alpha is refused.",
-    ("rng", "alpha", "*rest"),
-    lambda types, *, shape, dtype: (
+    operands=("rng", "alpha", "*rest"),
+    numpy=lambda types, *, shape, dtype: (
         f"np.asarray({{rng}}.standard_gamma({{alpha}}, {shape_text(types, shape, 2)}), np.{dtype})"
     ),
-    _shaped("float32"), effect=True, label="drawn",
-)  # fmt: skip
+    result=_shaped("float32"),
+    effect=True,
+    label="drawn",
+)
 
 draw_poisson = _draw(
-    "draw_poisson", "Counts of the given rates.", ("rng", "rate", "*rest"),
+    "draw_poisson",
+    "Counts of the given rates.",
+    ("rng", "rate", "*rest"),
     numpy=lambda types, *, shape, dtype: (
         f"np.asarray({{rng}}.poisson({{rate}}, {shape_text(types, shape, 2)}), np.{dtype})"
     ),
     result=_shaped("float32"),
-)  # fmt: skip
+)

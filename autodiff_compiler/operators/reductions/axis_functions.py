@@ -44,8 +44,11 @@ def _place(i: Type, shape: Shape, axis: int) -> str | None:
     if sizes is None or shape is None or len(sizes) != len(shape) or None in (*sizes, *shape):
         return None
     rank = len(shape)
-    parts = [f"np.arange({size}){_UPRIGHT[rank - place]}" for place, size in enumerate(sizes)
-             ] if rank < len(_UPRIGHT) else []  # fmt: skip
+    parts = (
+        [f"np.arange({size}){_UPRIGHT[rank - place]}" for place, size in enumerate(sizes)]
+        if rank < len(_UPRIGHT)
+        else []
+    )
     axis %= rank
     kept = [*range(axis), *range(axis + 1, rank)]
     if not parts or any(sizes[place] != shape[place] for place in kept):
@@ -63,13 +66,15 @@ def _take_along_numpy(types: Sequence[Type], *, axis: int) -> str:
 
 
 take_along = linear(
-    "take_along", "For each place of i the element of x that i names along an axis.",
-    operands=("x", "i"), numpy=_take_along_numpy,
+    "take_along",
+    "For each place of i the element of x that i names along an axis.",
+    operands=("x", "i"),
+    numpy=_take_along_numpy,
     result=lambda types, *, axis: ArrayType(types[0].dtype, types[1].shape),
     adjoint={"x": lambda ct, x, i, axis: _put_back(ct, x, i, axis), "i": lambda: None},
     label="{x}_taken",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _put_back(ct: Value, x: Value, i: Value, axis: int) -> Value:
@@ -102,12 +107,14 @@ def _added_text(i: Type, shape: Shape, axis: int) -> str:
 
 
 put_along = linear(
-    "put_along", "Zeros with v added where i points along an axis: the adjoint of take_along.",
-    operands=("v", "i", "*rest"), numpy=_put_along_numpy,
+    "put_along",
+    "Zeros with v added where i points along an axis: the adjoint of take_along.",
+    operands=("v", "i", "*rest"),
+    numpy=_put_along_numpy,
     result=lambda types, *, axis, shape: ArrayType(types[0].dtype, shape),
     adjoint={"v": lambda ct, i, axis: take_along(ct, i, axis=axis), "i": lambda: None},
     label="{v}_put",
-)  # fmt: skip
+)
 
 
 def points_once(acc: Type, i: Type, axis: int) -> bool:
@@ -124,8 +131,11 @@ def _add_along_numpy(types: Sequence[Type], *, axis: int, in_place: bool = False
 
 
 add_along = OpDef(
-    "add_along", "acc with v added where i points along an axis.",
-    ("acc", "v", "i"), _add_along_numpy, lambda types, *, axis, in_place=False: types[0],
+    "add_along",
+    "acc with v added where i points along an axis.",
+    operands=("acc", "v", "i"),
+    numpy=_add_along_numpy,
+    result=lambda types, *, axis, in_place=False: types[0],
     adjoint={
         "acc": lambda ct: ct,
         "v": lambda ct, i, axis: take_along(ct, i, axis=axis),
@@ -138,7 +148,7 @@ add_along = OpDef(
     linear_in=("acc", "v"),
     label="{acc}",
     writes=True,
-)  # fmt: skip
+)
 
 
 def _along(types: Sequence[Type], *, axis: int) -> Type:
@@ -200,25 +210,32 @@ def _softmax_back(ct: Any, out: Any, axis: int) -> Any:
 softmax = OpDef(
     "softmax",
     "exp(x) / sum(exp(x)) along an axis, stable. d_x = out * (ct - sum(ct * out)).",
-    ("x",), _softmax_numpy, _along, promote=float_casts, adjoint={"x": _softmax_back},
-    tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)}, label="softmax_{x}",
-    decompose=_softmax_parts, decompose_at="shared",
+    operands=("x",),
+    numpy=_softmax_numpy,
+    result=_along,
+    promote=float_casts,
+    adjoint={"x": _softmax_back},
+    tangent={"x": lambda dot, out, axis: _softmax_back(dot, out, axis)},
+    label="softmax_{x}",
+    decompose=_softmax_parts,
+    decompose_at="shared",
     batch="axes",
-)  # fmt: skip
+)
 
 log_softmax = OpDef(
     "log_softmax",
     "log(softmax(x)) along an axis, stable. d_x = ct - exp(out) * sum(ct).",
-    ("x",), _log_softmax_numpy, _along, promote=float_casts,
-    adjoint={
-        "x": lambda ct, out, axis: ct - exp(out) * sum_(ct, axes=(axis,), keepdims=True)
-    },
-    tangent={
-        "x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)
-    },
-    label="log_softmax_{x}", decompose=_log_softmax_parts, decompose_at="first",
+    operands=("x",),
+    numpy=_log_softmax_numpy,
+    result=_along,
+    promote=float_casts,
+    adjoint={"x": lambda ct, out, axis: ct - exp(out) * sum_(ct, axes=(axis,), keepdims=True)},
+    tangent={"x": lambda dot, out, axis: dot - sum_(exp(out) * dot, axes=(axis,), keepdims=True)},
+    label="log_softmax_{x}",
+    decompose=_log_softmax_parts,
+    decompose_at="first",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
@@ -227,10 +244,9 @@ def _cumsum_type(types: Sequence[Type], *, axis: int) -> Type:
 
 
 cumsum: OpDef = linear(
-    "cumsum", "Running sums along an axis; integers and bools in 64 bits.",
-    numpy=lambda types, *, axis: method_text(
-        types, "cumsum", f", axis={axis}{widened(types)}"
-    ),
+    "cumsum",
+    "Running sums along an axis; integers and bools in 64 bits.",
+    numpy=lambda types, *, axis: method_text(types, "cumsum", f", axis={axis}{widened(types)}"),
     result=_cumsum_type,
     adjoint={
         "x": lambda ct, x, axis: with_rank_of(
@@ -239,4 +255,4 @@ cumsum: OpDef = linear(
     },
     label="cumsum_{x}",
     batch="axes",
-)  # fmt: skip
+)

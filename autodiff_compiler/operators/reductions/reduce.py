@@ -111,10 +111,14 @@ def _no_bool(dtype: str | None) -> str | None:
 
 
 mean = linear(
-    "mean", "The mean over axes. The mean of integers is cut to an integer. d_x = ct / count.",
-    numpy=_mean_numpy, result=_result(_no_bool), adjoint={"x": _mean_back}, label="mean_{x}",
+    "mean",
+    "The mean over axes. The mean of integers is cut to an integer. d_x = ct / count.",
+    numpy=_mean_numpy,
+    result=_result(_no_bool),
+    adjoint={"x": _mean_back},
+    label="mean_{x}",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _argument_type(types: Sequence[Type], *, axis: int | None, keepdims: bool) -> Type:
@@ -129,11 +133,12 @@ def _argument(name: str, doc: str) -> OpDef:
         name,
         doc,
         numpy=lambda types, *, axis, keepdims: method_text(
-            types, name, axis_text(None if axis is None else (axis,), keepdims)),
+            types, name, axis_text(None if axis is None else (axis,), keepdims)
+        ),
         result=_argument_type,
         label=f"{name}_{{x}}",
         batch="axes",
-    )  # fmt: skip
+    )
 
 
 argmax = _argument("argmax", "The int64 position of the first largest element along an axis.")
@@ -164,10 +169,16 @@ def _extreme(name: str, doc: str, position_of: OpDef) -> OpDef:
         return taken if keepdims else squeeze(taken, axes=axes)
 
     return OpDef(
-        name, doc, ("x",), _call(name), _result(_ordered),
-        adjoint={"x": back}, tangent={"x": forward}, label=f"{name}_{{x}}",
+        name,
+        doc,
+        operands=("x",),
+        numpy=_call(name),
+        result=_result(_ordered),
+        adjoint={"x": back},
+        tangent={"x": forward},
+        label=f"{name}_{{x}}",
         batch="axes",
-    )  # fmt: skip
+    )
 
 
 max = _extreme("max", "The largest element over axes; NaN wins.", argmax)
@@ -188,11 +199,11 @@ prod = OpDef(
     "prod",
     "The product over axes. d_x = ct * (product of the others), right also at zeros; the second "
     "derivative is right wherever at most one factor is zero.",
-    ("x",),
-    lambda types, *, axes, keepdims: (
-        method_text(types, "prod", axis_text(axes, keepdims) + widened(types))
+    operands=("x",),
+    numpy=lambda types, *, axes, keepdims: method_text(
+        types, "prod", axis_text(axes, keepdims) + widened(types)
     ),
-    _result(wide_dtype),
+    result=_result(wide_dtype),
     adjoint={
         "x": lambda ct, x, out, axes, keepdims: cast_like(
             restore_axes(ct, x, axes, keepdims) * _others(x, out, axes, keepdims), x
@@ -205,19 +216,25 @@ prod = OpDef(
     },
     label="prod_{x}",
     batch="axes",
-)  # fmt: skip
+)
 
 all = zero_gradient(
-    "all", "Whether every element over axes is nonzero.",
-    numpy=_call("all"), result=_result(lambda dtype: "bool"), label="all_{x}",
+    "all",
+    "Whether every element over axes is nonzero.",
+    numpy=_call("all"),
+    result=_result(lambda dtype: "bool"),
+    label="all_{x}",
     batch="axes",
-)  # fmt: skip
+)
 
 any = zero_gradient(
-    "any", "Whether some element over axes is nonzero.",
-    numpy=_call("any"), result=_result(lambda dtype: "bool"), label="any_{x}",
+    "any",
+    "Whether some element over axes is nonzero.",
+    numpy=_call("any"),
+    result=_result(lambda dtype: "bool"),
+    label="any_{x}",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _spread_numpy(function: str) -> Callable[..., str]:
@@ -246,19 +263,30 @@ var = OpDef(
     "var",
     "The variance over axes, divided by count - ddof; integers are taken in float32. "
     "d_x = ct * 2 / (count - ddof) * (x - mean).",
-    ("x",), _spread_numpy("var"), _result(_kept), promote=float_casts,
+    operands=("x",),
+    numpy=_spread_numpy("var"),
+    result=_result(_kept),
+    promote=float_casts,
     adjoint={
-        "x": lambda ct, x, axes, keepdims, ddof: restore_axes(ct, x, axes, keepdims)
-        * 2.0 / (size_along(x, axes) - ddof) * _centred(x, axes)
+        "x": lambda ct, x, axes, keepdims, ddof: (
+            restore_axes(ct, x, axes, keepdims)
+            * 2.0
+            / (size_along(x, axes) - ddof)
+            * _centred(x, axes)
+        )
     },
     tangent={
-        "x": lambda dot, x, axes, keepdims, ddof: sum_(
-            _centred(x, axes) * dot, axes=axes, keepdims=keepdims
-        ) * 2.0 / (size_along(x, axes) - ddof)
+        "x": lambda dot, x, axes, keepdims, ddof: (
+            sum_(_centred(x, axes) * dot, axes=axes, keepdims=keepdims)
+            * 2.0
+            / (size_along(x, axes) - ddof)
+        )
     },
-    label="var_{x}", decompose=_var_parts, decompose_at="shared",
+    label="var_{x}",
+    decompose=_var_parts,
+    decompose_at="shared",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _std_parts(x: Any, axes: Any, keepdims: bool, ddof: int) -> Any:
@@ -270,20 +298,27 @@ std = OpDef(
     "std",
     "The square root of ``var``. d_x = ct / (out * (count - ddof)) * (x - mean), and 0 where all "
     "elements are equal.",
-    ("x",), _spread_numpy("std"), _result(_kept), promote=float_casts,
+    operands=("x",),
+    numpy=_spread_numpy("std"),
+    result=_result(_kept),
+    promote=float_casts,
     adjoint={
-        "x": lambda ct, x, out, axes, keepdims, ddof: restore_axes(
-            ct / (not_zero(out) * (size_along(x, axes) - ddof)), x, axes, keepdims
-        ) * _centred(x, axes)
+        "x": lambda ct, x, out, axes, keepdims, ddof: (
+            restore_axes(ct / (not_zero(out) * (size_along(x, axes) - ddof)), x, axes, keepdims)
+            * _centred(x, axes)
+        )
     },
     tangent={
-        "x": lambda dot, x, out, axes, keepdims, ddof: sum_(
-            _centred(x, axes) * dot, axes=axes, keepdims=keepdims
-        ) / (not_zero(out) * (size_along(x, axes) - ddof))
+        "x": lambda dot, x, out, axes, keepdims, ddof: (
+            sum_(_centred(x, axes) * dot, axes=axes, keepdims=keepdims)
+            / (not_zero(out) * (size_along(x, axes) - ddof))
+        )
     },
-    label="std_{x}", decompose=_std_parts, decompose_at="shared",
+    label="std_{x}",
+    decompose=_std_parts,
+    decompose_at="shared",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _logsumexp_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
@@ -317,19 +352,25 @@ logsumexp = OpDef(
     "logsumexp",
     "log(sum(exp(x))) over axes, shifted by the largest element so that nothing overflows. "
     "d_x = ct * exp(x) / sum(exp(x)).",
-    ("x",), _logsumexp_numpy, _result(_kept), promote=float_casts,
+    operands=("x",),
+    numpy=_logsumexp_numpy,
+    result=_result(_kept),
+    promote=float_casts,
     adjoint={
-        "x": lambda ct, x, out, axes, keepdims: restore_axes(ct, x, axes, keepdims)
-        * _shares(x, out, axes, keepdims)
+        "x": lambda ct, x, out, axes, keepdims: (
+            restore_axes(ct, x, axes, keepdims) * _shares(x, out, axes, keepdims)
+        )
     },
     tangent={
         "x": lambda dot, x, out, axes, keepdims: sum_(
             dot * _shares(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
-    label="logsumexp_{x}", decompose=_logsumexp_parts, decompose_at="first",
+    label="logsumexp_{x}",
+    decompose=_logsumexp_parts,
+    decompose_at="first",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _norm_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
@@ -355,16 +396,22 @@ def _norm_parts(x: Any, axes: Any, keepdims: bool) -> Any:
 norm = OpDef(
     "norm",
     "sqrt(sum(x²)) over axes; the slope at 0 is 0. d_x = ct * x / out.",
-    ("x",), _norm_numpy, _result(_kept), promote=float_casts,
+    operands=("x",),
+    numpy=_norm_numpy,
+    result=_result(_kept),
+    promote=float_casts,
     adjoint={
-        "x": lambda ct, x, out, axes, keepdims: restore_axes(ct, x, axes, keepdims)
-        * _direction(x, out, axes, keepdims)
+        "x": lambda ct, x, out, axes, keepdims: (
+            restore_axes(ct, x, axes, keepdims) * _direction(x, out, axes, keepdims)
+        )
     },
     tangent={
         "x": lambda dot, x, out, axes, keepdims: sum_(
             dot * _direction(x, out, axes, keepdims), axes=axes, keepdims=keepdims
         )
     },
-    label="norm_{x}", decompose=_norm_parts, decompose_at="shared",
+    label="norm_{x}",
+    decompose=_norm_parts,
+    decompose_at="shared",
     batch="axes",
-)  # fmt: skip
+)

@@ -72,11 +72,14 @@ cumprod: OpDef = OpDef(
     "cumprod",
     "Running products along an axis; integers and bools in 64 bits. d_x is the sum from the end "
     "of ct * out, divided by x; right also at zeros.",
-    ("x",), lambda types, *, axis: f"np.cumprod({{x}}, axis={axis}{widened(types)})",
-    _along(wide_dtype),
-    adjoint={"x": _cumprod_back}, tangent={"x": _cumprod_forward}, label="cumprod_{x}",
+    operands=("x",),
+    numpy=lambda types, *, axis: f"np.cumprod({{x}}, axis={axis}{widened(types)})",
+    result=_along(wide_dtype),
+    adjoint={"x": _cumprod_back},
+    tangent={"x": _cumprod_forward},
+    label="cumprod_{x}",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _each_sign(ct: Any, sums: Callable[[Any], Any]) -> Any:
@@ -103,13 +106,15 @@ logcumsumexp: OpDef = OpDef(
     "logcumsumexp",
     "log(cumsum(exp(x))) along an axis, stable. d_x = exp(x) * the sum from the end of "
     "ct * exp(-out), its positive and its negative terms added up as logarithms.",
-    ("x",), "np.logaddexp.accumulate({x}, axis={axis})", _along(lambda dtype: dtype),
+    operands=("x",),
+    numpy="np.logaddexp.accumulate({x}, axis={axis})",
+    result=_along(lambda dtype: dtype),
     promote=float_casts,
     adjoint={"x": _logcumsumexp_back},
     tangent={"x": lambda dot, x, out, axis: _logcumsumexp_forward(dot, x, out, axis)},
     label="logcumsumexp_{x}",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _logcumsumexp_forward(dot: Any, x: Any, out: Any, axis: int) -> Any:
@@ -159,6 +164,7 @@ argmedian = zero_gradient(
     "two, the first of equals that sorting would find there.",
     numpy="np.argsort({x}, axis={axis}, kind='stable')"
     ".take([({x}.shape[{axis}] - 1) // 2], axis={axis})",
-    result=_middle_type, label="place_of_median_{x}",
+    result=_middle_type,
+    label="place_of_median_{x}",
     batch="axes",
-)  # fmt: skip
+)

@@ -48,9 +48,11 @@ argsort = zero_gradient(
     "argsort",
     "The int64 positions that sort x along an axis, ascending or descending; equal elements keep "
     "their order, and NaN comes last.",
-    numpy=_argsort_numpy, result=_argsort_type, label="{x}_order",
+    numpy=_argsort_numpy,
+    result=_argsort_type,
+    label="{x}_order",
     batch="axes",
-)  # fmt: skip
+)
 
 
 def _searchsorted_type(types: Sequence[Type], *, side: str) -> Type:
@@ -65,10 +67,12 @@ searchsorted = zero_gradient(
     "Where each value would stand in a sorted row: before its equals (side 'left') or after them "
     "('right').",
     operands=("row", "values"),
-    numpy=lambda types, *, side: "np.searchsorted({row}, {values}"
-    + (")" if side == "left" else ", side='right')"),
-    result=_searchsorted_type, label="places",
-)  # fmt: skip
+    numpy=lambda types, *, side: (
+        "np.searchsorted({row}, {values}" + (")" if side == "left" else ", side='right')")
+    ),
+    result=_searchsorted_type,
+    label="places",
+)
 
 
 def _nonzero_type(types: Sequence[Type]) -> Type:
@@ -77,15 +81,20 @@ def _nonzero_type(types: Sequence[Type]) -> Type:
 
 
 nonzero = zero_gradient(
-    "nonzero", "The positions of the nonzero elements, one row of ints for each.",
-    numpy="np.argwhere({x})", result=_nonzero_type, label="{x}_places",
-)  # fmt: skip
+    "nonzero",
+    "The positions of the nonzero elements, one row of ints for each.",
+    numpy="np.argwhere({x})",
+    result=_nonzero_type,
+    label="{x}_places",
+)
 
 first_places = zero_gradient(
-    "first_places", "Where each distinct element of x stands first, in the order of the elements.",
+    "first_places",
+    "Where each distinct element of x stands first, in the order of the elements.",
     numpy="np.unique({x}, return_index=True)[1]",
-    result=lambda types: ArrayType("int64", (None,)), label="{x}_places",
-)  # fmt: skip
+    result=lambda types: ArrayType("int64", (None,)),
+    label="{x}_places",
+)
 
 
 def _to_first_places(ct: Value, x: Value) -> Value:
@@ -98,10 +107,12 @@ def _to_first_places(ct: Value, x: Value) -> Value:
 unique = OpDef(
     "unique",
     "The distinct elements of x in ascending order. The gradient goes to where each stands first.",
-    ("x",), "np.unique({x})", lambda types: ArrayType(types[0].dtype, (None,)),
+    operands=("x",),
+    numpy="np.unique({x})",
+    result=lambda types: ArrayType(types[0].dtype, (None,)),
     adjoint={"x": _to_first_places},
     tangent={
         "x": lambda dot, x: index(reshape(dot, shape=(-1,)), first_places(x), index=(("op", 0),))
     },
     label="{x}_unique",
-)  # fmt: skip
+)

@@ -64,7 +64,10 @@ unit: Any = OpDef(
     "unit",
     "x / n, where n is the norm of x over axes, with these left in it: scaled first where "
     "squares vanish or overflow, and 0 where x is 0.",
-    ("x", "n"), _unit_numpy, _float_type, promote=no_casts,
+    operands=("x", "n"),
+    numpy=_unit_numpy,
+    result=_float_type,
+    promote=no_casts,
     adjoint={
         "x": lambda ct, n: ct / _safe(n),
         "n": lambda ct, out, n: unbroadcast(-ct * out / _safe(n), n),
@@ -73,5 +76,6 @@ unit: Any = OpDef(
         "x": lambda dot, n: dot / _safe(n),
         "n": lambda dot, out, n: -out * (dot / _safe(n)),
     },
-    label="unit_{x}", batch=_batch,
-)  # fmt: skip
+    label="unit_{x}",
+    batch=_batch,
+)

@@ -59,8 +59,9 @@ def _type(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation: Sizes)
                 f"a window of {span(k, gap)} elements does not fit an axis of size {dim}",
                 "use a smaller kernel or dilation, or more padding",
             )
-    return ArrayType(x.dtype, (*x.shape[: -len(size)], *map(count_windows, dims, size, stride,
-                                                            dilation)))  # fmt: skip
+    return ArrayType(
+        x.dtype, (*x.shape[: -len(size)], *map(count_windows, dims, size, stride, dilation))
+    )
 
 
 def _forward_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation: Sizes) -> str:
@@ -78,14 +79,18 @@ depthwise: OpDef = OpDef(
     "The sum over the taps of a kernel w (channels, *size) of slices of images x (batch, channels, "
     "*space), each times the channel's number at that tap. A kernel that does not fit is a "
     "ShapeError.",
-    ("x", "w"), _forward_numpy, _type,
+    operands=("x", "w"),
+    numpy=_forward_numpy,
+    result=_type,
     adjoint={
         "x": lambda ct, x, w, size, stride, dilation: _to_images(ct, w, x, size, stride, dilation),
         "w": lambda ct, x, size, stride, dilation: depthwise_kernel(
-            ct, x, size=size, stride=stride, dilation=dilation),
+            ct, x, size=size, stride=stride, dilation=dilation
+        ),
     },
-    kind="bilinear", label="{x}_convolved",
-)  # fmt: skip
+    kind="bilinear",
+    label="{x}_convolved",
+)
 
 
 def _to_images(ct: Value, w: Any, x: Value, size: Sizes, stride: Sizes, dilation: Sizes) -> Value:
@@ -106,17 +111,21 @@ depthwise_images: OpDef = OpDef(
     "Images to which v is added at every tap of a kernel w, times the channel's number there: the "
     "adjoint of depthwise in its images. Their shape is an attribute, and the last operand where "
     "it is not static.",
-    ("v", "w", "*rest"), _images_numpy,
-    lambda types, *, shape, **window: ArrayType(types[0].dtype, shape),
+    operands=("v", "w", "*rest"),
+    numpy=_images_numpy,
+    result=lambda types, *, shape, **window: ArrayType(types[0].dtype, shape),
     adjoint={
         "v": lambda ct, w, size, stride, dilation: depthwise(
-            ct, w, size=size, stride=stride, dilation=dilation),
+            ct, w, size=size, stride=stride, dilation=dilation
+        ),
         "w": lambda ct, v, size, stride, dilation: depthwise_kernel(
-            v, ct, size=size, stride=stride, dilation=dilation),
+            v, ct, size=size, stride=stride, dilation=dilation
+        ),
         "*rest": lambda: None,
     },
-    kind="bilinear", label="{v}_spread",
-)  # fmt: skip
+    kind="bilinear",
+    label="{v}_spread",
+)
 
 
 def _kernel_numpy(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation: Sizes) -> str:
@@ -141,12 +150,15 @@ depthwise_kernel: OpDef = OpDef(
     "depthwise_kernel",
     "For each channel and tap of a kernel of this size the sum of the products of v and what that "
     "tap meets of the images x: the adjoint of depthwise in its kernel.",
-    ("v", "x"), _kernel_numpy, _kernel_type,
+    operands=("v", "x"),
+    numpy=_kernel_numpy,
+    result=_kernel_type,
     adjoint={
         "v": lambda ct, x, size, stride, dilation: depthwise(
-            x, ct, size=size, stride=stride, dilation=dilation),
-        "x": lambda ct, v, x, size, stride, dilation: _to_images(
-            v, ct, x, size, stride, dilation),
+            x, ct, size=size, stride=stride, dilation=dilation
+        ),
+        "x": lambda ct, v, x, size, stride, dilation: _to_images(v, ct, x, size, stride, dilation),
     },
-    kind="bilinear", label="{v}_kernel",
-)  # fmt: skip
+    kind="bilinear",
+    label="{v}_kernel",
+)

@@ -119,8 +119,7 @@ def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
 
 def _max_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
     taps = _taps(types[0], axis, **window)
-    return _joined("{x}", taps, axis, "np.maximum({}, {})",
-                   "np.maximum({{out}}, {}, out={{out}})")  # fmt: skip
+    return _joined("{x}", taps, axis, "np.maximum({}, {})", "np.maximum({{out}}, {}, out={{out}})")
 
 
 def _parts(join: OpDef) -> Callable[..., Any]:
@@ -141,13 +140,23 @@ window_max: OpDef = OpDef(
     "The largest element of each window along an axis, counted from the back; NaN wins. Within a "
     "window neighbours are dilation apart. A window larger than its axis is a ShapeError. d_x is "
     "ct at the first of the largest.",
-    ("x",), _max_numpy, _pooled_type,
-    adjoint={"x": lambda ct, x, out, axis, size, stride, dilation: window_first(
-        ct, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
-    tangent={"x": lambda dot, x, out, axis, size, stride, dilation: window_pick(
-        dot, x, out, axis=axis, size=size, stride=stride, dilation=dilation)},
-    decompose=_parts(maximum), batch="trailing", label="{x}_max",
-)  # fmt: skip
+    operands=("x",),
+    numpy=_max_numpy,
+    result=_pooled_type,
+    adjoint={
+        "x": lambda ct, x, out, axis, size, stride, dilation: window_first(
+            ct, x, out, axis=axis, size=size, stride=stride, dilation=dilation
+        )
+    },
+    tangent={
+        "x": lambda dot, x, out, axis, size, stride, dilation: window_pick(
+            dot, x, out, axis=axis, size=size, stride=stride, dilation=dilation
+        )
+    },
+    decompose=_parts(maximum),
+    batch="trailing",
+    label="{x}_max",
+)
 
 
 def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
@@ -216,13 +225,21 @@ window_first: OpDef = OpDef(
     "window_first",
     "Zeros like x, and ct at the first of the largest elements of each window, which are best: "
     "added up where windows overlap.",
-    ("ct", "x", "best"), _first_numpy,
-    lambda types, **window: types[1],
-    adjoint={"ct": lambda ct, x, best, axis, size, stride, dilation: window_pick(
-        ct, x, best, axis=axis, size=size, stride=stride, dilation=dilation),
-        "x": lambda: None, "best": lambda: None},
-    linear_in=("ct",), decompose=_first_parts, batch="trailing", label="{x}_first",
-)  # fmt: skip
+    operands=("ct", "x", "best"),
+    numpy=_first_numpy,
+    result=lambda types, **window: types[1],
+    adjoint={
+        "ct": lambda ct, x, best, axis, size, stride, dilation: window_pick(
+            ct, x, best, axis=axis, size=size, stride=stride, dilation=dilation
+        ),
+        "x": lambda: None,
+        "best": lambda: None,
+    },
+    linear_in=("ct",),
+    decompose=_first_parts,
+    batch="trailing",
+    label="{x}_first",
+)
 
 
 def _pick_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
@@ -242,13 +259,20 @@ def _pick_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
 window_pick: OpDef = OpDef(
     "window_pick",
     "The element of v at the first of the largest elements of x in each window, which are best.",
-    ("v", "x", "best"), _pick_numpy,
-    lambda types, **window: ArrayType(types[0].dtype, types[2].shape),
-    adjoint={"v": lambda ct, x, best, axis, size, stride, dilation: window_first(
-        ct, x, best, axis=axis, size=size, stride=stride, dilation=dilation),
-        "x": lambda: None, "best": lambda: None},
-    linear_in=("v",), batch="trailing", label="{v}_picked",
-)  # fmt: skip
+    operands=("v", "x", "best"),
+    numpy=_pick_numpy,
+    result=lambda types, **window: ArrayType(types[0].dtype, types[2].shape),
+    adjoint={
+        "v": lambda ct, x, best, axis, size, stride, dilation: window_first(
+            ct, x, best, axis=axis, size=size, stride=stride, dilation=dilation
+        ),
+        "x": lambda: None,
+        "best": lambda: None,
+    },
+    linear_in=("v",),
+    batch="trailing",
+    label="{v}_picked",
+)
 
 
 def _sum_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
@@ -268,9 +292,13 @@ window_sum: OpDef = linear(
     "The sum of each window along an axis, counted from the back. Within a window neighbours are "
     "dilation apart. A window larger than its axis is a ShapeError. d_x adds ct to every element "
     "of its window.",
-    numpy=_sum_numpy, result=_pooled_type, adjoint={"x": _sum_back}, decompose=_parts(add),
-    batch="trailing", label="{x}_sums",
-)  # fmt: skip
+    numpy=_sum_numpy,
+    result=_pooled_type,
+    adjoint={"x": _sum_back},
+    decompose=_parts(add),
+    batch="trailing",
+    label="{x}_sums",
+)
 
 
 def _spread_numpy(types: Sequence[Type], *, shape: Shape, axis: int, **window: int) -> str:
@@ -307,7 +335,8 @@ window_spread: OpDef = linear(
     "window_spread",
     "Zeros of the given shape, and v added to every element of its window: the adjoint of "
     "window_sum. The shape is an attribute, and the last operand where it is not static.",
-    operands=("v", "*rest"), numpy=_spread_numpy,
+    operands=("v", "*rest"),
+    numpy=_spread_numpy,
     result=lambda types, *, shape, **window: ArrayType(types[0].dtype, shape),
     adjoint={
         "v": lambda ct, axis, size, stride, dilation: window_sum(
@@ -317,4 +346,4 @@ window_spread: OpDef = linear(
     },
     decompose=_spread_parts,
     label="{v}_spread",
-)  # fmt: skip
+)

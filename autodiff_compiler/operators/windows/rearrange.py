@@ -70,13 +70,16 @@ def _tile_parts(x: Value, counts: Sequence[int]) -> Any:
 
 
 tile: OpDef = linear(
-    "tile", "x repeated as a whole, so many times along each axis.",
-    numpy=lambda types, *, counts: "np.tile({x}, "
-    + (str(counts[0]) if len(counts) == 1 else str(tuple(counts))) + ")",
+    "tile",
+    "x repeated as a whole, so many times along each axis.",
+    numpy=lambda types, *, counts: (
+        "np.tile({x}, " + (str(counts[0]) if len(counts) == 1 else str(tuple(counts))) + ")"
+    ),
     result=_tile_type,
     adjoint={"x": lambda ct, x, counts: _folded(ct, x, [(count, 1) for count in counts])},
-    decompose=_tile_parts, label="{x}_tiled",
-)  # fmt: skip
+    decompose=_tile_parts,
+    label="{x}_tiled",
+)
 
 
 def _repeat_type(types: Sequence[Type], *, counts: Any, axis: int) -> Type:
@@ -141,12 +144,14 @@ repeat: OpDef = linear(
     "Each element along an axis so many times in a row: one count for all, one for each (both "
     "attributes), or counts None and an array of ints as second operand.",
     operands=("x", "*rest"),
-    numpy=lambda types, *, counts, axis: "np.repeat({x}, "
-    + ("{1}" if counts is None else str(counts)) + f", axis={axis})",
-    result=_repeat_type, adjoint={"x": _gathered_back, "*rest": lambda: None},
+    numpy=lambda types, *, counts, axis: (
+        "np.repeat({x}, " + ("{1}" if counts is None else str(counts)) + f", axis={axis})"
+    ),
+    result=_repeat_type,
+    adjoint={"x": _gathered_back, "*rest": lambda: None},
     decompose=_repeat_parts,
     label="{x}_repeated",
-)  # fmt: skip
+)
 
 # ---- shifting, mirroring
 
@@ -170,13 +175,13 @@ def _roll_numpy(types: Sequence[Type], *, shifts: Sequence[int], axes: Sequence[
 
 
 roll: OpDef = linear(
-    "roll", "x shifted along axes; what leaves at the end enters at the start.",
-    numpy=_roll_numpy, result=same_type,
-    adjoint={
-        "x": lambda ct, shifts, axes: roll(ct, shifts=tuple(-s for s in shifts), axes=axes)
-    },
+    "roll",
+    "x shifted along axes; what leaves at the end enters at the start.",
+    numpy=_roll_numpy,
+    result=same_type,
+    adjoint={"x": lambda ct, shifts, axes: roll(ct, shifts=tuple(-s for s in shifts), axes=axes)},
     label="{x}_rolled",
-)  # fmt: skip
+)
 
 
 def _mirror_type(types: Sequence[Type], *, widths: Any, mode: str) -> Type:
@@ -212,11 +217,22 @@ def _fold_back(ct: Value, widths: Sequence[tuple[int, int]], mode: str) -> Value
             continue
         inner = index(ct, index=_part(axis, low, -high))
         for width, border, place in (
-            (low, (0, low), {"edge": (0, 1), "reflect": (1, low + 1), "symmetric": (0, low),
-                             "wrap": (-low, 0)}),
-            (high, (-high, 0), {"edge": (-1, 0), "reflect": (-high - 1, -1),
-                                "symmetric": (-high, 0), "wrap": (0, high)}),
-        ):  # fmt: skip
+            (
+                low,
+                (0, low),
+                {"edge": (0, 1), "reflect": (1, low + 1), "symmetric": (0, low), "wrap": (-low, 0)},
+            ),
+            (
+                high,
+                (-high, 0),
+                {
+                    "edge": (-1, 0),
+                    "reflect": (-high - 1, -1),
+                    "symmetric": (-high, 0),
+                    "wrap": (0, high),
+                },
+            ),
+        ):
             if not width:
                 continue
             part = index(ct, index=_part(axis, *border))
@@ -233,11 +249,13 @@ pad_mirrored = linear(
     "pad_mirrored",
     "x with (before, after) elements added on each axis that are copies of its own: mode "
     "'reflect', 'symmetric', 'edge' or 'wrap', as in np.pad.",
-    numpy=lambda types, *, widths, mode: "np.pad({x}, "
-    f"{tuple(map(tuple, widths))}, mode={mode!r})",
+    numpy=lambda types, *, widths, mode: (
+        f"np.pad({{x}}, {tuple(map(tuple, widths))}, mode={mode!r})"
+    ),
     result=_mirror_type,
-    adjoint={"x": lambda ct, widths, mode: _fold_back(ct, widths, mode)}, label="{x}_padded",
-)  # fmt: skip
+    adjoint={"x": lambda ct, widths, mode: _fold_back(ct, widths, mode)},
+    label="{x}_padded",
+)
 
 # ---- triangles and diagonals
 
@@ -252,11 +270,13 @@ def _matrix(types: Sequence[Type], **attrs: Any) -> Type:
 
 def _triangle(name: str, doc: str) -> OpDef:
     made: OpDef = linear(
-        name, doc,
+        name,
+        doc,
         numpy=lambda types, *, offset: f"np.{name}({{x}}" + (f", {offset})" if offset else ")"),
         result=_matrix,
-        adjoint={"x": lambda ct, offset: made(ct, offset=offset)}, label=f"{{x}}_{name}",
-    )  # fmt: skip
+        adjoint={"x": lambda ct, offset: made(ct, offset=offset)},
+        label=f"{{x}}_{name}",
+    )
     return made
 
 
@@ -288,10 +308,14 @@ def _put_back(ct: Value, x: Value, offset: int) -> Value:
 
 
 diagonal = linear(
-    "diagonal", "Diagonal number offset of each matrix, which the last two axes hold.",
-    numpy=_diagonal_numpy, result=_diagonal_type, adjoint={"x": _put_back},
-    label="{x}_diagonal", views=("x",),
-)  # fmt: skip
+    "diagonal",
+    "Diagonal number offset of each matrix, which the last two axes hold.",
+    numpy=_diagonal_numpy,
+    result=_diagonal_type,
+    adjoint={"x": _put_back},
+    label="{x}_diagonal",
+    views=("x",),
+)
 
 
 def _put_diagonal_numpy(types: Sequence[Type], *, shape: Shape, offset: int) -> str:
@@ -306,8 +330,9 @@ put_diagonal: OpDef = linear(
     "put_diagonal",
     "Matrices of zeros with v on diagonal number offset; the shape is an attribute, and the last "
     "operand where it is not static.",
-    operands=("v", "*rest"), numpy=_put_diagonal_numpy,
+    operands=("v", "*rest"),
+    numpy=_put_diagonal_numpy,
     result=lambda types, *, shape, offset: ArrayType(types[0].dtype, shape),
     adjoint={"v": lambda ct, offset: diagonal(ct, offset=offset), "*rest": lambda: None},
     label="{v}_on_diagonal",
-)  # fmt: skip
+)
