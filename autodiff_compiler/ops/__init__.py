@@ -19,10 +19,24 @@ from autodiff_compiler.ops.transforms.hooks import HookBackward, InsertGradientO
 from autodiff_compiler.ops.transforms.vmap import vmap
 
 __all__ = [
-    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph",
-    "composite", "constexpr", "functional", "get_grad", "grad",
-    "in_place", "insert_grad_of", "table", "operations", "value_and_grad", "vmap",
-]  # fmt: skip
+    "GradOperation",
+    "HookBackward",
+    "HyperMap",
+    "InsertGradientOf",
+    "Map",
+    "MultitypeFuncGraph",
+    "composite",
+    "constexpr",
+    "functional",
+    "get_grad",
+    "grad",
+    "in_place",
+    "insert_grad_of",
+    "table",
+    "operations",
+    "value_and_grad",
+    "vmap",
+]
 
 if not TYPE_CHECKING:  # to a type checker, names that are not here are errors
     __getattr__ = module_getattr("ops", globals())

@@ -37,7 +37,20 @@ def make_tuple(*items: Any) -> tuple[Any, ...]:
 
 
 __all__ = [
-    "identity", "make_range", "make_tuple", "shape_", "tensor_add", "tensor_div", "tensor_exp",
-    "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod",
-    "tensor_mul", "tensor_pow", "tensor_sub",
-]  # fmt: skip
+    "identity",
+    "make_range",
+    "make_tuple",
+    "shape_",
+    "tensor_add",
+    "tensor_div",
+    "tensor_exp",
+    "tensor_floordiv",
+    "tensor_ge",
+    "tensor_gt",
+    "tensor_le",
+    "tensor_lt",
+    "tensor_mod",
+    "tensor_mul",
+    "tensor_pow",
+    "tensor_sub",
+]

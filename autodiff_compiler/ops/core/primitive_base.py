@@ -110,6 +110,11 @@ def primitive(name: str, function: Callable[..., R], **settings: Any) -> type[Fu
     def __call__(self: Primitive, *args: Any) -> Any:
         return function(*args, **{key: getattr(self, key) for key in settings})
 
-    space = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__,
-             "__module__": __name__, "function": staticmethod(function)}  # fmt: skip
+    space = {
+        "__init__": __init__,
+        "__call__": __call__,
+        "__doc__": function.__doc__,
+        "__module__": __name__,
+        "function": staticmethod(function),
+    }
     return cast("type[FunctionPrimitive[R]]", type(name, (Primitive,), space))

@@ -160,7 +160,26 @@ def _halves(x: Any, axis: int, what: str) -> tuple[Any, Any]:
 
 
 __all__ = [
-    "celu", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "leaky_relu", "logsigmoid", "mish", "prelu", "relu6", "selu", "silu", "softmin", "softshrink",
-    "softsign", "swiglu", "tanhshrink", "threshold",
-]  # fmt: skip
+    "celu",
+    "elu",
+    "fast_gelu",
+    "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu6",
+    "selu",
+    "silu",
+    "softmin",
+    "softshrink",
+    "softsign",
+    "swiglu",
+    "tanhshrink",
+    "threshold",
+]

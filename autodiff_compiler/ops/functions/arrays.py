@@ -89,8 +89,10 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
     if shape is None or rank is None:
         raise ShapeError("flatten needs to know how many dimensions its input has")
     start, end = axis_of(start_dim, rank) if rank > 1 else 0, axis_of(end_dim, rank)
-    sizes = [concat_and_pad.size_along(input, (axis,)) if isinstance(input, Value) else shape[axis]
-             for axis in range(rank)]  # fmt: skip
+    sizes = [
+        concat_and_pad.size_along(input, (axis,)) if isinstance(input, Value) else shape[axis]
+        for axis in range(rank)
+    ]
     return reshape(input, (*sizes[:start], -1, *sizes[end + 1 :]))
 
 
@@ -302,8 +304,34 @@ mm = bmm = also(input_x="input", mat2="other")(matmul)
 mv = also(mat="input", vec="other")(matmul)
 
 __all__ = [
-    "bmm", "broadcast_to", "cat", "chunk", "concat", "dot", "expand_dims", "flatten", "gather",
-    "gather_elements", "matmul", "mm", "mv", "numel", "outer", "permute", "rank", "ravel",
-    "reshape", "shape", "size", "split", "squeeze", "stack", "swapaxes", "t", "transpose",
-    "unbind", "unsqueeze", "unstack",
-]  # fmt: skip
+    "bmm",
+    "broadcast_to",
+    "cat",
+    "chunk",
+    "concat",
+    "dot",
+    "expand_dims",
+    "flatten",
+    "gather",
+    "gather_elements",
+    "matmul",
+    "mm",
+    "mv",
+    "numel",
+    "outer",
+    "permute",
+    "rank",
+    "ravel",
+    "reshape",
+    "shape",
+    "size",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "t",
+    "transpose",
+    "unbind",
+    "unsqueeze",
+    "unstack",
+]

@@ -107,6 +107,15 @@ def linspace(start: Any, end: Any, steps: int) -> Tensor:
 
 
 __all__ = [
-    "arange", "eye", "fill", "full", "full_like", "linspace", "ones", "ones_like", "range", "zeros",
+    "arange",
+    "eye",
+    "fill",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "range",
+    "zeros",
     "zeros_like",
-]  # fmt: skip
+]

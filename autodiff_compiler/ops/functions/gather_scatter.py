@@ -110,10 +110,8 @@ def slice(input_x: Any, begin: Sequence[Any], size: Sequence[Any]) -> Tensor:
     pairs = zip(_numbers(begin), _numbers(size))
     return item_at(
         input_x,
-        tuple(
-            _slice(b, None if isinstance(s, int) and s == -1 else b + s) for b, s in pairs
-        ),
-    )  # fmt: skip
+        tuple(_slice(b, None if isinstance(s, int) and s == -1 else b + s) for b, s in pairs),
+    )
 
 
 def _numbers(given: Any) -> list[Any]:
@@ -223,10 +221,11 @@ def _elements(indices: Any, axis: int, what: str) -> tuple[list[Any], tuple[Any,
     rank = known_rank(indices, what)
     sizes = arrays.shape(indices)
     columns = [
-        indices if k == axis
+        indices
+        if k == axis
         else arrays.reshape(creation.arange(sizes[k]), (-1, *(1,) * (rank - 1 - k)))
         for k in range(rank)
-    ]  # fmt: skip
+    ]
     return columns, tuple(("op", k) for k in range(rank))
 
 
@@ -286,9 +285,7 @@ def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> T
 def _gathered(record: Any, start: Any, input_x: Any, segment_ids: Any, num_segments: Any) -> Any:
     ids, shape = _segments(input_x, segment_ids, num_segments)
     begin = creation.full(shape, start, dtype=dtype_of(input_x))
-    return item_at(
-        record(begin, input_x, ids, index=(("op", 0),)), _slice(None, num_segments)
-    )  # fmt: skip
+    return item_at(record(begin, input_x, ids, index=(("op", 0),)), _slice(None, num_segments))
 
 
 def unsorted_segment_prod(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
@@ -316,10 +313,28 @@ def unsorted_segment_min(input_x: Any, segment_ids: Any, num_segments: Any) -> T
 
 
 __all__ = [
-    "gather_d", "gather_nd", "index_add", "index_fill", "index_select", "narrow", "scatter",
-    "scatter_nd", "select_scatter", "slice", "slice_scatter", "strided_slice",
-    "tensor_scatter_add", "tensor_scatter_div", "tensor_scatter_elements", "tensor_scatter_max",
-    "tensor_scatter_min", "tensor_scatter_mul", "tensor_scatter_sub", "tensor_scatter_update",
-    "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod",
+    "gather_d",
+    "gather_nd",
+    "index_add",
+    "index_fill",
+    "index_select",
+    "narrow",
+    "scatter",
+    "scatter_nd",
+    "select_scatter",
+    "slice",
+    "slice_scatter",
+    "strided_slice",
+    "tensor_scatter_add",
+    "tensor_scatter_div",
+    "tensor_scatter_elements",
+    "tensor_scatter_max",
+    "tensor_scatter_min",
+    "tensor_scatter_mul",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
     "unsorted_segment_sum",
-]  # fmt: skip
+]

@@ -152,6 +152,14 @@ def fill_diagonal(input: Any, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 __all__ = [
-    "count_nonzero", "heaviside", "masked_select", "nan_to_num", "nanmean", "nansum", "one_hot",
-    "renorm", "reverse_sequence", "sequence_mask",
-]  # fmt: skip
+    "count_nonzero",
+    "heaviside",
+    "masked_select",
+    "nan_to_num",
+    "nanmean",
+    "nansum",
+    "one_hot",
+    "renorm",
+    "reverse_sequence",
+    "sequence_mask",
+]

@@ -260,8 +260,28 @@ def ger(input: Any, vec2: Any) -> Tensor:
 
 
 __all__ = [
-    "addbmm", "addmm", "addr", "adjoint", "baddbmm", "cholesky", "cholesky_inverse",
-    "cholesky_solve", "det", "ger", "inner", "inverse", "kron", "logdet", "matrix_diag",
-    "matrix_power", "matrix_solve", "pinv", "slogdet", "svd", "tensor_dot", "trace", "vander",
+    "addbmm",
+    "addmm",
+    "addr",
+    "adjoint",
+    "baddbmm",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "det",
+    "ger",
+    "inner",
+    "inverse",
+    "kron",
+    "logdet",
+    "matrix_diag",
+    "matrix_power",
+    "matrix_solve",
+    "pinv",
+    "slogdet",
+    "svd",
+    "tensor_dot",
+    "trace",
+    "vander",
     "vecdot",
-]  # fmt: skip
+]

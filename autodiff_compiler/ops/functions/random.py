@@ -240,7 +240,24 @@ def uniform_like(self: Any, from_: Any = 0.0, to: Any = 1.0, *, generator: Any =
 
 
 __all__ = [
-    "bernoulli", "gamma", "laplace", "multinomial", "normal", "poisson", "rand", "rand_like",
-    "randint", "randint_like", "randn", "randn_like", "random_categorical", "random_gamma",
-    "random_poisson", "randperm", "shuffle", "standard_laplace", "standard_normal", "uniform",
-]  # fmt: skip
+    "bernoulli",
+    "gamma",
+    "laplace",
+    "multinomial",
+    "normal",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "random_categorical",
+    "random_gamma",
+    "random_poisson",
+    "randperm",
+    "shuffle",
+    "standard_laplace",
+    "standard_normal",
+    "uniform",
+]

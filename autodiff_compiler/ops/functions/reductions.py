@@ -169,7 +169,29 @@ def reduce_any(x: Any, axis: Any = (), keep_dims: bool = False) -> Tensor:
 
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "flip", "log_softmax", "logsumexp",
-    "max", "mean", "min", "prod", "reduce_all", "reduce_any", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_sum", "softmax", "std", "sum", "var",
-]  # fmt: skip
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "cumsum",
+    "flip",
+    "log_softmax",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "reduce_all",
+    "reduce_any",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "softmax",
+    "std",
+    "sum",
+    "var",
+]

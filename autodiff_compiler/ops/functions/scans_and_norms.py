@@ -251,6 +251,17 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
 
 
 __all__ = [
-    "aminmax", "clip_by_global_norm", "clip_by_norm", "cosine_similarity", "cummax", "cummin",
-    "cumprod", "logcumsumexp", "median", "nanmedian", "norm", "std_mean", "var_mean",
-]  # fmt: skip
+    "aminmax",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "cosine_similarity",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "logcumsumexp",
+    "median",
+    "nanmedian",
+    "norm",
+    "std_mean",
+    "var_mean",
+]

@@ -133,5 +133,13 @@ def intopk(x1: Any, x2: Any, k: int) -> Tensor:
 top_k = topk
 
 __all__ = [
-    "argsort", "argwhere", "intopk", "msort", "nonzero", "searchsorted", "sort", "topk", "unique",
-]  # fmt: skip
+    "argsort",
+    "argwhere",
+    "intopk",
+    "msort",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "topk",
+    "unique",
+]

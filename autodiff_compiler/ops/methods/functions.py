@@ -53,8 +53,11 @@ FUNCTION_METHODS: dict[str, Callable[..., Any]] = {
     **named(scans_and_norms, "aminmax cummax cummin cumprod logcumsumexp median nanmedian norm"),
     **named(elementwise, "bitwise_not floor_div floor_mod"),
     **dict(
-        argmax_with_value=argmax_with_value, argmin_with_value=argmin_with_value,
-        clone=elementwise.deepcopy, cov=cov, hardshrink=activations.hardshrink,
+        argmax_with_value=argmax_with_value,
+        argmin_with_value=argmin_with_value,
+        clone=elementwise.deepcopy,
+        cov=cov,
+        hardshrink=activations.hardshrink,
         soft_shrink=activations.softshrink,
     ),
-}  # fmt: skip
+}

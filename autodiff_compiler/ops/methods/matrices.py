@@ -46,7 +46,9 @@ _SAME = (
 MATRIX_METHODS: dict[str, Callable[..., Any]] = {
     **{name: getattr(matrices, name) for name in _SAME.split()},
     **dict(
-        log_matrix_determinant=matrices.slogdet, matrix_determinant=matrices.det, qr=qr,
+        log_matrix_determinant=matrices.slogdet,
+        matrix_determinant=matrices.det,
+        qr=qr,
         trace=trace,
     ),
-}  # fmt: skip
+}

@@ -76,9 +76,16 @@ def _extreme(
 
 
 def max(
-    self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None,
-    where: Any = True, return_indices: bool = False, dim: Any = None, keepdim: bool = False,
-) -> Any:  # fmt: skip
+    self: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    return_indices: bool = False,
+    dim: Any = None,
+    keepdim: bool = False,
+) -> Any:
     """The largest elements, and at least ``initial``, of those for which ``where`` holds; with
     ``return_indices``, or along a ``dim``, their positions too."""
     if return_indices or dim is not None:
@@ -87,9 +94,16 @@ def max(
 
 
 def min(
-    self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None,
-    where: Any = True, return_indices: bool = False, dim: Any = None, keepdim: bool = False,
-) -> Any:  # fmt: skip
+    self: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = True,
+    return_indices: bool = False,
+    dim: Any = None,
+    keepdim: bool = False,
+) -> Any:
     """The smallest elements, and at most ``initial``, of those for which ``where`` holds; with
     ``return_indices``, or along a ``dim``, their positions too."""
     if return_indices or dim is not None:
@@ -225,20 +239,49 @@ METHODS: dict[str, Callable[..., Any]] = {
     **MATRIX_METHODS,
     **named(reductions, "all amax amin any log_softmax logsumexp mean prod softmax"),
     **dict(
-        argmax=argmax, argmin=argmin, astype=astype, bernoulli=bernoulli, broadcast_to=broadcast_to,
-        copy=elementwise.deepcopy, cumsum=cumsum, multinomial=random.multinomial,
-        expand=broadcast_to, expand_as=expand_as, flatten=flatten, flip=flip, max=max, min=min,
+        argmax=argmax,
+        argmin=argmin,
+        astype=astype,
+        bernoulli=bernoulli,
+        broadcast_to=broadcast_to,
+        copy=elementwise.deepcopy,
+        cumsum=cumsum,
+        multinomial=random.multinomial,
+        expand=broadcast_to,
+        expand_as=expand_as,
+        flatten=flatten,
+        flip=flip,
+        max=max,
+        min=min,
         permute=permute,
-        reshape=reshape, std=std, sum=sum, swapdims=rearrange.swapdims, to=in_dtype,
-        transpose=transpose, type=in_dtype, type_as=type_as, value=lambda self: self, var=var,
-        view=reshape, view_as=view_as, where=where, dim=rank_of, numel=arrays.size,
+        reshape=reshape,
+        std=std,
+        sum=sum,
+        swapdims=rearrange.swapdims,
+        to=in_dtype,
+        transpose=transpose,
+        type=in_dtype,
+        type_as=type_as,
+        value=lambda self: self,
+        var=var,
+        view=reshape,
+        view_as=view_as,
+        where=where,
+        dim=rank_of,
+        numel=arrays.size,
         new_zeros=lambda self, size, dtype=None: creation.zeros(size, dtype or dtype_of(self)),
         new_ones=lambda self, size, dtype=None: creation.ones(size, dtype or dtype_of(self)),
-        float=_to(float32), half=_to(float16), double=_to(float64), int=_to(int32),
-        long=_to(int64), short=_to(int16), byte=_to(uint8), bool=_to(bool_type),
+        float=_to(float32),
+        half=_to(float16),
+        double=_to(float64),
+        int=_to(int32),
+        long=_to(int64),
+        short=_to(int16),
+        byte=_to(uint8),
+        bool=_to(bool_type),
         bfloat16=_to(bfloat16),
     ),
-}  # fmt: skip
+}
 
 
 def _transposed(self: Any) -> Any:

@@ -74,9 +74,13 @@ def centred(total: int) -> tuple[int, int]:
 
 
 def widths_of(
-    pad_mode: str, padding: Any, sizes: Sequence[Any], size: Sequence[int],
-    stride: Sequence[int], dilation: Sequence[int],
-) -> Widths:  # fmt: skip
+    pad_mode: str,
+    padding: Any,
+    sizes: Sequence[Any],
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> Widths:
     """The padding that a pad mode asks for: 'valid' none, 'same' ceil(size / stride) results."""
     mode = pad_mode.lower()
     if mode == "pad":
@@ -155,9 +159,16 @@ def _swap_first(x: Any) -> Any:
 
 
 def _convolve(
-    x: Any, weight: Any, bias: Any, stride: Any, pad_mode: str, padding: Any, dilation: Any,
-    groups: int, space: int,
-) -> Any:  # fmt: skip
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    pad_mode: str,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    space: int,
+) -> Any:
     what = f"conv{space}d"
     have, kernel = _checked(x, weight, space, what)
     _check_channels(have, kernel, kernel[1] * groups, what)
@@ -209,33 +220,56 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def conv1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",
-    padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    pad_mode: str = "valid",
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """The convolution of sequences (N, C, L) with a kernel (C_out, C / groups, K)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 1)
 
 
 def conv2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",
-    padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    pad_mode: str = "valid",
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """The convolution of images (N, C, H, W) with a kernel (C_out, C / groups, K_h, K_w)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 2)
 
 
 def conv3d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",
-    padding: Any = 0, dilation: Any = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    pad_mode: str = "valid",
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """The convolution of volumes (N, C, D, H, W) with a kernel (C_out, C / groups, *K)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 3)
 
 
 def spread(
-    x: Any, weight: Any, sizes: Sequence[int], start: Sequence[int], stride: Sequence[int],
-    dilation: Sequence[int], groups: int,
-) -> Any:  # fmt: skip
+    x: Any,
+    weight: Any,
+    sizes: Sequence[int],
+    start: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Any:
     """The adjoint of a convolution in its image: every element of x puts down a copy of the
     kernel (C_in, C_out / groups, *size); of the sum a box is kept."""
     space = len(sizes)
@@ -252,8 +286,10 @@ def spread(
         laid = arrays.reshape(laid, (channels, *size, -1, *have[2:]))
     order = (1 + space, 0, *range(2 + space, 2 + 2 * space), *range(1, 1 + space))
     laid = structure.transpose(laid, perm=order)
-    reach = [(dim - 1) * step + span(k, gap)
-             for dim, step, k, gap in zip(have[2:], stride, size, dilation)]  # fmt: skip
+    reach = [
+        (dim - 1) * step + span(k, gap)
+        for dim, step, k, gap in zip(have[2:], stride, size, dilation)
+    ]
     whole = [max(far, low + dim) for far, low, dim in zip(reach, start, sizes)]
     shape, rest = shape_and_operands((arrays.shape(x)[0], channels, *whole))
     out = sliding_windows.overlap_add(
@@ -263,9 +299,14 @@ def spread(
 
 
 def transposed_sizes(
-    pad_mode: str, padding: Any, output_padding: Any, sizes: Sequence[int], size: Sequence[int],
-    stride: Sequence[int], dilation: Sequence[int],
-) -> tuple[list[int], list[int]]:  # fmt: skip
+    pad_mode: str,
+    padding: Any,
+    output_padding: Any,
+    sizes: Sequence[int],
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[list[int], list[int]]:
     """The sizes of a transposed convolution's result, and where it starts in the whole sum."""
     mode, space = pad_mode.lower(), len(size)
     reach = list(map(span, size, dilation))
@@ -283,9 +324,16 @@ def transposed_sizes(
 
 
 def conv_transpose(
-    input: Any, weight: Any, bias: Any, stride: Any, pad_mode: str, padding: Any,
-    output_padding: Any, dilation: Any, groups: int,
-) -> Any:  # fmt: skip
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    pad_mode: str,
+    padding: Any,
+    output_padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Any:
     """The transposed convolution: what the layers ``Conv1dTranspose`` and its like compute."""
     space = known_rank(input, "a transposed convolution") - 2
     stride, dilation = each(stride, space, "stride"), each(dilation, space, "dilation")
@@ -312,18 +360,24 @@ def unfold(
     """The patches of images (N, C, H, W) as columns: (N, C * K_h * K_w, number of patches)."""
     size = each(kernel_size, 2, "kernel_size")
     view = sliding_windows.windows(
-        padded(input, sides(padding, 2)), size=size, stride=each(stride, 2, "stride"),
+        padded(input, sides(padding, 2)),
+        size=size,
+        stride=each(stride, 2, "stride"),
         dilation=each(dilation, 2, "dilation"),
-    )  # fmt: skip
+    )
     shape = dims(view)
     columns = structure.transpose(view, perm=(0, 1, 4, 5, 2, 3))
     return arrays.reshape(columns, (-1, shape[1] * _product(size), _product(shape[2:4])))
 
 
 def fold(
-    input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+    input: Any,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
     stride: Any = 1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Images from the columns of ``unfold``: what patches have in common is added up."""
     size, sizes = each(kernel_size, 2, "kernel_size"), each(output_size, 2, "output_size")
     stride, dilation = each(stride, 2, "stride"), each(dilation, 2, "dilation")
@@ -347,9 +401,13 @@ def fold(
 
 
 def col2im(
-    input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any,
+    input_x: Any,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any,
+    padding_value: Any,
     stride: Any,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """As ``fold``, for columns of shape (N, C, K_h * K_w, number of patches)."""
     have = dims(input_x)
     columns = arrays.reshape(input_x, (-1, have[1] * have[2], have[3]))

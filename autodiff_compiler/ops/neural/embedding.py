@@ -17,9 +17,13 @@ from autodiff_compiler.ops.neural.parameter_updates import updated
 
 
 def embedding(
-    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
-    norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Tensor:
     """The rows of ``weight`` at the positions in ``input``.
 
     padding_idx           this row gets no gradient (counted from the back if negative).
@@ -67,11 +71,14 @@ class EmbeddingLookup(Primitive):
 
 #: By what rows are changed: the functions on plain tensors that do so.
 CHANGES: dict[str, Callable[..., Any]] = {
-    "update": gather_scatter.tensor_scatter_update, "add": gather_scatter.tensor_scatter_add,
-    "sub": gather_scatter.tensor_scatter_sub, "mul": gather_scatter.tensor_scatter_mul,
-    "div": gather_scatter.tensor_scatter_div, "max": gather_scatter.tensor_scatter_max,
+    "update": gather_scatter.tensor_scatter_update,
+    "add": gather_scatter.tensor_scatter_add,
+    "sub": gather_scatter.tensor_scatter_sub,
+    "mul": gather_scatter.tensor_scatter_mul,
+    "div": gather_scatter.tensor_scatter_div,
+    "max": gather_scatter.tensor_scatter_max,
     "min": gather_scatter.tensor_scatter_min,
-}  # fmt: skip
+}
 
 
 def _update(change: str, of_rows: bool) -> Callable[[Parameter, Any, Any], Tensor]:
@@ -98,9 +105,14 @@ def _primitive(name: str, function: Any) -> type[Primitive]:
     def __call__(self: Primitive, input_x: Parameter, indices: Any, updates: Any) -> Tensor:
         return function(input_x, indices, updates)
 
-    space = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__,
-             "__module__": __name__, "function": staticmethod(function),
-             "parameter_update": staticmethod(function.parameter_update)}  # fmt: skip
+    space = {
+        "__init__": __init__,
+        "__call__": __call__,
+        "__doc__": function.__doc__,
+        "__module__": __name__,
+        "function": staticmethod(function),
+        "parameter_update": staticmethod(function.parameter_update),
+    }
     return type(name, (Primitive,), space)
 
 
@@ -128,10 +140,34 @@ ScatterNdMax = _primitive("ScatterNdMax", scatter_nd_max)
 ScatterNdMin = _primitive("ScatterNdMin", scatter_nd_min)
 
 __all__ = [
-    "EmbeddingLookup", "ScatterAdd", "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul",
-    "ScatterNdAdd", "ScatterNdDiv", "ScatterNdMax", "ScatterNdMin", "ScatterNdMul", "ScatterNdSub",
-    "ScatterNdUpdate", "ScatterSub", "ScatterUpdate", "embedding", "scatter_add", "scatter_div",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add", "scatter_nd_div",
-    "scatter_nd_max", "scatter_nd_min", "scatter_nd_mul", "scatter_nd_sub", "scatter_nd_update",
-    "scatter_sub", "scatter_update",
-]  # fmt: skip
+    "EmbeddingLookup",
+    "ScatterAdd",
+    "ScatterDiv",
+    "ScatterMax",
+    "ScatterMin",
+    "ScatterMul",
+    "ScatterNdAdd",
+    "ScatterNdDiv",
+    "ScatterNdMax",
+    "ScatterNdMin",
+    "ScatterNdMul",
+    "ScatterNdSub",
+    "ScatterNdUpdate",
+    "ScatterSub",
+    "ScatterUpdate",
+    "embedding",
+    "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd_add",
+    "scatter_nd_div",
+    "scatter_nd_max",
+    "scatter_nd_min",
+    "scatter_nd_mul",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+    "scatter_sub",
+    "scatter_update",
+]

@@ -56,9 +56,12 @@ def _evenly(length: int, align_corners: bool, dtype: Any) -> Any:
 
 
 def grid_sample(
-    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
+    input: Any,
+    grid: Any,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
     align_corners: bool | None = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The values of images (N, C, *space) at the places (N, *out, d): (N, C, *out), d = 2 or 3.
 
     mode            'bilinear' (between the 2 ** d neighbours) or 'nearest' (no gradient for grid).
@@ -78,10 +81,14 @@ def grid_sample(
         )
     space = known_sizes(input, "grid_sample")[2:]
     places = [
-        _inside(_unscaled(_part(grid, count - 1 - axis), length, bool(align_corners)), length,
-                padding_mode, bool(align_corners))
+        _inside(
+            _unscaled(_part(grid, count - 1 - axis), length, bool(align_corners)),
+            length,
+            padding_mode,
+            bool(align_corners),
+        )
         for axis, length in enumerate(space)
-    ]  # fmt: skip
+    ]
     last = structure.transpose(input, perm=(0, *range(2, count + 2), 1))  # channels
     batch = arrays.reshape(creation.arange(arrays.shape(input)[0]), (-1, *(1,) * count))
     if mode == "nearest":
@@ -150,9 +157,11 @@ class GridSampler2D(Primitive):
     """``grid_sample`` of images (N, C, H, W)."""
 
     def __init__(
-        self, interpolation_mode: str = "bilinear", padding_mode: str = "zeros",
+        self,
+        interpolation_mode: str = "bilinear",
+        padding_mode: str = "zeros",
         align_corners: bool = False,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.interpolation_mode, self.padding_mode = interpolation_mode, padding_mode
         self.align_corners = align_corners

@@ -30,9 +30,13 @@ _WEIGHTED = {"linear": (3,), "bilinear": (4,), "trilinear": (5,), "bicubic": (4,
 
 
 def interpolate(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-    align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-) -> Tensor:  # fmt: skip
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
     """An image (N, C, *space) of another size, or of one times a factor (rounded down).
 
     mode is 'nearest', 'nearest-exact', 'area', 'linear', 'bilinear', 'trilinear' or 'bicubic'.
@@ -114,8 +118,7 @@ def _nearest(x: Any, axis: int, dim: int, count: int, step: float, offset: float
     if count % dim == 0 and step == dim / count:
         return x if count == dim else rearrange.repeat(x, counts=count // dim, axis=axis)
     places = creation.arange(count, dtype="float32")
-    return _taken(x, axis, arithmetic.minimum(arithmetic.floor((places + offset) * step),
-                                               dim - 1))  # fmt: skip
+    return _taken(x, axis, arithmetic.minimum(arithmetic.floor((places + offset) * step), dim - 1))
 
 
 def _taken(x: Any, axis: int, places: Any) -> Any:
@@ -269,6 +272,11 @@ class ResizeNearestNeighbor(Primitive):
 
 
 __all__ = [
-    "ResizeBilinearV2", "ResizeNearestNeighbor", "channel_shuffle",
-    "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
-]  # fmt: skip
+    "ResizeBilinearV2",
+    "ResizeNearestNeighbor",
+    "channel_shuffle",
+    "interpolate",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+]

@@ -242,9 +242,13 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor
 
 
 def multi_margin_loss(
-    input: Any, target: Any, p: int = 1, margin: float = 1, weight: Any = None,
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1,
+    weight: Any = None,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """mean over classes j of max(0, margin - input[target] + input[j]) ** p, 0 for j = target."""
     axis = _class_axis(input, "multi_margin_loss")
     if p not in (1, 2):
@@ -274,9 +278,15 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
 
 
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
-    eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, margin + |anchor - positive| - |anchor - negative|), p-norms of the last axis."""
 
     def distance(one: Any, other: Any) -> Any:
@@ -289,9 +299,22 @@ def triplet_margin_loss(
 
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
-    "cross_entropy", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
-    "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "smooth_l1_loss",
-    "soft_margin_loss", "triplet_margin_loss",
-]  # fmt: skip
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+]

@@ -98,9 +98,13 @@ def unbiased(variance: Any, x: Any, axes: Sequence[int]) -> Any:
 
 
 def lrn(
-    x: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
+    x: Any,
+    depth_radius: int = 5,
+    bias: float = 1.0,
+    alpha: float = 1.0,
+    beta: float = 0.5,
     norm_region: str = "ACROSS_CHANNELS",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """x / (bias + alpha * s) ** beta of images, s the sum of squares of the channels around.
 
     The sum is a product with a matrix of ones near the diagonal.

@@ -38,9 +38,13 @@ def _spatial(x: Any, space: int, what: str) -> tuple[Any, ...]:
 
 
 def pool_widths(
-    sizes: Sequence[Any], size: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
-    widths: Widths, ceil_mode: bool,
-) -> tuple[Widths, bool]:  # fmt: skip
+    sizes: Sequence[Any],
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    widths: Widths,
+    ceil_mode: bool,
+) -> tuple[Widths, bool]:
     """The padding, and whether a last window hangs over the end: that is ``ceil_mode``'s doing."""
     for (low, high), far in zip(widths, map(span, size, dilation)):
         if 2 * max(low, high) > far:
@@ -77,16 +81,28 @@ def _along_axes(
     """``record`` (``pooling.window_max`` or its like) for windows of several dimensions."""
     for place in range(len(size) - 1, -1, -1):
         if size[place] > 1 or stride[place] > 1:
-            x = record(x, axis=place - len(size), size=size[place], stride=stride[place],
-                       dilation=dilation[place])  # fmt: skip
+            x = record(
+                x,
+                axis=place - len(size),
+                size=size[place],
+                stride=stride[place],
+                dilation=dilation[place],
+            )
     return x
 
 
 @apart
 def max_pool(
-    x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, space: int,
-    return_indices: bool = False, pad_mode: str = "pad",
-) -> Any:  # fmt: skip
+    x: Any,
+    size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    space: int,
+    return_indices: bool = False,
+    pad_mode: str = "pad",
+) -> Any:
     """The largest element of each window; a tie goes to the first."""
     what = f"max_pool{space}d"
     sizes, size = _spatial(x, space, what), each(size, space, "kernel_size")
@@ -104,9 +120,13 @@ def max_pool(
 
 
 def _flat_places(
-    place: Any, sizes: Sequence[Any], size: Sequence[int], stride: Sequence[int],
-    dilation: Sequence[int], widths: Widths,
-) -> Any:  # fmt: skip
+    place: Any,
+    sizes: Sequence[Any],
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    widths: Widths,
+) -> Any:
     """Positions within windows as positions in the flattened space."""
     space, counts = len(size), dims(place)[-len(size) :]
     flat: Any = 0
@@ -125,9 +145,16 @@ def _flat_places(
 
 
 def avg_pool(
-    x: Any, size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-    divisor: int | None, space: int, pad_mode: str = "pad",
-) -> Any:  # fmt: skip
+    x: Any,
+    size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+    space: int,
+    pad_mode: str = "pad",
+) -> Any:
     """The mean of each window; padding counts as zeros, or not at all."""
     what = f"avg_pool{space}d"
     sizes, size = _spatial(x, space, what), each(size, space, "kernel_size")
@@ -139,8 +166,9 @@ def avg_pool(
         return reduce.mean(x, axes=tuple(range(-space, 0)), keepdims=True)
     if dtype_of(x) in ("float16", "bfloat16"):  # too narrow for the sum of a window
         wide = in_dtype(x, "float32")
-        mean = avg_pool(wide, size, stride, padding, ceil_mode, count_include_pad, divisor, space,
-                        pad_mode)  # fmt: skip
+        mean = avg_pool(
+            wide, size, stride, padding, ceil_mode, count_include_pad, divisor, space, pad_mode
+        )
         return in_dtype(mean, dtype_of(x))
     total = _totals(padded(x, widths), size, stride)
     if divisor:
@@ -157,9 +185,13 @@ def _totals(x: Any, size: Sequence[int], stride: Sequence[int]) -> Any:
 
 
 def _counts(
-    x: Any, sizes: Sequence[Any], size: Sequence[int], stride: Sequence[int],
-    counted: Widths | None, widths: Widths,
-) -> Any:  # fmt: skip
+    x: Any,
+    sizes: Sequence[Any],
+    size: Sequence[int],
+    stride: Sequence[int],
+    counted: Widths | None,
+    widths: Widths,
+) -> Any:
     """How many elements each window has that count."""
     if not all(isinstance(dim, int) for dim in sizes):
         raise ShapeError(
@@ -176,42 +208,66 @@ def _counts(
 
 
 def max_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    return_indices: bool = False, ceil_mode: bool = False,
-) -> Any:  # fmt: skip
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> Any:
     """The largest element of each window of an image; a tie goes to the first."""
     return max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, 2, return_indices)
 
 
 def max_pool3d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
     """The largest element of each window of a volume; a tie goes to the first."""
     return max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, 3, return_indices)
 
 
 def avg_pool1d(
-    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True,
-) -> Tensor:  # fmt: skip
+    input_x: Any,
+    kernel_size: Any = 1,
+    stride: Any = 1,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """The mean of each window of a sequence."""
     return avg_pool(input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
 def avg_pool2d(
-    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
-) -> Tensor:  # fmt: skip
+    input_x: Any,
+    kernel_size: Any = 1,
+    stride: Any = 1,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int = 0,
+) -> Tensor:
     """The mean of each window of an image."""
     options = (ceil_mode, count_include_pad, divisor_override)
     return avg_pool(input_x, kernel_size, stride, padding, *options, 2)
 
 
 def avg_pool3d(
-    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
-) -> Tensor:  # fmt: skip
+    input_x: Any,
+    kernel_size: Any = 1,
+    stride: Any = 1,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int = 0,
+) -> Tensor:
     """The mean of each window of a volume."""
     options = (ceil_mode, count_include_pad, divisor_override)
     return avg_pool(input_x, kernel_size, stride, padding, *options, 3)
@@ -261,8 +317,11 @@ def _bins(x: Any, axis: int, count: int, size: int) -> tuple[Any, Any, Any]:
 
 
 def _targets(output_size: Any, sizes: Sequence[Any], what: str) -> tuple[int, ...]:
-    wanted = (output_size,) * len(sizes) if output_size is None or isinstance(
-        output_size, int) else tuple(output_size)  # fmt: skip
+    wanted = (
+        (output_size,) * len(sizes)
+        if output_size is None or isinstance(output_size, int)
+        else tuple(output_size)
+    )
     if len(wanted) != len(sizes) or not all(isinstance(dim, int) for dim in sizes):
         raise ShapeError(f"{what} to {output_size} does not fit an image of size {tuple(sizes)}")
     return tuple(dim if want is None else int(want) for want, dim in zip(wanted, sizes))
@@ -344,7 +403,16 @@ def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = Fal
 
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-    "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d",
-    "max_pool2d", "max_pool3d",
-]  # fmt: skip
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "max_pool2d",
+    "max_pool3d",
+]

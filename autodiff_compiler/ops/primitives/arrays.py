@@ -39,13 +39,18 @@ UnsortedSegmentMax = primitive("UnsortedSegmentMax", gather_scatter.unsorted_seg
 UnsortedSegmentMin = primitive("UnsortedSegmentMin", gather_scatter.unsorted_segment_min)
 IndexAdd = primitive(
     "IndexAdd", gather_scatter.index_add, axis=0, use_lock=True, check_index_bound=True
-)  # fmt: skip
+)
 IndexFill = primitive("IndexFill", gather_scatter.index_fill)
 Slice = primitive("Slice", gather_scatter.slice)
 StridedSlice = primitive(
-    "StridedSlice", gather_scatter.strided_slice,
-    begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
-)  # fmt: skip
+    "StridedSlice",
+    gather_scatter.strided_slice,
+    begin_mask=0,
+    end_mask=0,
+    ellipsis_mask=0,
+    new_axis_mask=0,
+    shrink_axis_mask=0,
+)
 MaskedSelect = primitive("MaskedSelect", masks.masked_select)
 OneHot = primitive("OneHot", masks.one_hot, axis=-1)
 NanToNum = primitive("NanToNum", masks.nan_to_num, nan=None, posinf=None, neginf=None)
@@ -256,13 +261,57 @@ class BatchToSpace(Primitive):
 
 
 __all__ = [
-    "BatchToSpace", "ChannelShuffle", "Cross", "DType", "DepthToSpace", "Diag", "Einsum", "Fill",
-    "FillV2", "GatherNd", "Identity", "IndexAdd", "IndexFill", "InplaceAdd", "InplaceSub",
-    "InplaceUpdate", "LinSpace", "MaskedSelect", "MatrixBandPart", "Meshgrid", "MirrorPad",
-    "NanToNum", "NonZero", "OneHot", "Pad", "Range", "ReverseSequence", "ReverseV2", "ScatterNd",
-    "SearchSorted", "Slice", "Sort", "SpaceToBatchND", "SpaceToDepth", "StridedSlice",
-    "TensorScatterAdd", "TensorScatterDiv", "TensorScatterMax", "TensorScatterMin",
-    "TensorScatterMul", "TensorScatterSub", "TensorScatterUpdate", "Tile", "TopK", "Tril",
-    "TrilIndices", "Triu", "TriuIndices", "Unique", "UnsortedSegmentMax", "UnsortedSegmentMin",
-    "UnsortedSegmentProd", "UnsortedSegmentSum",
-]  # fmt: skip
+    "BatchToSpace",
+    "ChannelShuffle",
+    "Cross",
+    "DType",
+    "DepthToSpace",
+    "Diag",
+    "Einsum",
+    "Fill",
+    "FillV2",
+    "GatherNd",
+    "Identity",
+    "IndexAdd",
+    "IndexFill",
+    "InplaceAdd",
+    "InplaceSub",
+    "InplaceUpdate",
+    "LinSpace",
+    "MaskedSelect",
+    "MatrixBandPart",
+    "Meshgrid",
+    "MirrorPad",
+    "NanToNum",
+    "NonZero",
+    "OneHot",
+    "Pad",
+    "Range",
+    "ReverseSequence",
+    "ReverseV2",
+    "ScatterNd",
+    "SearchSorted",
+    "Slice",
+    "Sort",
+    "SpaceToBatchND",
+    "SpaceToDepth",
+    "StridedSlice",
+    "TensorScatterAdd",
+    "TensorScatterDiv",
+    "TensorScatterMax",
+    "TensorScatterMin",
+    "TensorScatterMul",
+    "TensorScatterSub",
+    "TensorScatterUpdate",
+    "Tile",
+    "TopK",
+    "Tril",
+    "TrilIndices",
+    "Triu",
+    "TriuIndices",
+    "Unique",
+    "UnsortedSegmentMax",
+    "UnsortedSegmentMin",
+    "UnsortedSegmentProd",
+    "UnsortedSegmentSum",
+]

@@ -26,10 +26,17 @@ class Conv2D(Primitive):
     function = staticmethod(convolution.conv2d)
 
     def __init__(
-        self, out_channel: int, kernel_size: Any, mode: int = 1, pad_mode: str = "valid",
-        pad: Any = 0, stride: Any = 1, dilation: Any = 1, group: int = 1,
+        self,
+        out_channel: int,
+        kernel_size: Any,
+        mode: int = 1,
+        pad_mode: str = "valid",
+        pad: Any = 0,
+        stride: Any = 1,
+        dilation: Any = 1,
+        group: int = 1,
         data_format: str = "NCHW",
-    ):  # fmt: skip
+    ):
         super().__init__()
         check_format(data_format)
         self.out_channel, self.kernel_size, self.mode = out_channel, kernel_size, mode
@@ -51,10 +58,18 @@ class Conv2DTranspose(Primitive):
     """The image of size ``input_size`` whose convolution's cotangent is x."""
 
     def __init__(
-        self, out_channel: int, kernel_size: Any, pad_mode: str = "valid", pad: Any = 0,
-        pad_list: Any = None, mode: int = 1, stride: Any = 1, dilation: Any = 1,
-        group: int = 1, data_format: str = "NCHW",
-    ):  # fmt: skip
+        self,
+        out_channel: int,
+        kernel_size: Any,
+        pad_mode: str = "valid",
+        pad: Any = 0,
+        pad_list: Any = None,
+        mode: int = 1,
+        stride: Any = 1,
+        dilation: Any = 1,
+        group: int = 1,
+        data_format: str = "NCHW",
+    ):
         super().__init__()
         check_format(data_format)
         self.out_channel, self.kernel_size, self.mode = out_channel, kernel_size, mode
@@ -74,10 +89,19 @@ class Conv3DTranspose(Primitive):
     """The transposed convolution of volumes."""
 
     def __init__(
-        self, in_channel: int, out_channel: int, kernel_size: Any, mode: int = 1,
-        pad_mode: str = "valid", pad: Any = 0, stride: Any = 1, dilation: Any = 1,
-        group: int = 1, output_padding: Any = 0, data_format: str = "NCDHW",
-    ):  # fmt: skip
+        self,
+        in_channel: int,
+        out_channel: int,
+        kernel_size: Any,
+        mode: int = 1,
+        pad_mode: str = "valid",
+        pad: Any = 0,
+        stride: Any = 1,
+        dilation: Any = 1,
+        group: int = 1,
+        output_padding: Any = 0,
+        data_format: str = "NCDHW",
+    ):
         super().__init__()
         check_format(data_format)
         self.in_channel, self.out_channel = in_channel, out_channel
@@ -87,9 +111,16 @@ class Conv3DTranspose(Primitive):
 
     def __call__(self, dout: Any, weight: Any) -> Tensor:
         return convolution.conv_transpose(
-            dout, weight, None, self.stride, self.pad_mode, self.pad, self.output_padding,
-            self.dilation, self.group,
-        )  # fmt: skip
+            dout,
+            weight,
+            None,
+            self.stride,
+            self.pad_mode,
+            self.pad,
+            self.output_padding,
+            self.dilation,
+            self.group,
+        )
 
 
 Col2Im = primitive(
@@ -97,8 +128,11 @@ Col2Im = primitive(
     lambda x, output_size, kernel_size, dilation, padding, stride: convolution.col2im(
         x, output_size, kernel_size, dilation, padding, stride
     ),
-    kernel_size=None, dilation=1, padding=0, stride=1,
-)  # fmt: skip
+    kernel_size=None,
+    dilation=1,
+    padding=0,
+    stride=1,
+)
 
 
 class Im2Col(Primitive):

@@ -83,7 +83,13 @@ class SparseSoftmaxCrossEntropyWithLogits(Primitive):
 
 
 __all__ = [
-    "BCEWithLogitsLoss", "BinaryCrossEntropy", "KLDivLoss", "L2Loss", "NLLLoss",
-    "SigmoidCrossEntropyWithLogits", "SmoothL1Loss", "SoftmaxCrossEntropyWithLogits",
+    "BCEWithLogitsLoss",
+    "BinaryCrossEntropy",
+    "KLDivLoss",
+    "L2Loss",
+    "NLLLoss",
+    "SigmoidCrossEntropyWithLogits",
+    "SmoothL1Loss",
+    "SoftmaxCrossEntropyWithLogits",
     "SparseSoftmaxCrossEntropyWithLogits",
-]  # fmt: skip
+]

@@ -37,7 +37,17 @@ class MatrixInverse(Primitive):
 
 
 __all__ = [
-    "Cdist", "Cholesky", "CholeskyInverse", "CholeskySolve", "Ger", "LogMatrixDeterminant",
-    "MatrixDeterminant", "MatrixInverse", "MatrixPower", "MatrixSolve", "Pdist", "Svd",
+    "Cdist",
+    "Cholesky",
+    "CholeskyInverse",
+    "CholeskySolve",
+    "Ger",
+    "LogMatrixDeterminant",
+    "MatrixDeterminant",
+    "MatrixInverse",
+    "MatrixPower",
+    "MatrixSolve",
+    "Pdist",
+    "Svd",
     "Trace",
-]  # fmt: skip
+]

@@ -117,6 +117,14 @@ class Multinomial(Primitive):
 
 
 __all__ = [
-    "Bernoulli", "Dropout", "Dropout2D", "Dropout3D", "Multinomial", "Randperm", "StandardLaplace",
-    "StandardNormal", "UniformInt", "UniformReal",
-]  # fmt: skip
+    "Bernoulli",
+    "Dropout",
+    "Dropout2D",
+    "Dropout3D",
+    "Multinomial",
+    "Randperm",
+    "StandardLaplace",
+    "StandardNormal",
+    "UniformInt",
+    "UniformReal",
+]

@@ -127,9 +127,15 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
         return _vjp_apart(*apart, inputs, weights, has_aux)
     _check_tensors(inputs)
     gradient = GradientFunction(
-        fn, weights, position=ALL, by_list=weights is not None, sens_param=True, has_aux=has_aux,
-        value=True, numpy=True,
-    )  # fmt: skip
+        fn,
+        weights,
+        position=ALL,
+        by_list=weights is not None,
+        sens_param=True,
+        has_aux=has_aux,
+        value=True,
+        numpy=True,
+    )
     if caller() is None:
         check_callable(gradient.fn)
         value, back = engine().run_pullback(gradient, inputs)
@@ -425,9 +431,15 @@ def _vjp_apart(flat: Flat, leaves: tuple, inputs: tuple, weights: Any, has_aux: 
     """As ``vjp``, for arguments that were taken apart."""
     moved, by_list = _moved(flat, leaves), weights is not None
     gradient = GradientFunction(
-        flat, weights, position=tuple(moved), by_list=by_list, sens_param=True, has_aux=has_aux,
-        value=True, numpy=True,
-    )  # fmt: skip
+        flat,
+        weights,
+        position=tuple(moved),
+        by_list=by_list,
+        sens_param=True,
+        has_aux=has_aux,
+        value=True,
+        numpy=True,
+    )
     check_callable(flat.fn)
     run = engine().run_pullback if caller() is None else None
     value, back = run(gradient, leaves) if run else Pullback(gradient)(*leaves)
@@ -477,6 +489,14 @@ def _floating(x: Any) -> Any:
 
 
 __all__ = [
-    "derivative", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jet", "jvp", "linearize",
+    "derivative",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jet",
+    "jvp",
+    "linearize",
     "vjp",
-]  # fmt: skip
+]

@@ -118,8 +118,15 @@ class GradientFunction(Transformed[P, R]):
             return self._key
         wanted = self.weight_list()
         ids = None if wanted is None else tuple(map(id, wanted))
-        kind = (self.position, self.optional, self.numpy, self.double, self.stabilise,
-                self.opt_level, self.unconnected)  # fmt: skip
+        kind = (
+            self.position,
+            self.optional,
+            self.numpy,
+            self.double,
+            self.stabilise,
+            self.opt_level,
+            self.unconnected,
+        )
         self._key = (*kind, self.by_list, self.sens_param, self.value, self.has_aux, ids)
         return self._key
 
@@ -266,8 +273,9 @@ class GradOperation:
     """
 
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
-        check_flags("GradOperation", get_all=get_all, get_by_list=get_by_list,
-                     sens_param=sens_param)  # fmt: skip
+        check_flags(
+            "GradOperation", get_all=get_all, get_by_list=get_by_list, sens_param=sens_param
+        )
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> GradientFunction[..., Any]:
@@ -478,6 +486,4 @@ def checked_position(position: Any) -> Position:
     return tuple(map(int, position)) if isinstance(position, tuple) else int(position)
 
 
-__all__ = [
-    "GradOperation", "GradientFunction", "get_grad", "grad", "value_and_grad",
-]  # fmt: skip
+__all__ = ["GradOperation", "GradientFunction", "get_grad", "grad", "value_and_grad"]

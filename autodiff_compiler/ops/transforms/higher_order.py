@@ -15,10 +15,18 @@ from autodiff_compiler.operators.core.macros import macro
 
 #: The names that ``MultitypeFuncGraph.register`` takes, and what they stand for.
 KINDS: dict[str, Any] = {
-    "Tensor": Tensor, "Number": (int, float, complex), "Int": int, "Float": float, "Bool": bool,
-    "Complex": complex, "String": str, "None": type(None), "Tuple": tuple, "List": list,
+    "Tensor": Tensor,
+    "Number": (int, float, complex),
+    "Int": int,
+    "Float": float,
+    "Bool": bool,
+    "Complex": complex,
+    "String": str,
+    "None": type(None),
+    "Tuple": tuple,
+    "List": list,
     "Dictionary": dict,
-}  # fmt: skip
+}
 
 
 @macro
@@ -184,7 +192,14 @@ def partial(function: Any, *args: Any) -> Any:
 
 
 __all__ = [
-    "Depend", "ForiLoop", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan",
-    "WhileLoop", "depend",
+    "Depend",
+    "ForiLoop",
+    "HyperMap",
+    "Map",
+    "MultitypeFuncGraph",
+    "Partial",
+    "Scan",
+    "WhileLoop",
+    "depend",
     "partial",
-]  # fmt: skip
+]

@@ -82,8 +82,12 @@ class Jacobian(Transformed[P, R]):
         for layer in reversed(layers):
             if any(place >= len(flat.skeletons) for place in layer.asked(0)):
                 raise ValueError("The element in grad_position must belong to [0, args_num).")
-            moved = [place for n in layer.asked(0) for place in flat.places(n)
-                     if flat.is_leaf(n) or is_active(leaves[place])]  # fmt: skip
+            moved = [
+                place
+                for n in layer.asked(0)
+                for place in flat.places(n)
+                if flat.is_leaf(n) or is_active(leaves[place])
+            ]
             function = Jacobian(function, tuple(moved), layer.mode, layer.has_aux)
             groups.append((moved, layer))
         found = function(*leaves)

@@ -247,6 +247,13 @@ def plain(value: Any) -> Any:
 
 
 __all__ = [
-    "Flat", "by_leaves", "directions_like", "flattened", "is_active", "leaves_of", "parts",
-    "paths", "plain",
-]  # fmt: skip
+    "Flat",
+    "by_leaves",
+    "directions_like",
+    "flattened",
+    "is_active",
+    "leaves_of",
+    "parts",
+    "paths",
+    "plain",
+]

@@ -266,6 +266,16 @@ def check_flags(owner: str, **flags: Any) -> None:
 
 
 __all__ = [
-    "Differentiable", "Transformed", "apply", "caller", "check_callable", "check_flags",
-    "is_cached", "is_whole", "takes_functions", "try_fast_call", "unwrapped", "whole_numbers",
-]  # fmt: skip
+    "Differentiable",
+    "Transformed",
+    "apply",
+    "caller",
+    "check_callable",
+    "check_flags",
+    "is_cached",
+    "is_whole",
+    "takes_functions",
+    "try_fast_call",
+    "unwrapped",
+    "whole_numbers",
+]
