@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Op, Region, Value
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
 from autodiff_compiler.ir.rewrite import map_functions, map_regions, substitute_operands
 
 #: Returns the operations that replace one operation.
@@ -52,6 +52,14 @@ def with_ops(
     yields = region.yields if yields is None else yields
     same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
     return region if same and yields is region.yields else Region(region.params, tuple(ops), yields)
+
+
+def with_inits(op: Op, inits: Mapping[int, AnyOperand]) -> Op:
+    """Returns a loop with other initial values for the carries of these numbers."""
+    loop, operands = Loop(op), list(op.operands)
+    for number, init in inits.items():
+        operands[len(loop.bounds) + number] = init
+    return replace(op, operands=tuple(operands))
 
 
 def on_all_functions(function: Function, change: Callable[[Function], Function]) -> Function:

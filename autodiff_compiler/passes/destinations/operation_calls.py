@@ -1,7 +1,7 @@
-"""The calls that an operation is made of, each of which can be told where to put its result.
+"""The NumPy calls that an operation consists of, each with operands, result and destination.
 
-What they are is read off the template (``template_calls``). ``assign_buffers`` says where each of
-them puts what it makes.
+``template_calls`` reads the calls off the template. ``assign_buffers`` chooses the destinations.
+Destination-passing style: each call gets the array that it writes to.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from autodiff_compiler.ir.builder import Builder
 from autodiff_compiler.ir.nodes import AnyOperand, Op, Value, type_of
 from autodiff_compiler.ir.types import FLOAT, INT, ArrayType, Type
 from autodiff_compiler.operators.core.declare import broadcast_shapes
@@ -23,68 +24,81 @@ from autodiff_compiler.passes.destinations.template_calls import (
     calls_of,
 )
 
-#: What is not written over its own operand: NumPy's loop takes several numbers at a time only where
-#: it writes to other memory, and is nine times as fast there.
-ALONE = (np.sign,)
+#: Functions that do not overwrite their operand: NumPy's loop is vectorised only where it writes to
+#: other memory, and is nine times as fast there.
+NOT_IN_PLACE = (np.sign,)
+#: The Python types by which NumPy promotes numbers without a dtype.
 WEAK: dict[Type, type] = {INT: int, FLOAT: float}
+#: Kinds of operators whose single call may be given a destination.
+FITTING = ("elementwise", "bilinear")
 
 
 @dataclass(frozen=True)
 class DestinationCall:
-    """One call: its text, arguments and result; if it is done ``in_place`` it may write over an
-    argument, and where it needs ``memory`` that must be there, lent or not."""
+    """One NumPy call with its text, arguments and result.
+
+    in_place       the call may overwrite an argument
+    needs_memory   the destination must be allocated before the call, lent or not
+    """
 
     text: str
     arguments: tuple[AnyOperand, ...]
     result: Value
     in_place: bool
-    memory: bool = False
+    needs_memory: bool = False
 
 
 def destination_calls(op: Op) -> list[DestinationCall]:
-    """The calls that ``op`` is made of, if it is made of such calls alone."""
-    plan = calls_of(op)
+    """Returns the calls that ``op`` consists of, or none if it does anything else as well."""
+    calls = calls_of(op)
     made: list[DestinationCall] = []
-    for number, step in enumerate(plan):
-        arguments = tuple(
-            made[a.number].result if isinstance(a, IntermediateRef)
-            else op.operands[a.place] if isinstance(a, Operand) else a
-            for a in step.arguments
-        )  # fmt: skip
-        bare = step.ufunc is None or step.floats
-        type_ = op.result.type if bare else result_of(step, arguments)
-        last = number == len(plan) - 1
-        if type_ is None or last and type_ != op.result.type:
+    for number, call in enumerate(calls):
+        arguments = tuple([_argument(each, op, made) for each in call.arguments])
+        takes_type = call.ufunc is None or call.viewed_dtype
+        type_ = op.result.type if takes_type else result_of(call, arguments)
+        is_last = number == len(calls) - 1
+        if type_ is None or is_last and type_ != op.result.type:
             return []
-        result = op.result if last else Value(type_, op.result.name, op.result.has_user_name)
-        single = step.ufunc is not None or op.opdef.kind == "elementwise" and len(plan) == 1
-        in_place = (single or step.runs) and step.ufunc not in ALONE
-        made.append(DestinationCall(step.text, arguments, result, in_place, bool(step.floats)))
+        result = op.result
+        if not is_last:
+            result = Value(type_, op.result.name, op.result.has_user_name)
+        single = call.ufunc is not None or op.opdef.kind == "elementwise" and len(calls) == 1
+        in_place = (single or call.is_scan) and call.ufunc not in NOT_IN_PLACE
+        needs_memory = bool(call.viewed_dtype)
+        made.append(DestinationCall(call.text, arguments, result, in_place, needs_memory))
     return made
 
 
+def _argument(each: Any, op: Op, made: Sequence[DestinationCall]) -> AnyOperand:
+    """Returns the value of an argument of a template's call, or the number that it is."""
+    if isinstance(each, IntermediateRef):
+        return made[each.number].result
+    argument: AnyOperand = op.operands[each.place] if isinstance(each, Operand) else each
+    return argument
+
+
 def fill_in_place(op: Op, text: str, target: Value) -> list[Op]:
-    """An array of one number, in memory that is there, or made anew by ``text``."""
+    """Returns the operations that fill ``target``, or the new array of ``text``, with a number."""
     type_, name, given = op.result.type, op.result.name, op.result.has_user_name
-    whole, done = Value(type_, name, given), Value(type_, name, given)
-    begun = replace(op, opdef=into, operands=(target,), attrs={"text": text}, results=(whole,))
+    array, written = Value(type_, name, given), Value(type_, name, given)
+    allocate = replace(op, opdef=into, operands=(target,), attrs={"text": text}, results=(array,))
     fill = {"text": "{1}.fill({0})"}
     return [
-        begun,
-        replace(begun, operands=(op.attrs["value"], whole), attrs=fill, results=(done,)),
-        replace(op, opdef=filled, operands=(done, whole), attrs={}),
+        allocate,
+        replace(allocate, operands=(op.attrs["value"], array), attrs=fill, results=(written,)),
+        replace(op, opdef=filled, operands=(written, array), attrs={}),
     ]
 
 
 def allocate_text(type_: Type) -> str:
-    """The text of an array that is made anew where none is lent."""
+    """Returns the text of an array that is allocated where none is lent."""
     assert isinstance(type_, ArrayType)
     made = empty.template((), {"shape": type_.shape, "dtype": type_.dtype})
     return f"{made} if {{0}} is None else {{0}}"
 
 
-def result_of(step: TemplateCall, arguments: Sequence[AnyOperand]) -> Type | None:
-    """The type that NumPy gives the result of a ufunc, where it is sure."""
+def result_of(call: TemplateCall, arguments: Sequence[AnyOperand]) -> Type | None:
+    """Returns the type that NumPy gives the result of a ufunc, or None where it is unknown."""
     dtypes: list[Any] = []
     shapes = []
     for argument in arguments:
@@ -96,7 +110,7 @@ def result_of(step: TemplateCall, arguments: Sequence[AnyOperand]) -> Type | Non
             dtypes.append(WEAK[type_])
         else:
             return None
-    ufunc: Any = step.ufunc  # the stubs of NumPy 2.0 do not declare resolve_dtypes
+    ufunc: Any = call.ufunc  # the stubs of NumPy 2.0 do not declare resolve_dtypes
     assert ufunc is not None
     try:
         found = ufunc.resolve_dtypes((*dtypes, None))[-1]
@@ -104,3 +118,40 @@ def result_of(step: TemplateCall, arguments: Sequence[AnyOperand]) -> Type | Non
         return None
     shape = broadcast_shapes(shapes)
     return ArrayType(found.name, shape) if shape else None
+
+
+def accepts_destination(op: Op) -> bool:
+    """True if ``op`` is a single call that can write its result to a given array."""
+    if op.opdef.views or op.opdef.kind not in FITTING:
+        return False
+    calls, type_ = calls_of(op), op.result.type
+    if len(calls) != 1 or not isinstance(type_, ArrayType) or type_.dtype == "bfloat16":
+        return False
+    if not type_.shape:
+        return False  # a row of an array without axes is a number, and no memory to write to
+    return calls[0].ufunc is None or result_of(calls[0], _call_arguments(op)) == type_
+
+
+def _call_arguments(op: Op) -> list[AnyOperand]:
+    (call,) = calls_of(op)
+    return [_argument(each, op, ()) for each in call.arguments]
+
+
+def compute_into(builder: Builder, op: Op, target: Value, contiguous: bool = False) -> Value:
+    """Adds the call that writes the result of ``op`` to ``target``.
+
+    Only ``contiguous`` says that the elements of the target follow one another in memory; else it
+    may be a slice or a transpose.
+    """
+    text = calls_of(op)[0].text
+    if not contiguous:
+        text = without_order(text)
+    with builder.at(op.span, op.role):
+        builder.make(into, (*_call_arguments(op), target), {"text": text})
+    builder.ops[-1] = replace(builder.ops[-1], results=op.results)
+    return op.result
+
+
+def without_order(text: str) -> str:
+    """Returns the text of a call that may write to a slice: ``np.dot`` writes to whole arrays."""
+    return text.replace("np.dot(", "np.matmul(")

@@ -1,8 +1,8 @@
-"""Arrays that are put together of parts: each part is made in its place.
+"""Elides concatenations, pads and scatters: computes each part in its slice of the array.
 
-A part that is put among zeros, or beside others, is an array of its own first, and copied then.
-Where one call makes it and nothing else reads it, that call is told to put it where it belongs, in
-an array that is made before. Parts that fill all of it need no zeros.
+A part that is put among zeros, or beside others, is an array of its own first and is then copied.
+If a single call computes the part, and nothing else reads it, the array is allocated before and
+the call writes to its slice. Parts that fill the array need no zeros.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -27,15 +27,14 @@ func @f(%x: f32[700], %y: f32[300]) -> (f32[1000]) {
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from autodiff_compiler.analysis.index_boxes import are_disjoint, written_box
 from autodiff_compiler.cost_model import costs
 from autodiff_compiler.ir.aliasing import is_row, updates_in_place
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, type_of
+from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value, array_type
 from autodiff_compiler.ir.rewrite import (
     Producers,
     UseCounts,
@@ -49,42 +48,48 @@ from autodiff_compiler.operators.core.index_patterns import FULL, Index, index_s
 from autodiff_compiler.operators.core.structure import full
 from autodiff_compiler.operators.destination_ops import empty, filled
 from autodiff_compiler.operators.indexing.indexing import index, set_item
-from autodiff_compiler.passes.core.traversal import with_body
-from autodiff_compiler.passes.memory.preallocate_tapes import accepts_destination, compute_into
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
+from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
 
-#: What begins an array that is put together.
+#: The operations that begin an array assembled from parts.
 STARTS = ("scatter", "pad", "concat")
 
 
 def assemble_in_place(function: Function, kept: Sequence[Placement] = ()) -> Function:
-    """``function`` with parts of arrays of ``medium_bytes`` or more made in their place;
-    ``kept`` are those of the residuals of a backward half."""
+    """Computes the parts of arrays of ``medium_bytes`` or more in their slices.
+
+    ``kept`` are the placements of the residuals of a backward half.
+    """
     if function.op_names.isdisjoint(STARTS):
         return function
-    spared = _over_lanes(function, kept)
-    return with_body(function, _rewritten(function.body, use_counts(function.body), spared))
+    excluded = _over_slices(function, kept)
+    uses = use_counts(function.body)
+    return with_body(function, _rewrite_region(function.body, uses, excluded))
 
 
-def _over_lanes(function: Function, kept: Sequence[Placement]) -> set[Value]:
-    """The arrays that loops carry and that may lie where lanes do which the loop reads: a row is
-    put there once all lanes of that row were read, and not part by part."""
-    lanes = {
+def _over_slices(function: Function, kept: Sequence[Placement]) -> set[Value]:
+    """Returns the loop-carried arrays that may overlay the slices of an array that the loop reads.
+
+    Their rows are stored as a whole, once all slices of the row were read, and not by parts.
+    """
+    rows = {
         op.result: kept[op.attrs["key"]].rows
         for op in function.body.ops
         if kept and op.name == "item" and op.operands[0] is function.params[0]
     }
     return {
         param
-        for op in function.body.ops if op.name == "for"
+        for op in function.body.ops
+        if op.name == "for"
         for param in Loop(op).carry_params
         for read in Loop(op).reads
-        if isinstance(read, Value) and lanes.get(read) == param.type != read.type
-    }  # fmt: skip
+        if isinstance(read, Value) and rows.get(read) == param.type != read.type
+    }
 
 
 @dataclass(frozen=True)
 class _Slice:
-    """A value that goes to a place of the whole, and the operation that puts it there."""
+    """A part of an assembly: its value, its index, and the operation that writes it."""
 
     op: Op
     value: AnyOperand
@@ -93,7 +98,7 @@ class _Slice:
 
 @dataclass(frozen=True)
 class _Assembly:
-    """An array that is put together of parts, none of which meets another, among one number."""
+    """An array assembled from disjoint parts; the number ``around`` fills the rest."""
 
     parts: tuple[_Slice, ...]
     result: Value
@@ -101,90 +106,101 @@ class _Assembly:
 
     @property
     def type(self) -> ArrayType:
-        assert isinstance(self.result.type, ArrayType)
-        return self.result.type
+        return array_type(self.result)
 
     @property
     def is_full(self) -> bool:
-        """Whether the parts fill all of it."""
+        """True if the parts fill the array."""
         shapes = (index_shape(self.type.shape, part.index, ()) for part in self.parts)
-        elements = [math.prod(shape) for shape in shapes if shape is not None]  # type: ignore[arg-type]
-        return sum(elements) == math.prod(self.type.shape)  # type: ignore[arg-type]
+        elements = [ArrayType(shape=shape).element_count for shape in shapes if shape is not None]
+        return sum(elements) == self.type.element_count
 
 
-def _rewritten(region: Region, uses: UseCounts, spared: Set[Value]) -> Region:
+def _rewrite_region(region: Region, uses: UseCounts, excluded: Set[Value]) -> Region:
     makers = producers_among(region.ops)
-    takers = {
-        operand: op for op in region.ops for operand in op.operands[:1] if uses.get(operand) == 1
-    }
-    instead: dict[Op, list[Op]] = {}
-    order = {op: place for place, op in enumerate(region.ops)}
-    for op in region.ops:
-        whole = _whole(op, takers) if op.name in STARTS and op not in instead else None
-        if whole is None or size_of(whole.type) < costs().medium_bytes:
-            continue
-        told = [_told(part, makers, uses) for part in whole.parts]
-        large = op.name != "concat" and size_of(whole.type) >= costs().large_bytes
-        if any(told) or large or op.name == "scatter" and whole.is_full:
-            row = _row_for(whole, told, region, uses)
-            row = None if row is not None and row.operands[0] in spared else row
-            _assemble(whole, told, order, instead, row)
+    replacements: dict[Op, list[Op]] = {}
+    for assembly in _assemblies(region, uses):
+        calls = [_call_that_makes(part, makers, uses) for part in assembly.parts]
+        starts = assembly.parts[0].op
+        size = size_of(assembly.type)
+        large = starts.name != "concat" and size >= costs().large_bytes
+        if any(calls) or large or starts.name == "scatter" and assembly.is_full:
+            row = _row_for(assembly, calls, region, uses)
+            row = None if row is not None and row.operands[0] in excluded else row
+            _assemble(assembly, calls, region, row, replacements)
     ops: list[Op] = []
     for op in region.ops:
-        now = map_regions(op, lambda inner: _rewritten(inner, uses, spared))
-        ops += instead.get(op, (now,))
-    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
-    return region if same else Region(region.params, tuple(ops), region.yields)
+        now = map_regions(op, lambda inner: _rewrite_region(inner, uses, excluded))
+        ops += replacements.get(op, (now,))
+    return with_ops(region, ops)
 
 
-def _whole(op: Op, takers: Producers) -> _Assembly | None:
-    """What ``op`` begins, with the parts that are written to it next."""
+def _assemblies(region: Region, uses: UseCounts) -> Iterator[_Assembly]:
+    """Yields the assemblies of ``medium_bytes`` or more that begin in ``region``."""
+    readers = {
+        operand: op for op in region.ops for operand in op.operands[:1] if uses.get(operand) == 1
+    }
+    for op in region.ops:
+        assembly = _assembly(op, readers) if op.name in STARTS else None
+        if assembly is not None and size_of(assembly.type) >= costs().medium_bytes:
+            yield assembly
+
+
+def _assembly(op: Op, readers: Producers) -> _Assembly | None:
+    """Returns the assembly that ``op`` begins, with the parts that are written to it next."""
     type_ = op.result.type
     if not isinstance(type_, ArrayType) or not type_.is_static or not type_.shape:
         return None
-    parts = _first(op)
-    result, boxes = op.result, [written_box(op)] if op.name == "scatter" else []
-    after = takers.get(result)
-    while op.name == "scatter" and after is not None and after.name == "set_item":
-        box = written_box(after)
-        if box is None or not after.attrs.get("in_place"):
-            break
-        if not all(other is not None and are_disjoint(box, other) for other in boxes):
-            break
-        parts, boxes = (
-            [*parts, _Slice(after, after.operands[1], after.attrs["index"])],
-            [*boxes, box],
-        )
-        result = after.result
-        after = takers.get(result)
+    parts, result = _first_parts(op), op.result
+    if op.name == "scatter":
+        boxes = [written_box(op)]
+        for after in _stores_into(result, readers):
+            box = written_box(after)
+            if box is None or not all(
+                other is not None and are_disjoint(box, other) for other in boxes
+            ):
+                break
+            parts.append(_Slice(after, after.operands[1], after.attrs["index"]))
+            boxes.append(box)
+            result = after.result
     return _Assembly(tuple(parts), result, op.attrs.get("value", 0)) if parts else None
 
 
-def _first(op: Op) -> list[_Slice]:
-    """The parts that ``op`` itself puts together."""
+def _stores_into(array: Value, readers: Producers) -> Iterator[Op]:
+    """Yields the stores in place that are applied to ``array``, one after the other."""
+    after = readers.get(array)
+    while after is not None and after.name == "set_item" and after.attrs.get("in_place"):
+        yield after
+        after = readers.get(after.result)
+
+
+def _first_parts(op: Op) -> list[_Slice]:
+    """Returns the parts that ``op`` itself puts together."""
     if op.name == "scatter":
-        return (
-            [_Slice(op, op.operands[0], op.attrs["index"])] if written_box(op) is not None else []
-        )
+        box = written_box(op)
+        return [] if box is None else [_Slice(op, op.operands[0], op.attrs["index"])]
     if op.name == "pad":
-        inner = [("slice", low or None, -high if high else None, None)
-                 for low, high in op.attrs["widths"]]  # fmt: skip
-        return [_Slice(op, op.operands[0], tuple(inner))]
-    if any(type_.dtype != op.result.type.dtype for type_ in op.types):  # type: ignore[attr-defined]
+        inner = tuple(
+            ("slice", low or None, -high if high else None, None)
+            for low, high in op.attrs["widths"]
+        )
+        return [_Slice(op, op.operands[0], inner)]
+    type_ = array_type(op.result)
+    if any(array_type(operand).dtype != type_.dtype for operand in op.operands):
         return []
-    shape = op.result.type.shape  # type: ignore[attr-defined]
+    shape = type_.static_shape
     axis, parts, start = op.attrs["axis"] % len(shape), [], 0
     for operand in op.operands:
-        stop = start + type_of(operand).shape[axis]  # type: ignore[attr-defined]
-        bounds = start or None, stop if stop < shape[axis] else None
-        parts.append(_Slice(op, operand, (*(FULL,) * axis, ("slice", *bounds, None))))
+        stop = start + array_type(operand).static_shape[axis]
+        part = ("slice", start or None, stop if stop < shape[axis] else None, None)
+        parts.append(_Slice(op, operand, (*(FULL,) * axis, part)))
         start = stop
     return parts
 
 
-def _told(part: _Slice, makers: Producers, uses: UseCounts) -> Op | None:
-    """The one call that makes ``part``, of just its type and for nobody else."""
-    made = makers.get(part.value) if isinstance(part.value, Value) else None
+def _call_that_makes(part: _Slice, makers: Producers, uses: UseCounts) -> Op | None:
+    """Returns the single call that makes ``part``, in its type and for no other reader."""
+    made = makers.get(part.value)
     whole = part.op.result.type
     if made is None or len(made.results) != 1 or not isinstance(whole, ArrayType):
         return None
@@ -195,70 +211,71 @@ def _told(part: _Slice, makers: Producers, uses: UseCounts) -> Op | None:
 
 
 def _row_for(
-    whole: _Assembly,
-    told: list[Op | None],
-    region: Region,
-    uses: UseCounts,
+    assembly: _Assembly, calls: Sequence[Op | None], region: Region, uses: UseCounts
 ) -> Op | None:
-    """The operation that writes the whole to a row of an array which nothing else in ``region``
-    knows of, so that the whole may be made there."""
-    users = [op for op in region.ops if whole.result in op.operands]
+    """Returns the operation that stores the assembly as a row of an array, if it may lie there.
+
+    Nothing else in ``region`` may read that array.
+    """
+    users = [op for op in region.ops if assembly.result in op.operands]
     rows = [op for op in users if is_row(op) and updates_in_place(op)]
-    if len(rows) != 1 or len(users) != uses.get(whole.result) or None in told:
+    if len(rows) != 1 or len(users) != uses.get(assembly.result) or None in calls:
         return None
     (row,) = rows
     array, item, place = row.operands
-    alone = array in region.params and uses.get(array) == 1 and item is whole.result
-    if not alone or place not in region.params or not whole.is_full:
+    alone = array in region.params and uses.get(array) == 1 and item is assembly.result
+    if not alone or place not in region.params or not assembly.is_full:
         return None
     return None if any(updates_in_place(op) for op in users if op is not row) else row
 
 
 def _assemble(
-    whole: _Assembly,
-    told: list[Op | None],
-    order: Mapping[Op, int],
-    instead: dict[Op, list[Op]],
+    assembly: _Assembly,
+    calls: Sequence[Op | None],
+    region: Region,
     row: Op | None,
+    replacements: dict[Op, list[Op]],
 ) -> None:
-    """Enters in ``instead`` what stands for the operations that make parts and put them there."""
-    steps = sorted(zip(whole.parts, told), key=lambda step: order[step[1] or step[0].op])
+    """Enters in ``replacements`` the operations that compute the parts in their slices."""
+    order = {op: place for place, op in enumerate(region.ops)}
+    steps = sorted(zip(assembly.parts, calls), key=lambda step: order[step[1] or step[0].op])
     array: Value | None = None
     for part, _ in steps:
-        instead.setdefault(part.op, [])
-    for part, maker in steps:
-        builder, at = Builder(), maker or part.op
+        replacements.setdefault(part.op, [])
+    for part, call in steps:
+        builder, at = Builder(), call or part.op
         with builder, builder.at(at.span, at.role):
             if array is None:
-                array = _named(whole, _start(whole, row))
-            if maker is None:
+                array = _with_result_name(assembly, _allocated(assembly, row))
+            if call is None:
                 array = set_item(array, part.value, index=part.index)
                 builder.ops[-1] = _in_place(builder.ops[-1])
             else:
-                made = compute_into(builder, maker, index(array, index=part.index))
+                made = compute_into(builder, call, index(array, index=part.index))
                 array = builder.make(filled, (made, array), {})
-            _named(whole, array)
-        if (part, maker) == steps[-1]:
-            builder.ops[-1] = replace(builder.ops[-1], results=(whole.result,))
-        instead[at] = [*instead.get(at, ()), *builder.ops]
+            _with_result_name(assembly, array)
+        if (part, call) == steps[-1]:
+            builder.ops[-1] = replace(builder.ops[-1], results=(assembly.result,))
+        replacements[at] = [*replacements.get(at, ()), *builder.ops]
     if row is not None:
         tape, item, _ = row.operands
-        instead[row] = [replace(row, opdef=filled, operands=(item, tape), attrs={})]
+        replacements[row] = [replace(row, opdef=filled, operands=(item, tape), attrs={})]
 
 
-def _start(whole: _Assembly, row: Op | None) -> Value:
+def _allocated(assembly: _Assembly, row: Op | None) -> Value:
     if row is not None:
         return index(row.operands[0], row.operands[2], index=row.attrs["index"])
-    shape, dtype = whole.type.shape, whole.type.dtype
-    if whole.is_full:
+    shape, dtype = assembly.type.shape, assembly.type.dtype
+    if assembly.is_full:
         return empty(shape=shape, dtype=dtype)
-    return full(shape=shape, dtype=dtype, value=whole.around)
+    return full(shape=shape, dtype=dtype, value=assembly.around)
 
 
 def _in_place(op: Op) -> Op:
     return replace(op, attrs={**op.attrs, "in_place": True})
 
 
-def _named(whole: _Assembly, value: Value) -> Value:
-    value.name, value.has_user_name = whole.result.name, whole.result.has_user_name
+def _with_result_name(assembly: _Assembly, value: Value) -> Value:
+    result = assembly.result
+    value.name, value.has_user_name = result.name, result.has_user_name
     return value

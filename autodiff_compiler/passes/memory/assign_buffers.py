@@ -57,9 +57,9 @@ from autodiff_compiler.passes.destinations.operation_calls import (
     allocate_text,
     destination_calls,
     fill_in_place,
+    without_order,
 )
 from autodiff_compiler.passes.memory.buffer_pool import BufferPool
-from autodiff_compiler.passes.memory.preallocate_tapes import without_order
 from autodiff_compiler.passes.schedule.decompose import BEGUN
 from autodiff_compiler.passes.schedule.tile_elementwise import arrays_taken
 from autodiff_compiler.span import NOWHERE
@@ -226,7 +226,7 @@ class _BufferAssigner:
             if op.name in BEGUN and target not in self.memory.buffers.values():
                 pieces = [replace(piece, text="{0}")]  # memory that is surely there
                 self.memory.unordered |= self.memory.cells(op.result)
-            elif piece.memory and target in self.memory.buffers.values():
+            elif piece.needs_memory and target in self.memory.buffers.values():
                 made.append(self.made_sure(op, target))
                 target = made[-1].result
             targets.append(target)

@@ -48,8 +48,8 @@ from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.operators.core.structure import copy
 from autodiff_compiler.passes.core.traversal import apply_where_safe, rewrite_region, with_body
+from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
 from autodiff_compiler.passes.destinations.template_calls import calls_of
-from autodiff_compiler.passes.memory.preallocate_tapes import accepts_destination, compute_into
 
 LOOPS = ("for", "while")
 #: What leaves an iteration, and what enters in its place.

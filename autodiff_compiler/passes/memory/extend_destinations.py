@@ -46,8 +46,8 @@ from autodiff_compiler.ir.rewrite import UseCounts, map_regions, use_counts
 from autodiff_compiler.ir.types import size_of
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.passes.core.traversal import with_body
+from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
 from autodiff_compiler.passes.destinations.template_calls import calls_of
-from autodiff_compiler.passes.memory.preallocate_tapes import accepts_destination, compute_into
 from autodiff_compiler.passes.schedule.tile_elementwise import arrays_taken
 
 

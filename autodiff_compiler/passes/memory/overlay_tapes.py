@@ -50,7 +50,7 @@ from autodiff_compiler.ir.verify.disjoint_slices import AxisSlice
 from autodiff_compiler.ir.verify.memory_safety import is_memory_safe
 from autodiff_compiler.operators.destination_ops import lane
 from autodiff_compiler.passes.core.traversal import rewrite_region, with_body
-from autodiff_compiler.passes.memory.preallocate_tapes import without_order
+from autodiff_compiler.passes.destinations.operation_calls import without_order
 from autodiff_compiler.span import NOWHERE
 
 #: What a reader of the lines that take lanes of what the loop reads should know.

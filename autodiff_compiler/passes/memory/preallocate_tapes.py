@@ -1,10 +1,11 @@
-"""Arrays that a loop fills row by row, in the place of lists that become arrays after it.
+"""Turns a list tape into a preallocated array that the loop fills row by row.
 
-``np.stack(h_tape)`` copies what the iterations made, so that it is there twice. Where nothing else
-reads the list, the loop carries the array and sets a row in each iteration;
-``update_arrays_in_place`` then lets that happen in place. What is made by one call, and is over
-with its iteration, is made in its row. A list that begins with one item more is an array with one
-row more. What enters an iteration is kept first, so that its memory is free for what leaves it.
+``np.stack(h_tape)`` copies the items of all iterations, so that they exist twice. If nothing else
+reads the list, the loop carries the array and sets a row in each iteration.
+``update_arrays_in_place`` then makes that an update in place. A row that a single call computes,
+and that no later iteration reads, is computed in its place. A list that begins with one more item
+becomes an array with one more row. The value that enters an iteration is stored first, so that its
+memory is free for the value that leaves it.
 
 >>> import autodiff_compiler.operators
 >>> from autodiff_compiler.ir.parser import parse_function
@@ -39,13 +40,22 @@ carry (%c: f32[4] = %x, %t.3: f32[4,4] = %t.1) {
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from autodiff_compiler.analysis.trip_count import trip_count
 from autodiff_compiler.ir.aliasing import alias_sets
 from autodiff_compiler.ir.builder import Builder
-from autodiff_compiler.ir.nodes import AnyOperand, Function, Loop, Op, Region, Value
+from autodiff_compiler.ir.nodes import (
+    AnyOperand,
+    Function,
+    Loop,
+    Op,
+    Region,
+    Value,
+    array_type,
+    expect_value,
+)
 from autodiff_compiler.ir.rewrite import (
     Producers,
     UseCounts,
@@ -54,205 +64,175 @@ from autodiff_compiler.ir.rewrite import (
     producers_among,
     use_counts,
 )
-from autodiff_compiler.ir.types import ArrayType
-from autodiff_compiler.operators.destination_ops import empty, filled, into
+from autodiff_compiler.operators.destination_ops import empty, filled
 from autodiff_compiler.operators.elementwise.arithmetic import add
 from autodiff_compiler.operators.indexing.indexing import index, set_item
-from autodiff_compiler.passes.core.traversal import with_body
-from autodiff_compiler.passes.destinations.operation_calls import result_of
-from autodiff_compiler.passes.destinations.template_calls import Operand, calls_of
+from autodiff_compiler.passes.core.traversal import with_body, with_ops
+from autodiff_compiler.passes.destinations.operation_calls import accepts_destination, compute_into
 
-#: Kinds of operators whose one call may be told where to put its result.
-FITTING = ("elementwise", "bilinear")
+#: The index of the row at a place that is an operand.
+ROW = (("op", 0),)
 
 
 def preallocate_tapes(function: Function) -> Function:
-    """``function`` with arrays in the place of lists that are only stacked."""
+    """Replaces the lists of ``function`` that are only stacked by preallocated arrays."""
     if not any(op.name == "stack_rows" for op in function.body.walk()):
         return function
-    return with_body(function, _rewritten(function.body, use_counts(function.body)))
+    return with_body(function, _rewrite_region(function.body, use_counts(function.body)))
 
 
 @dataclass(frozen=True)
-class _Stack:
-    """A list that becomes the array ``made``; ``head`` is its first item where the loop adds to
-    that, ``gone`` are the operations that the array replaces."""
+class _Tape:
+    """A list ``items`` that a loop collects and that ``stack`` turns into an array.
 
-    made: Op
-    name: str
-    gone: tuple[Op, ...]
+    head       the first item, if the list of the loop follows one
+    replaced   the operations that the array makes unnecessary
+    """
+
+    stack: Op
+    items: Value
+    replaced: tuple[Op, ...]
     head: AnyOperand = None
 
     @property
     def array(self) -> Value:
-        return self.made.result
+        return self.stack.result
+
+    def named(self, value: Value) -> Value:
+        value.name = self.items.name or self.array.name
+        return value
 
 
-def _rewritten(region: Region, uses: UseCounts) -> Region:
+def _rewrite_region(region: Region, uses: UseCounts) -> Region:
     makers = producers_among(region.ops)
-    found: dict[Op, dict[Value, _Stack]] = {}
+    found: dict[Op, list[_Tape]] = {}
     for op in region.ops:
-        stack = _stack(op, makers, uses)
-        if stack is not None:
-            tape, loop = stack
-            name = tape.name or op.result.name
-            found.setdefault(loop, {})[tape] = _Stack(op, name, *_headed(op, tape, makers))
-    gone = {op for loop in found.values() for stack in loop.values() for op in stack.gone}
+        tape = _tape(op, makers, uses) if op.name == "stack_rows" else None
+        if tape is not None:
+            found.setdefault(makers[tape.items], []).append(tape)
+    replaced = {op for tapes in found.values() for tape in tapes for op in tape.replaced}
     ops: list[Op] = []
     for op in region.ops:
-        now = map_regions(op, lambda inner: _rewritten(inner, uses))
+        now = map_regions(op, lambda inner: _rewrite_region(inner, uses))
         if op in found:
-            ops += _filling(now, found[op])
-        elif op not in gone:
+            ops += _filling_loop(now, found[op])
+        elif op not in replaced:
             ops.append(now)
-    same = len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops))
-    return region if same else Region(region.params, tuple(ops), region.yields)
+    return with_ops(region, ops)
 
 
-def _stack(op: Op, makers: Producers, uses: UseCounts) -> tuple[Value, Op] | None:
-    """The tape that ``op`` makes an array of, and its loop, if each iteration sets one row."""
-    if op.name != "stack_rows" or len(op.operands) != 1:
+def _tape(stack: Op, makers: Producers, uses: UseCounts) -> _Tape | None:
+    """Returns the tape that ``stack`` makes an array of, if each iteration sets one row of it."""
+    if len(stack.operands) != 1:
         return None
-    type_, tape, rows = op.result.type, op.operands[0], 0
-    assert isinstance(type_, ArrayType)
-    joined = makers.get(tape) if isinstance(tape, Value) else None
-    if joined is not None and joined.name == "list_join":
-        one = makers.get(joined.operands[0])
-        if one is None or one.name != "make_list" or len(one.operands) != 1:
-            return None
-        if uses.get(tape) != 1 or uses.get(one.result) != 1:
-            return None
-        first, tape, rows = one.operands[0], joined.operands[1], 1
-        made = makers.get(first) if isinstance(first, Value) else None
-        order = list(makers.values())
-        if made is not None and order.index(made) >= order.index(makers[tape]):
-            return None
-    loop = makers.get(tape) if isinstance(tape, Value) else None
-    if loop is None or loop.name != "for" or uses.get(tape) != 1:
+    tape = _tape_with_head(stack, makers, uses) or _Tape(stack, stack.value_operand(0), (stack,))
+    op, type_ = makers.get(tape.items), array_type(stack.result)
+    if op is None or op.name != "for" or uses.get(tape.items) != 1:
         return None
-    steps = trip_count(Loop(loop))
-    fits = steps is not None and tape in Loop(loop).stacked and type_.is_static
-    return (tape, loop) if fits and type_.shape[:1] == (steps + rows,) else None  # type: ignore[index, operator, return-value]
+    loop = Loop(op)
+    steps = trip_count(loop)
+    if steps is None or tape.items not in loop.stacked or not type_.is_static:
+        return None
+    has_head = len(tape.replaced) > 1
+    return tape if type_.shape and type_.shape[0] == steps + has_head else None
 
 
-def _headed(op: Op, tape: Value, makers: Producers) -> tuple[tuple[Op, ...], AnyOperand]:
-    if op.operands[0] is tape:
-        return (op,), None
-    joined = makers[op.operands[0]]
-    head = makers[joined.operands[0]]
-    return (op, joined, head), head.operands[0]
+def _tape_with_head(stack: Op, makers: Producers, uses: UseCounts) -> _Tape | None:
+    """Returns the tape of a list of one item joined with the list of a loop."""
+    joined = makers.get(stack.operands[0])
+    if joined is None or joined.name != "list_join":
+        return None
+    first, items = makers.get(joined.operands[0]), joined.value_operand(1)
+    if first is None or first.name != "make_list" or len(first.operands) != 1:
+        return None
+    if uses.get(joined.result) != 1 or uses.get(first.result) != 1 or items not in makers:
+        return None
+    maker, order = makers.get(first.operands[0]), list(makers.values())
+    if maker is not None and order.index(maker) >= order.index(makers[items]):
+        return None  # the item is made after the loop
+    return _Tape(stack, items, (stack, joined, first), first.operands[0])
 
 
-def _filling(op: Op, found: Mapping[Value, _Stack]) -> list[Op]:
-    """The loop with arrays to carry, after what these begin as."""
+def _filling_loop(op: Op, tapes: Sequence[_Tape]) -> list[Op]:
+    """Returns the loop that carries arrays for ``tapes``, after the allocation of these."""
     loop, builder = Loop(op), Builder()
-    inits, params, yields = [], [], []
-    inner = list(loop.body.ops)
     with builder, builder.at(op.span, op.role):
-        for stack in found.values():
-            type_ = stack.array.type
-            assert isinstance(type_, ArrayType)
-            whole = _named(stack, builder.make(
-                empty, (), {"shape": type_.shape, "dtype": type_.dtype}))  # fmt: skip
-            if stack.head is not None:
-                whole = _named(stack, set_item(whole, stack.head, index=(0,)))
-            inits.append(whole)
-            params.append(_named(stack, fresh(stack.array)))
-        entering: list[Op] = []
-        with builder.block() as rows:
-            for (tape, stack), param in zip(found.items(), params):
-                place = loop.position if stack.head is None else add(loop.position, 1)
-                item = loop.stack_yields[loop.stacked.index(tape)]
-                if stack.head is None and item in loop.carry_params:
-                    with builder.block() as kept_first:
-                        whole = set_item(param, item, place, index=(("op", 0),))
-                    entering += kept_first
-                    yields.append(_named(stack, whole))
-                    continue
-                at = None if stack.head is not None else _maker(loop, item)
-                if at is None:
-                    whole = set_item(param, item, place, index=(("op", 0),))
-                else:
-                    with builder.block() as making:
-                        made_row = compute_into(
-                            builder, at, _row(builder, at, param, place), in_order=True
-                        )
-                    where = inner.index(at)
-                    inner[where : where + 1] = making
-                    whole = builder.make(filled, (made_row, param), {})
-                yields.append(_named(stack, whole))
-    carries, kept = loop.carries, [tape not in found for tape in loop.stacked]
-    lead = loop.body.params[: len(loop.body.params) - len(loop.carry_params) - len(loop.reads)]
+        inits = [_allocated(builder, tape) for tape in tapes]
+        params = [tape.named(fresh(tape.array)) for tape in tapes]
+        rows = _RowWriter(loop, builder, list(loop.body.ops))
+        with builder.block() as last:
+            yields = [tape.named(rows.write(tape, param)) for tape, param in zip(tapes, params)]
+    items = {tape.items for tape in tapes}
+    kept = [place for place, tape in enumerate(loop.stacked) if tape not in items]
+    lead = loop.body.params[: len(loop.body.params) - loop.carries - len(loop.reads)]
+    stack_end = loop.carries + len(loop.stacked)
     body = Region(
         (*lead, *loop.carry_params, *params, *loop.read_params),
-        (*entering, *inner, *rows),
-        (*loop.carry_yields, *yields, *_chosen(loop.stack_yields, kept),
-         *loop.body.yields[carries + len(kept) :]),
-    )  # fmt: skip
-    results = (*loop.carried, *(_named(each, each.array) for each in found.values()),
-               *_chosen(loop.stacked, kept), loop.count)  # fmt: skip
+        (*rows.first, *rows.ops, *last),
+        (
+            *loop.carry_yields,
+            *yields,
+            *[loop.stack_yields[place] for place in kept],
+            *loop.body.yields[stack_end:],
+        ),
+    )
+    arrays = [tape.named(tape.array) for tape in tapes]
     made = replace(
-        op, operands=(*loop.bounds, *loop.inits, *inits, *loop.reads), results=results,
-        attrs={**op.attrs, "carries": carries + len(found)}, regions=(*op.regions[:-1], body),
-    )  # fmt: skip
+        op,
+        operands=(*loop.bounds, *loop.inits, *inits, *loop.reads),
+        results=(*loop.carried, *arrays, *[loop.stacked[place] for place in kept], loop.count),
+        attrs={**op.attrs, "carries": loop.carries + len(tapes)},
+        regions=(*op.regions[:-1], body),
+    )
     return [*builder.ops, made]
 
 
-def _maker(loop: Loop, item: AnyOperand) -> Op | None:
-    """The operation that makes ``item``, if that is one call and no other iteration sees it."""
-    made = next((op for op in loop.body.ops if item in op.results), None)
-    if made is None or not accepts_destination(made):
-        return None
-    lies = alias_sets(loop.body)
-    handed = [value for value in loop.body.yields if item in lies.get(value, ())]  # type: ignore[arg-type]
-    return made if len(handed) == 1 else None
+def _allocated(builder: Builder, tape: _Tape) -> Value:
+    """Returns the array that a tape begins as, with its first row if the tape has a head."""
+    type_ = array_type(tape.array)
+    attrs = {"shape": type_.shape, "dtype": type_.dtype}
+    array = tape.named(builder.make(empty, (), attrs))
+    if tape.head is None:
+        return array
+    return tape.named(set_item(array, tape.head, index=(0,)))
 
 
-def accepts_destination(op: Op) -> bool:
-    """Whether ``op`` is one call that gives what it makes where it is told to."""
-    if op.opdef.views or op.opdef.kind not in FITTING:
-        return False
-    calls, type_ = calls_of(op), op.result.type
-    if len(calls) != 1 or not isinstance(type_, ArrayType) or type_.dtype == "bfloat16":
-        return False
-    if not type_.shape:
-        return False  # a row that is one number is no memory to write to
-    return calls[0].ufunc is None or result_of(calls[0], _given(op)) == type_
+@dataclass
+class _RowWriter:
+    """Writes one row of each tape per iteration: ``ops`` is the body so far, after ``first``."""
 
+    loop: Loop
+    builder: Builder
+    ops: list[Op]
+    first: list[Op] = field(default_factory=list)
 
-def _given(op: Op) -> list[AnyOperand]:
-    """The arguments of the one call that ``op`` is."""
-    (call,) = calls_of(op)
-    return [op.operands[a.place] if isinstance(a, Operand) else a for a in call.arguments]
+    def write(self, tape: _Tape, array: Value) -> Value:
+        """Returns ``array`` after the iteration has written its row."""
+        loop = self.loop
+        place = loop.position if tape.head is None else add(loop.position, 1)
+        item = loop.stack_yields[loop.stacked.index(tape.items)]
+        if tape.head is None and item in loop.carry_params:
+            with self.builder.block() as ops:
+                written = set_item(array, item, place, index=ROW)
+            self.first += ops
+            return expect_value(written)
+        maker = self.row_maker(item) if tape.head is None else None
+        if maker is None:
+            return expect_value(set_item(array, item, place, index=ROW))
+        with self.builder.block() as ops:
+            with self.builder.at(maker.span, maker.role):
+                row = index(array, place, index=ROW)
+            made = compute_into(self.builder, maker, row, contiguous=True)
+        at = self.ops.index(maker)
+        self.ops[at : at + 1] = ops
+        return self.builder.make(filled, (made, array), {})
 
-
-def compute_into(builder: Builder, op: Op, target: Value, in_order: bool = False) -> Value:
-    """What ``op`` makes, in ``target``, whose elements are surely ``in_order``, one after the other
-    in memory, or else may lie as a slice or a transpose does."""
-    text = calls_of(op)[0].text
-    if not in_order:
-        text = without_order(text)
-    with builder.at(op.span, op.role):
-        builder.make(into, (*_given(op), target), {"text": text})
-    builder.ops[-1] = replace(builder.ops[-1], results=op.results)
-    return op.result
-
-
-def without_order(text: str) -> str:
-    """The text of a call that is told to write to a slice or a transpose: of the two products the
-    one that writes anywhere."""
-    return text.replace("np.dot(", "np.matmul(")
-
-
-def _row(builder: Builder, op: Op, array: Value, place: AnyOperand) -> Value:
-    with builder.at(op.span, op.role):
-        return index(array, place, index=(("op", 0),))
-
-
-def _named(stack: _Stack, value: Value) -> Value:
-    value.name = stack.name
-    return value
-
-
-def _chosen(values: Sequence[AnyOperand], kept: Sequence[bool]) -> list:
-    return [value for value, keep in zip(values, kept) if keep]
+    def row_maker(self, item: AnyOperand) -> Op | None:
+        """Returns the single call that makes ``item``, if no other iteration reads that."""
+        made = next((op for op in self.loop.body.ops if item in op.results), None)
+        if made is None or not accepts_destination(made):
+            return None
+        aliases = alias_sets(self.loop.body)
+        yields = [value for value in self.loop.body.yields if isinstance(value, Value)]
+        holders = [value for value in yields if made.result in aliases.get(value, ())]
+        return made if len(holders) == 1 else None

@@ -91,7 +91,7 @@ def _chain(back: Op, makers: Producers) -> Sequence[Op] | None:
     fits = fits and size_of(back.result.type) >= costs().large_bytes
     calls = calls_of(run) if fits and len(run.operands) == 1 else ()
     owned = not made.regions and memory_effect(made).owns and not memory_effect(made).shares
-    return (made, there, run) if owned and len(calls) == 1 and calls[0].runs else None
+    return (made, there, run) if owned and len(calls) == 1 and calls[0].is_scan else None
 
 
 __all__ = ["scan_in_place"]
