@@ -11,6 +11,7 @@ import ast
 import gc
 import os
 import re
+import resource
 import sys
 import tempfile
 from collections import Counter
@@ -23,6 +24,8 @@ from tests.fuzz.kinds import KINDS
 from tests.fuzz.shrink import ready_test, smaller
 
 BATCH = 20
+#: Bytes of memory that a process may take: a program that needs more fails by itself.
+MEMORY = 6 << 30
 #: What differs between two refusals for the same reason.
 SPECIFIC = re.compile(r"'[^']*'|\d+")
 
@@ -54,6 +57,10 @@ def batch(first: int, count: int, name: str) -> tuple[Counter[str], Counter[str]
     return ends, nodes, wrong
 
 
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 def main(count: int, first: int = 0, kind: str = "") -> int:
     """Runs the seeds from ``first`` on; the exit status."""
     ends: Counter[str] = Counter()
@@ -61,8 +68,10 @@ def main(count: int, first: int = 0, kind: str = "") -> int:
     starts = range(first, first + count, BATCH)
     sizes = [min(BATCH, first + count - start) for start in starts]
     names = [kind or ("arrays" if start // BATCH % 8 < 6 else "cells") for start in starts]
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for ended, seen, wrong in pool.map(batch, starts, sizes, names):
+    with ProcessPoolExecutor(os.cpu_count(), initializer=_limit_memory) as pool:
+        for done, (ended, seen, wrong) in enumerate(pool.map(batch, starts, sizes, names), 1):
+            if not done % 50:
+                print(f"{done * BATCH} of {count}", file=sys.stderr, flush=True)
             ends += ended
             kinds += seen
             for text in wrong:
