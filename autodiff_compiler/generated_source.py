@@ -16,8 +16,7 @@ import numpy as np
 from autodiff_compiler import pipeline
 from autodiff_compiler.abstract_arguments import laid, slot_of
 from autodiff_compiler.common.cells.cell import Cell
-from autodiff_compiler.common.context import LEVELS, stabilises
-from autodiff_compiler.common.context import opt_level as opt_level_now
+from autodiff_compiler.common.context import LEVELS, new_request
 from autodiff_compiler.common.files.atomic_files import written_whole
 from autodiff_compiler.emit.memory_report.table import memory_table
 from autodiff_compiler.emit.outside_arrays import all_constants
@@ -270,7 +269,7 @@ class _Asked:
                 "omit these settings, or omit mode='value'",
             )
         double = isinstance(target, Transformed) and target.double
-        return Request(stabilise=stabilises(), opt_level=opt_level_now(), double=double)
+        return new_request(double)
 
 
 # ---- what is asked for

@@ -11,8 +11,9 @@ import copy
 import keyword
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -109,6 +110,11 @@ class Request:
     stabilise: bool = True
     connections: bool = False
 
+    @cached_property
+    def key(self) -> tuple[Hashable, ...]:
+        """Every field, for the key of a cache. Parameters stand in it by identity."""
+        return tuple(_by_identity(getattr(self, each.name)) for each in fields(self))
+
     @property
     def differentiates(self) -> bool:
         """Whether there is a backward half."""
@@ -118,6 +124,14 @@ class Request:
     def returns_value(self) -> bool:
         """Whether forward returns the value: it is wanted, or a sensitivity is held against it."""
         return self.value or self.sens == "given"
+
+
+def _by_identity(value: Any) -> Hashable:
+    """Returns a value of a Request as it stands in a key."""
+    if isinstance(value, tuple):
+        return tuple(map(_by_identity, value))
+    plain = value is None or isinstance(value, (str, int, float))
+    return value if plain else (type(value), id(value))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,11 @@ __macro__ = True
 import difflib
 import os
 import warnings
+from dataclasses import fields
+from functools import lru_cache
 from typing import Any
+
+from autodiff_compiler.interface import Request
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -44,6 +48,8 @@ WITHOUT_EFFECT: dict[str, Any] = {
     "save_graphs": 0, "save_graphs_path": ".", "support_binary": False, "topo_order": "",
     "variable_memory_max_size": "0",
 }  # fmt: skip
+#: The settings that are fields of a ``Request``.
+OF_REQUEST = tuple(each.name for each in fields(Request) if each.name in OURS)
 #: What MindSpore had once: the version that removed it, and what stands in its place.
 REMOVED = {
     "exception_dump": "2.6; use device_context.ascend.op_debug.aclinit_config()",
@@ -84,6 +90,8 @@ def set_context(**settings: Any) -> None:
                 f"For 'context.set_context', the argument '{name}' should be of the type "
                 f"{kind.__name__}, but got {settings[name]!r}."
             )
+    if "stabilise" in settings:
+        settings["stabilise"] = bool(settings["stabilise"])
     device = settings.get("device_target", "CPU")
     if device != "CPU" and "device_target" not in _warned_about:
         _warned_about.add("device_target")
@@ -115,11 +123,6 @@ def in_graph_mode() -> bool:
     return SETTINGS["mode"] == GRAPH_MODE
 
 
-def opt_level() -> int:
-    """The level at which is compiled from now on."""
-    return int(SETTINGS["opt_level"])
-
-
 def compile_cache() -> str | None:
     """The folder in which compiled text is kept, ``~/.cache/autodiff_compiler`` where none was
     named; None where none is kept."""
@@ -129,6 +132,11 @@ def compile_cache() -> str | None:
     return SETTINGS["compile_cache_path"] or os.path.join(usual, "autodiff_compiler")
 
 
-def stabilises() -> bool:
-    """Whether formulas that overflow or cancel are replaced in what is compiled from now on."""
-    return bool(SETTINGS["stabilise"])
+def new_request(double: bool = False) -> Request:
+    """Returns the request for a function itself with the settings as they are now."""
+    return _request(double, tuple(SETTINGS[name] for name in OF_REQUEST))
+
+
+@lru_cache(64)
+def _request(double: bool, settings: tuple[Any, ...]) -> Request:
+    return Request(double=double, **dict(zip(OF_REQUEST, settings)))

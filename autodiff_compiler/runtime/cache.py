@@ -25,6 +25,7 @@ from autodiff_compiler.cost_model import costs
 from autodiff_compiler.faults import compiling
 from autodiff_compiler.interface import Compiled, Request, TupleType
 from autodiff_compiler.ops.transforms.transformed import Transformed, unwrapped
+from autodiff_compiler.runtime.arguments import signatures
 from autodiff_compiler.runtime.compiled_function import CompiledFunction
 from autodiff_compiler.runtime.fast_call import FastCall
 from autodiff_compiler.runtime.guards import check_separate_arguments, first_failed_guard
@@ -34,11 +35,21 @@ from autodiff_compiler.span import Span
 #: ``(fn, request, values of the slots, keywords, slots whose value must be known) -> Compiled``
 Compile = Callable[[Any, Request, tuple, tuple[str, ...], frozenset[int]], Compiled]
 
-#: What is asked with the settings of the call, the signatures of the slots, the keywords.
+#: What is asked, with all fields of the request; the signatures of the slots; the keywords.
 Key = tuple[tuple[Hashable, tuple[Hashable, ...]], tuple[Hashable, ...], tuple[str, ...]]
 
 #: How often a call is compiled again if a value that the compiler read has changed meanwhile.
 RETRIES = 2
+
+
+def call_key(
+    asked: Hashable, template: Request, slots: tuple[Any, ...], keywords: tuple[str, ...]
+) -> Key:
+    """Returns what decides the code of a call besides the function.
+
+    template   the request but for what the arguments decide: that follows from their signatures.
+    """
+    return (asked, template.key), signatures(slots), keywords
 
 
 class FunctionEntries:

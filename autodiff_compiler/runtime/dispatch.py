@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.common.cells.cell import Cell
-from autodiff_compiler.common.context import opt_level, stabilises
+from autodiff_compiler.common.context import new_request
 from autodiff_compiler.common.structures import holds_records
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, CompileError
@@ -33,40 +33,30 @@ from autodiff_compiler.runtime.arguments import (
     is_tensor,
     signatures,
 )
-from autodiff_compiler.runtime.cache import Cache, CallSite, Compile, identity
+from autodiff_compiler.runtime.cache import Cache, CallSite, Compile, call_key, identity
 from autodiff_compiler.runtime.compiled_function import CompiledFunction, copy_if_shared
 from autodiff_compiler.runtime.fast_call import compile_fast_call
 from autodiff_compiler.span import Span
-
-FORWARD = Request()
 
 
 class ForwardCall(CallSite):
     """A call that runs a Cell or function."""
 
-    __slots__ = ("settings",)
+    __slots__ = ("template",)
 
     def __init__(self, fn: Any, args: tuple, kwargs: Mapping[str, Any]):
         self.fn, self.asked = fn, None
         self.slots = (*args, *kwargs.values()) if kwargs else args
         self.keywords = tuple(kwargs)
-        self.settings = stabilises(), opt_level()
-        self.key = ((None, self.settings), signatures(self.slots), self.keywords)
+        self.template = new_request(isinstance(fn, Transformed) and fn.double)
+        self.key = call_key(None, self.template, self.slots, self.keywords)
 
     def request(self) -> Request:
         fn, slots = self.fn, self.slots
         check_arity(fn, slots, self.keywords, False)
-        transformed = isinstance(fn, Transformed)
-        if transformed:
+        if isinstance(fn, Transformed):
             check_not_whole_numbers(fn.fn, slots, fn.asked(len(slots)))
-        stabilise, level = self.settings
-        return replace(
-            FORWARD,
-            numpy=is_numpy_call(fn, slots),
-            stabilise=stabilise,
-            opt_level=level,
-            double=transformed and fn.double,
-        )
+        return replace(self.template, numpy=is_numpy_call(fn, slots))
 
 
 class GradientCall(CallSite):
@@ -78,7 +68,7 @@ class GradientCall(CallSite):
         self.gradient, self.fn, self.asked = gradient, gradient.fn, gradient.key
         self.slots = (*args, *kwargs.values()) if kwargs else args
         self.keywords = tuple(kwargs)
-        self.key = ((self.asked, ()), signatures(self.slots), self.keywords)
+        self.key = call_key(self.asked, gradient.template, self.slots, self.keywords)
 
     def request(self) -> Request:
         gradient, fn, slots = self.gradient, self.fn, self.slots
@@ -98,17 +88,17 @@ class GradientCall(CallSite):
 class TangentCall(CallSite):
     """A call of a tangent function, without the tangents of its inputs."""
 
-    __slots__ = ("tangent",)
+    __slots__ = ("template",)
 
     def __init__(self, tangent: TangentFunction, slots: tuple):
-        self.tangent, (self.fn, self.asked) = tangent, tangent.entry
+        (self.fn, self.asked), self.template = tangent.entry, tangent.request()
         self.slots, self.keywords = slots, ()
-        self.key = ((self.asked, (stabilises(), opt_level())), signatures(slots), ())
+        self.key = call_key(self.asked, self.template, slots, ())
 
     def request(self) -> Request:
         check_arity(self.fn, self.slots, (), False)
-        check_not_whole_numbers(self.fn, self.slots, self.tangent.positions)
-        return replace(self.tangent.request(), numpy=is_numpy_call(self.fn, self.slots))
+        check_not_whole_numbers(self.fn, self.slots, self.template.positions)
+        return replace(self.template, numpy=is_numpy_call(self.fn, self.slots))
 
 
 class Runtime:

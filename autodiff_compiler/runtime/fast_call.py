@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from autodiff_compiler.common.context import SETTINGS
+from autodiff_compiler.common.context import OF_REQUEST, SETTINGS
 from autodiff_compiler.common.structures import Node
 from autodiff_compiler.common.tensor import BLANK, Tensor
 from autodiff_compiler.interface import ArrayType, Compiled, Request, ScalarType, TupleType, Type
@@ -172,9 +172,9 @@ class _Writer:
         guard, constants = guard_lines(self.compiled.assumptions, self.compiled.hoisted)
         checks = [*self._arguments(), *guard]
         if not self.request.differentiates:  # a gradient function has settings of its own
-            level = f"settings['opt_level'] != {self.request.opt_level}"
-            stable = f"settings['stabilise'] is not {self.request.stabilise}"
-            checks.append(f"if {stable} or {level}: return False")
+            values = {name: getattr(self.request, name) for name in OF_REQUEST}
+            other = (f"settings[{name!r}] != {value!r}" for name, value in values.items())
+            checks.append(f"if {' or '.join(other)}: return False")
         lines = ["try:", *(f"    {line}" for line in checks)]
         lines += ["except Exception:", "    return False", "unit.calls += 1"]
         return [*lines, *self._run()], self.constants | constants

@@ -13,11 +13,12 @@ __macro__ = True
 
 import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from autodiff_compiler.common.compiler_hook import engine
-from autodiff_compiler.common.context import opt_level, stabilises
+from autodiff_compiler.common.context import new_request
 from autodiff_compiler.common.tensor import Tensor
 from autodiff_compiler.errors import CallError, PositionError
 from autodiff_compiler.interface import Request
@@ -62,6 +63,7 @@ class GradientFunction(Transformed[P, R]):
     fast_call: Callable[[Any, tuple], Any] | None
     #: Told lazily, and always the same.
     _key: tuple | None = None
+    _template: Request | None = None
 
     def __init__(
         self: GradientFunction[..., Any],
@@ -90,7 +92,8 @@ class GradientFunction(Transformed[P, R]):
         self.has_aux = has_aux
         self.return_ids = return_ids
         self.double = PRECISION.double
-        self.stabilise, self.opt_level = stabilises(), opt_level()
+        #: The settings at the time when the gradient was asked for.
+        self.settings = new_request(self.double)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         fast_call = self.fast_call
@@ -114,20 +117,9 @@ class GradientFunction(Transformed[P, R]):
     @property
     def key(self) -> tuple:  # type: ignore[override]
         """What, besides ``fn`` and the arguments, decides the code; weights by identity."""
-        if self._key is not None:
-            return self._key
-        wanted = self.weight_list()
-        ids = None if wanted is None else tuple(map(id, wanted))
-        kind = (
-            self.position,
-            self.optional,
-            self.numpy,
-            self.double,
-            self.stabilise,
-            self.opt_level,
-            self.unconnected,
-        )
-        self._key = (*kind, self.by_list, self.sens_param, self.value, self.has_aux, ids)
+        if self._key is None:
+            own = (self.position, self.optional, self.numpy, self.unconnected, self.by_list)
+            self._key = (*own, self.value, self.template.key)
         return self._key
 
     @property
@@ -198,17 +190,21 @@ class GradientFunction(Transformed[P, R]):
 
     def request(self, is_tensor: Sequence[bool]) -> Request:
         """What to compile for a call with these slots."""
-        return Request(
-            positions=self.positions(is_tensor),
-            weights=self.weight_list(),
-            sens="given" if self.sens_param else "ones",
-            value=self.value or self.has_aux,
-            aux=self.has_aux,
-            double=self.double,
-            stabilise=self.stabilise,
-            opt_level=self.opt_level,
-            connections=self.unconnected != "zero",
-        )
+        return replace(self.template, positions=self.positions(is_tensor))
+
+    @property
+    def template(self) -> Request:
+        """The request but for what the arguments of a call decide."""
+        if self._template is None:
+            self._template = replace(
+                self.settings,
+                weights=self.weight_list(),
+                sens="given" if self.sens_param else "ones",
+                value=self.value or self.has_aux,
+                aux=self.has_aux,
+                connections=self.unconnected != "zero",
+            )
+        return self._template
 
     # ---- the answer
 

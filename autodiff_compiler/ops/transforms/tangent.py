@@ -5,10 +5,11 @@ from __future__ import annotations
 __macro__ = True
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autodiff_compiler.common.compiler_hook import engine
-from autodiff_compiler.common.context import opt_level, stabilises
+from autodiff_compiler.common.context import new_request
 from autodiff_compiler.interface import Request
 from autodiff_compiler.ir.opdef import PRECISION
 from autodiff_compiler.ops.transforms.transformed import (
@@ -68,15 +69,13 @@ class TangentFunction(Transformed[..., Any]):
         return self.weights or ()
 
     def request(self) -> Request:
-        """What to compile."""
-        return Request(
+        """What to compile with the settings as they are now."""
+        return replace(
+            new_request(self.double),
             positions=self.positions,
             weights=self.weights,
             tangent=True,
             aux=self.has_aux,
-            double=self.double,
-            stabilise=stabilises(),
-            opt_level=opt_level(),
         )
 
 

@@ -30,7 +30,9 @@ R = TypeVar("R")
 First = TypeVar("First", contravariant=True)
 Result = TypeVar("Result", covariant=True)
 #: What a transformed function has found out by being called: no copy of it has that.
-FOUND = frozenset(("fast_call", "fast_unit", "last_run", "of_leaves", "_key", "_weights_are_plain"))
+FOUND = frozenset(
+    ["fast_call", "fast_unit", "last_run", "of_leaves", "_key", "_template", "_weights_are_plain"]
+)
 
 
 class Differentiable(Protocol[P, First, Result]):
