@@ -210,7 +210,7 @@ def test_check_finds_what_is_wrong(file, capsys, monkeypatch):
     def disagree(*_, **__):
         raise AssertionError("the gradient of order 1 in 'x' is wrong")
 
-    monkeypatch.setattr("autodiff_compiler.cli.check_grads", disagree)
+    monkeypatch.setattr("autodiff_compiler.cli.commands.check_grads", disagree)
     assert main(["check", f"{file}:product", *X, *Y]) == ExitCode.REFUSED
     assert capsys.readouterr().err == "the gradient of order 1 in 'x' is wrong\n"
 

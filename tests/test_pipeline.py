@@ -13,6 +13,7 @@ import pytest
 
 import autodiff_compiler as ms
 from autodiff_compiler import cli, pipeline
+from autodiff_compiler.cli.parser import STAGES
 from autodiff_compiler.errors import CallError
 from autodiff_compiler.generated_source import FORMER_STAGES, MEMORY
 from autodiff_compiler.interface import Request
@@ -62,7 +63,7 @@ def test_the_documents_name_the_stages() -> None:
 
 
 def test_the_command_names_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(cli.STAGES) == [*PIPELINE.names, *FORMER_STAGES, MEMORY]
+    assert list(STAGES) == [*PIPELINE.names, *FORMER_STAGES, MEMORY]
     with pytest.raises(SystemExit):
         cli.main(["dump", "--help"])
     assert ", ".join(PIPELINE.names) in " ".join(capsys.readouterr().out.split())

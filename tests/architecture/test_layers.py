@@ -34,7 +34,6 @@ LAYERS = (
         "abstract_arguments",
         "generated_source",
         "api",
-        "cli_arguments",
         "cli",
         "pytest_plugin",
         "mindspore_paths",

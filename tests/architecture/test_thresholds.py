@@ -35,7 +35,7 @@ RULES = {
     "cache.RETRIES": "how often a call meets what others change meanwhile",
     "span.LONGEST": "layout of messages",
     "span.SHOWN": "layout of messages",
-    "cli_arguments.SYMBOL_SIZE": "an example's size",
+    "inputs.SYMBOL_SIZE": "an example's size",
 }
 
 

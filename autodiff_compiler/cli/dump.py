@@ -1,0 +1,153 @@
+"""The commands ``dump`` and ``explain-memory``: the source of a gradient, or an earlier stage."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from autodiff_compiler.cli.exit_codes import ExitCode, UsageError
+from autodiff_compiler.cli.inputs import arguments
+from autodiff_compiler.cli.targets import load_target
+from autodiff_compiler.common.files.atomic_files import written_whole
+from autodiff_compiler.generated_source import argument_names, export_source, gradient_source
+from autodiff_compiler.mindspore_names.suggestions import nearest
+from autodiff_compiler.ops.transforms.derivatives import hessian, jacfwd, jacobian, jacrev
+from autodiff_compiler.ops.transforms.gradient import grad
+from autodiff_compiler.ops.transforms.vmap import vmap
+from autodiff_compiler.passes.log import PassLog
+from autodiff_compiler.passes.manager import observed
+from autodiff_compiler.passes.registry import BY_NAME
+
+#: The values of ``--transform``: each takes a function and the positions to differentiate.
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "hessian": hessian,
+    "jacobian": jacobian,
+    "jacfwd": jacfwd,
+    "jacrev": jacrev,
+    "vmap": lambda fn, place: vmap(fn),
+    "vmap-grad": lambda fn, place: vmap(grad(fn, place)),
+}
+
+
+def dump(options: argparse.Namespace) -> ExitCode:
+    """Prints the source of a gradient, the program after a stage, or the changes of passes."""
+    fn = load_target(options.target)
+    given, keywords = arguments(fn, options.input)
+    fn, flags = _request(options, fn, keywords)
+    log, names = PassLog(), _passes_named(options)
+    with observed(log) if names or options.time_passes else nullcontext():
+        if names:
+            gradient_source(fn, *given, stage="buffers", **flags)
+            _write(log.diff(names) if options.diff else log.dump(names), options.out)
+            _note_unchanged(options, log)
+        elif options.out is not None and options.stage in (None, "source"):
+            with _writing(options.out):
+                export_source(fn, options.out, *given, **flags)
+        else:
+            stage = options.stage or "source"
+            _write(gradient_source(fn, *given, stage=stage, **flags), options.out)
+    if options.time_passes:
+        sys.stderr.write(log.times())
+    return ExitCode.OK
+
+
+def _request(
+    options: argparse.Namespace, fn: Any, keywords: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the function to compile, and the keyword arguments of ``gradient_source``."""
+    position, mode = _position(options.wrt), options.mode
+    if options.transform is not None:
+        if mode != "reverse":
+            raise UsageError("--transform and --mode cannot both be given")
+        fn, mode, position = _transformed(options.transform, fn, position), "value", None
+    return fn, {
+        "keywords": keywords,
+        "get_all": options.get_all,
+        "get_by_list": options.get_by_list,
+        "sens_param": options.sens_param,
+        "position": position,
+        "weights": _weights(options.weights),
+        "value": options.value,
+        "has_aux": options.has_aux,
+        "mode": mode,
+        "opt_level": options.level,
+        "stabilise": False if options.no_stabilise else None,
+    }
+
+
+def _passes_named(options: argparse.Namespace) -> Sequence[str]:
+    """Returns the passes whose changes are printed; none if the text of a stage is."""
+    for name in options.dump_after:
+        if name not in BY_NAME:
+            like = nearest(name, BY_NAME) or next((one for one in BY_NAME if name in one), None)
+            hint = f"; did you mean '{like}'?" if like else "."
+            raise UsageError(f"there is no pass '{name}'{hint} The passes are {', '.join(BY_NAME)}")
+    names = options.dump_after or (tuple(BY_NAME) if options.diff else ())
+    if names and options.stage is not None:
+        option = "--dump-after" if options.dump_after else "--diff"
+        raise UsageError(f"--stage and {option} cannot both be given")
+    return names
+
+
+def _note_unchanged(options: argparse.Namespace, log: PassLog) -> None:
+    """Reports on standard error the passes of ``--dump-after`` that have nothing to print."""
+    changed = {each.name for each, _, _ in log.changes(BY_NAME)}
+    for name in options.dump_after:
+        if options.level not in BY_NAME[name].levels:
+            print(f"{name} does not run at -O{options.level}", file=sys.stderr)
+        elif name not in changed:
+            print(f"{name} changed nothing", file=sys.stderr)
+
+
+def _write(text: str, out: str | None) -> None:
+    """Writes to a file; without one, to standard output."""
+    if out is None:
+        sys.stdout.write(text)
+        return
+    with _writing(out), written_whole(out) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def _writing(out: str) -> Iterator[None]:
+    """Reports a file that cannot be written as an error of usage."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from None
+
+
+def _position(wrt: str | None) -> Any:
+    """Returns the numbers and names of ``--wrt``, which commas separate."""
+    if wrt is None:
+        return None
+    parts = [part.strip() for part in wrt.split(",")]
+    found = [int(part) if part.isdecimal() else part for part in parts if part]
+    if not found:
+        raise UsageError("--wrt is empty; write --wrt x or --wrt 0,2")
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _weights(named: str | None) -> Any:
+    if named is None or named in ("all", "trainable"):
+        return named
+    parts = tuple(part.strip() for part in named.split(",") if part.strip())
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _transformed(transform: str, fn: Any, position: Any) -> Any:
+    """Returns the transform of ``fn`` that ``--transform`` names."""
+    several = position if isinstance(position, tuple) else (position,)
+    names = argument_names(fn)
+    for each in several:
+        if isinstance(each, str) and each not in names:
+            raise UsageError(f"there is no argument '{each}'; the arguments are {', '.join(names)}")
+    found = tuple(names.index(each) if isinstance(each, str) else each for each in several)
+    place = 0 if position is None else found if isinstance(position, tuple) else found[0]
+    return TRANSFORMS[transform](fn, place)
+
+
+__all__ = ["TRANSFORMS", "dump"]
