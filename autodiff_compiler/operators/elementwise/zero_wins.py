@@ -105,59 +105,19 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 #: Those whose results have tangents of 0 where they take a number, or what does not vary.
 STILLING = frozenset(
-    (
-        "where",
-        "maximum",
-        "minimum",
-        "clip",
-        "relu",
-        "hardsigmoid",
-        "set_item",
-        "tril",
-        "triu",
-        "maximum_at",
-        "minimum_at",
-        "zero_mul",
-        "zero_div",
-        "concat",
-        "stack",
-        "pad",
-    )
+    """
+    where maximum minimum clip relu hardsigmoid set_item tril triu maximum_at minimum_at zero_mul
+    zero_div concat stack pad
+    """.split()
 )
 
 #: Operators whose value or slope is infinite, or no number, at some finite operands. Products of
 #: large numbers, which overflow as well, are not among them.
 SINGULAR = frozenset(
-    (
-        "div",
-        "mod",
-        "fmod",
-        "pow",
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "log2",
-        "log10",
-        "sqrt",
-        "rsqrt",
-        "reciprocal",
-        "asin",
-        "acos",
-        "sinh",
-        "cosh",
-        "acosh",
-        "atanh",
-        "xlogy",
-        "erfinv",
-        "lgamma",
-        "polygamma",
-        "bessel_i",
-        "gamma_p",
-        "gamma_p_slope",
-        "zero_mul",
-        "zero_div",
-    )
+    """
+    div mod fmod pow exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal asin acos sinh cosh acosh
+    atanh xlogy erfinv lgamma polygamma bessel_i gamma_p gamma_p_slope zero_mul zero_div
+    """.split()
 )
 
 #: Questions that are asked of what may be infinite, or no number.

@@ -216,23 +216,14 @@ def _fold_back(ct: Value, widths: Sequence[tuple[int, int]], mode: str) -> Value
         if (low, high) == (0, 0):
             continue
         inner = index(ct, index=_part(axis, low, -high))
-        for width, border, place in (
-            (
-                low,
-                (0, low),
-                {"edge": (0, 1), "reflect": (1, low + 1), "symmetric": (0, low), "wrap": (-low, 0)},
-            ),
-            (
-                high,
-                (-high, 0),
-                {
-                    "edge": (-1, 0),
-                    "reflect": (-high - 1, -1),
-                    "symmetric": (-high, 0),
-                    "wrap": (0, high),
-                },
-            ),
-        ):
+        copied = {
+            "edge": ((0, 1), (-1, 0)),
+            "reflect": ((1, low + 1), (-high - 1, -1)),
+            "symmetric": ((0, low), (-high, 0)),
+            "wrap": ((-low, 0), (0, high)),
+        }[mode]
+        borders = (0, low), (-high, 0)
+        for width, border, place in zip((low, high), borders, copied):
             if not width:
                 continue
             part = index(ct, index=_part(axis, *border))
@@ -240,7 +231,7 @@ def _fold_back(ct: Value, widths: Sequence[tuple[int, int]], mode: str) -> Value
                 part = sum_(part, axes=(axis,), keepdims=True)
             elif mode != "wrap":
                 part = flip(part, axes=(axis,))
-            inner = add_at(inner, part, index=_part(axis, *place[mode]))
+            inner = add_at(inner, part, index=_part(axis, *place))
         ct = inner
     return ct
 
