@@ -55,7 +55,7 @@ BITS = {"float16": "int16", "float32": "int32", "float64": "int64"}
 
 
 def _bits(type_: Type, x: str, dtype: str) -> str:
-    """The text of the bits of ``x``, a float of this dtype or a number."""
+    """Returns the text of the bits of ``x``, a float of this dtype or a number."""
     if not isinstance(type_, ArrayType):
         x = f"np.{dtype}({x})"
     elif not type_.shape:
@@ -64,7 +64,7 @@ def _bits(type_: Type, x: str, dtype: str) -> str:
 
 
 def masked_text(type_: Type, x: str, c: str) -> str:
-    """The text of ``masked``, where the type is known; else of a choice."""
+    """Returns the text of ``masked``, where the type is known; else of a choice."""
     dtype = getattr(type_, "dtype", None)
     if dtype not in BITS:
         return f"np.where({c}, {x}, 0)"
@@ -109,8 +109,9 @@ flips = OpDef(
 
 
 def choice_parts(c: Any, x: Any, y: Any) -> Any:
-    """A choice between floats by an array of bools, by their bits; None for any other. A choice
-    that is none with zero is y, with the bits turned that x has otherwise, where c is true."""
+    """Returns a choice between floats by an array of bools, by their bits; None for any other. A
+    choice that is none with zero is y, with the bits turned that x has otherwise, where c is
+    true."""
     if getattr(type_of(c), "dtype", None) != "bool":
         return None  # the bits of x times another number are no choice
     for value, other in ((x, y), (y, x)):
@@ -125,7 +126,7 @@ def choice_parts(c: Any, x: Any, y: Any) -> Any:
 
 
 def bound_parts(x: Any, y: Any, other: float) -> Any:
-    """The larger or smaller of an array and a number, not 0, as a ``clip`` with an infinite
+    """Returns the larger or smaller of an array and a number, not 0, as a ``clip`` with an infinite
     ``other`` bound: it takes half the time, as NumPy has quick loops for the larger and smaller of
     two arrays alone. (Of two zeros those give the second, a ``clip`` gives x.)"""
     if not isinstance(x, Value):

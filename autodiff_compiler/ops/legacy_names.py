@@ -23,7 +23,7 @@ TupleToArray = primitive("TupleToArray", special.tuple_to_array)
 
 
 def make_range(start: int, stop: int | None = None, step: int = 1) -> tuple[int, ...]:
-    """The numbers of ``range`` as a tuple.
+    """Returns the numbers of ``range`` as a tuple.
 
     >>> make_range(3), make_range(1, 7, 2)
     ((0, 1, 2), (1, 3, 5))
@@ -32,7 +32,7 @@ def make_range(start: int, stop: int | None = None, step: int = 1) -> tuple[int,
 
 
 def make_tuple(*items: Any) -> tuple[Any, ...]:
-    """The arguments as a tuple."""
+    """Returns the arguments as a tuple."""
     return items
 
 

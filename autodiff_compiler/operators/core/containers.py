@@ -168,15 +168,15 @@ def zero_text(type_: Type, text: str, depth: int = 0, unset: bool = False) -> st
 
 
 def like_text(type_: TupleType | DictType, parts: Sequence[str]) -> str:
-    """The text of a tuple or dict of these parts."""
+    """Returns the text of a tuple or dict of these parts."""
     if isinstance(type_, DictType):
         return "{{" + ", ".join(f"{k!r}: {p}" for k, p in zip(type_.keys, parts)) + "}}"
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def shapeless_text(type_: Type) -> str:
-    """The zero of what is not set: never part of a result, but it may be added to, and is of the
-    least dtype, so that it changes no other."""
+    """Returns the zero of what is not set: never part of a result, but it may be added to, and is
+    of the least dtype, so that it changes no other."""
     if isinstance(type_, (TupleType, DictType)):
         return like_text(type_, [shapeless_text(item) for item in type_.items])
     return "[]" if isinstance(type_, ListType) else "np.int8(0)"
@@ -199,7 +199,7 @@ def add_text(type_: Type, left: str, right: str, depth: int = 0) -> str:
 
 
 def zero_of(value: Any) -> Any:
-    """The zero cotangent of a value of any structure."""
+    """Returns the zero cotangent of a value of any structure."""
     type_ = value.type if isinstance(value, Value) else None
     if isinstance(type_, TupleType):
         return make_tuple(*(zero_of(item(value, key=k)) for k in range(len(type_.items))))
@@ -211,7 +211,7 @@ def zero_of(value: Any) -> Any:
 
 
 def add_cotangents(left: Any, right: Any) -> Any:
-    """The sum of two cotangents of one array, number or list."""
+    """Returns the sum of two cotangents of one array, number or list."""
     if isinstance(left, Value) and isinstance(left.type, ListType):
         return list_add(left, right)
     return left + right

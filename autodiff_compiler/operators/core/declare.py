@@ -37,7 +37,7 @@ def linear(
     adjoint: dict[str, Callable[..., Any]],
     **facts: Any,
 ) -> OpDef:
-    """An operator linear in its first operand: its tangent is the operator itself."""
+    """Returns an operator linear in its first operand: its tangent is the operator itself."""
     operands = facts.pop("operands", ("x",))
     return OpDef(
         name,
@@ -61,12 +61,12 @@ def zero_gradient(
     operands: tuple[str, ...] = ("x",),
     **facts: Any,
 ) -> OpDef:
-    """An operator whose derivative is zero wherever it exists: said, not merely absent."""
+    """Returns an operator whose derivative is zero wherever it exists: said, not merely absent."""
     return OpDef(name, doc, operands, numpy, result, kind="zero", **facts)
 
 
 def same_type(types: Sequence[Type], **attrs: Any) -> Type:
-    """The result has the first operand's type."""
+    """Returns the result has the first operand's type."""
     return types[0]
 
 
@@ -81,7 +81,8 @@ def numpy_promotion(on: bool = True) -> Iterator[None]:
 
 
 def promote_dtypes(left: str | None, right: str | None) -> str | None:
-    """The dtype of ``left + right`` for two tensors, by dtype alone (0-d tensors count fully).
+    """Returns the dtype of ``left + right`` for two tensors, by dtype alone (0-d tensors count
+    fully).
 
     Differs from NumPy where an integer meets a float: the float's width stays.
 
@@ -99,7 +100,7 @@ def promote_dtypes(left: str | None, right: str | None) -> str | None:
 
 
 def promote_scalar(dtype: str | None, kind: ScalarType) -> str | None:
-    """The dtype of a tensor met by a Python number, which adapts to the tensor's kind.
+    """Returns the dtype of a tensor met by a Python number, which adapts to the tensor's kind.
 
     >>> [promote_scalar(dtype, FLOAT) for dtype in ("float16", "int64", "bool")]
     ['float16', 'float32', 'float32']
@@ -117,7 +118,7 @@ def promote_scalar(dtype: str | None, kind: ScalarType) -> str | None:
 
 
 def arithmetic_dtype(types: Sequence[Type]) -> str | None:
-    """The promoted dtype of operands of which at least one is an array."""
+    """Returns the promoted dtype of operands of which at least one is an array."""
     if PROMOTION.numpy and all(not isinstance(t, ArrayType) or t.dtype for t in types):
         return common_dtype(types)
     arrays = [t.dtype for t in types if isinstance(t, ArrayType)]
@@ -141,8 +142,8 @@ def casts_for(types: Sequence[Type], dtype: str | None) -> list[str | None]:
 
 
 def one_dtype(types: Sequence[Type], **attrs: Any) -> list[str | None]:
-    """The casts of operands that must be of one dtype: to NumPy's in plain functions, none in
-    Cells, which promote nothing there."""
+    """Returns the casts of operands that must be of one dtype: to NumPy's in plain functions, none
+    in Cells, which promote nothing there."""
     dtypes = [t.dtype for t in types if isinstance(t, ArrayType) and t.dtype]
     if not PROMOTION.numpy or len(dtypes) != len(types):
         return [None] * len(types)
@@ -177,7 +178,7 @@ def _broadcast_dims(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
 
 
 def without_rank() -> ShapeError:
-    """The refusal to take a shape apart before it is known how long it is."""
+    """Returns the refusal to take a shape apart before it is known how long it is."""
     return ShapeError(
         "how many axes this tensor has is not known, so its shape cannot be unpacked or counted",
         "give the shape of the input in the signature, such as x=f32[2,3] or x=f32[a,b]; "
@@ -186,7 +187,7 @@ def without_rank() -> ShapeError:
 
 
 def shape_of_type(type_: Type) -> Shape:
-    """The shape of an array type; a Python number counts as 0-d."""
+    """Returns the shape of an array type; a Python number counts as 0-d."""
     if isinstance(type_, ArrayType):
         return type_.shape
     if isinstance(type_, ScalarType):
@@ -200,7 +201,8 @@ def shape_of_type(type_: Type) -> Shape:
 
 
 def moved_on(axes: Any) -> Any:
-    """Axes one further on, where another comes before them all; those counted from the back stay.
+    """Returns axes one further on, where another comes before them all; those counted from the back
+    stay.
 
     >>> moved_on((0, -1, 2))
     (1, -1, 3)
@@ -211,7 +213,7 @@ def moved_on(axes: Any) -> Any:
 
 
 def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
-    """Axes as a sorted tuple counted from the front; None stands for all of them.
+    """Returns axes as a sorted tuple counted from the front; None stands for all of them.
 
     >>> normal_axes(-1, 3), normal_axes((), 2)
     ((2,), None)
@@ -243,7 +245,8 @@ def placeholders(types: Sequence[Type]) -> str:
 
 
 def method_text(types: Sequence[Type], name: str, arguments: str, x: str = "{x}") -> str:
-    """The text of a function that arrays have as a method: a third of the cost of a small call.
+    """Returns the text of a function that arrays have as a method: a third of the cost of a small
+    call.
 
     >>> method_text([ArrayType("float32", (2,))], "sum", ", axis=0")
     '{x}.sum(axis=0)'
@@ -256,7 +259,7 @@ def method_text(types: Sequence[Type], name: str, arguments: str, x: str = "{x}"
 
 
 def number_text(value: Any) -> str:
-    """The text of a number, which may be infinite or NaN.
+    """Returns the text of a number, which may be infinite or NaN.
 
     >>> number_text(1.5), number_text(float("-inf"))
     ('1.5', '-np.inf')

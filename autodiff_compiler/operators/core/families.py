@@ -39,7 +39,7 @@ DTypeRule = Callable[[Sequence[Type]], Any]
 
 
 def arithmetic(types: Sequence[Type]) -> str | None:
-    """The promoted dtype of the operands."""
+    """Returns the promoted dtype of the operands."""
     return arithmetic_dtype(types)
 
 
@@ -96,7 +96,7 @@ def elementwise(
     promote: Callable[..., Sequence[str | None]] | None = None,
     **facts: Any,
 ) -> OpDef:
-    """An operator that works element by element, with NumPy broadcasting.
+    """Returns an operator that works element by element, with NumPy broadcasting.
 
     ``partials`` gives for each operand either the partial derivative, ``lambda x, out: …``, or,
     where a better text exists, the scaling itself, ``lambda ct, x, y: ct / y``. One entry serves
@@ -144,7 +144,7 @@ def real_function(
     rule: Callable[..., Any],
     decompose: Callable[..., Any] | None = None,
 ) -> OpDef:
-    """A function of one floating operand; integers and bools are taken in float32."""
+    """Returns a function of one floating operand; integers and bools are taken in float32."""
     return elementwise(
         name,
         doc,
@@ -157,12 +157,12 @@ def real_function(
 
 
 def no_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
-    """The ``promote`` of an operator that takes every dtype as it comes."""
+    """Returns the ``promote`` of an operator that takes every dtype as it comes."""
     return [None] * len(types)
 
 
 def _scalar_result(types: Sequence[Type], dtype: DTypeRule) -> Type:
-    """The type of Python's own arithmetic on numbers."""
+    """Returns the type of Python's own arithmetic on numbers."""
     kind = np.dtype(_number_dtype(types, dtype)).kind
     if kind == "b" and dtype not in (boolean, integral):
         return INT
@@ -170,7 +170,7 @@ def _scalar_result(types: Sequence[Type], dtype: DTypeRule) -> Type:
 
 
 def _number_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
-    """The dtype that NumPy's functions of Python numbers have."""
+    """Returns the dtype that NumPy's functions of Python numbers have."""
     if dtype is floating:
         return "complex128" if COMPLEX in types else "float64"
     if dtype is signed:
@@ -180,7 +180,8 @@ def _number_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
 
 
 def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:
-    """A partial derivative as a scaling of ``ct``; a rule that names ``ct`` is one already."""
+    """Returns a partial derivative as a scaling of ``ct``; a rule that names ``ct`` is one
+    already."""
     if "ct" in rule_names(partial):
         return lambda ct, facts: call_with_named(partial, {**facts, "ct": ct})
     return lambda ct, facts: ct * call_with_named(partial, facts)
@@ -198,7 +199,7 @@ def _adjoint(operand: str, scale: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keeps_shape(x: Any, others: Sequence[Any], scaled: Value) -> bool:
-    """Whether nothing can have stretched ``x``: every other operand is a number or 0-d."""
+    """True if nothing can have stretched ``x``: every other operand is a number or 0-d."""
     if not isinstance(x, Value) or scaled.dtype_name != x.dtype_name:
         return False
     return isinstance(x.type, ArrayType) and all(
@@ -221,6 +222,7 @@ def bilinear(
     operands: tuple[str, ...] = ("a", "b"),
     **facts: Any,
 ) -> OpDef:
-    """An operator linear in each of two operands: its tangent is the sum of two applications."""
+    """Returns an operator linear in each of two operands: its tangent is the sum of two
+    applications."""
     facts = {"promote": one_dtype, **facts}
     return OpDef(name, doc, operands, numpy, result, adjoint=adjoint, kind="bilinear", **facts)

@@ -35,7 +35,7 @@ def is_slice(item: Any) -> bool:
 
 
 def shifted(index: Index, by: int) -> Index:
-    """Return an index whose operands come after ``by`` others.
+    """Returns an index whose operands come after ``by`` others.
 
     >>> shifted((("op", 0), ("slice", None, ("op", 1), None)), 2)
     (('op', 2), ('slice', None, ('op', 3), None))
@@ -50,7 +50,7 @@ def shifted(index: Index, by: int) -> Index:
 
 
 def subscript(index: Index, fixed: int) -> str:
-    """The text between the brackets; the operands of ``*rest`` come after ``fixed`` others.
+    """Returns the text between the brackets; the operands of ``*rest`` come after ``fixed`` others.
 
     >>> subscript(("...", ("slice", 1, None, None), ("op", 0)), fixed=1)
     '..., 1:, {1}'
@@ -71,7 +71,7 @@ def subscript(index: Index, fixed: int) -> str:
 
 
 def copy_text(name: str, types: Sequence[Type]) -> str:
-    """Return the text of an array of its own with the items of the first operand, ``{name}``.
+    """Returns the text of an array of its own with the items of the first operand, ``{name}``.
 
     The copy of a number of NumPy's is a number, which cannot be written to.
     """
@@ -80,7 +80,7 @@ def copy_text(name: str, types: Sequence[Type]) -> str:
 
 
 def index_text(index: Index, fixed: int) -> str:
-    """The index as an expression of its own, for ``np.add.at``."""
+    """Returns the index as an expression of its own, for ``np.add.at``."""
     if any(is_slice(item) or item == "..." for item in index):
         return f"np.s_[{subscript(index, fixed)}]"
     inner = subscript(index, fixed)
@@ -88,7 +88,7 @@ def index_text(index: Index, fixed: int) -> str:
 
 
 def adds_up(index: Index, rest: Sequence[Type]) -> bool:
-    """Whether an array of ints in the index may name a position twice."""
+    """True if an array of ints in the index may name a position twice."""
     arrays = [rest[item[1]] for item in index if is_op(item)]
     return any(
         isinstance(type_, ArrayType) and type_.shape != () and type_.dtype != "bool"
@@ -97,7 +97,8 @@ def adds_up(index: Index, rest: Sequence[Type]) -> bool:
 
 
 def index_shape(shape: Shape, index: Index, rest: Sequence[Type]) -> Shape:
-    """The shape of ``x[index]``. Raises ShapeError or DTypeError where the index does not fit.
+    """Returns the shape of ``x[index]``. Raises ShapeError or DTypeError where the index does not
+    fit.
 
     >>> index_shape((4, "b", 3), (0, FULL, ("slice", None, None, -2)), ())
     ('b', 2)
@@ -140,7 +141,7 @@ def index_shape(shape: Shape, index: Index, rest: Sequence[Type]) -> Shape:
 
 
 def classify(item: Any, rest: Sequence[Type]) -> tuple[str, int, Any]:
-    """An item as (kind, how many axes it takes, what else the shape depends on)."""
+    """Returns an item as (kind, how many axes it takes, what else the shape depends on)."""
     if item is None:
         return "new", 0, None
     if item == "...":
@@ -187,13 +188,13 @@ def _check_bounds(item: int | None, dim: Dim, axis: int) -> None:
 
 
 def operands_of(index: Index) -> int:
-    """How many run-time operands an index has."""
+    """Returns the number of run-time operands an index has."""
     parts = [part for item in index for part in (item[1:] if is_slice(item) else (item,))]
     return 1 + max((part[1] for part in parts if is_op(part)), default=-1)
 
 
 def stands_together(index: Index) -> bool:
-    """Whether an axis before all others stays there: NumPy takes index arrays that do not stand
+    """True if an axis before all others stays there: NumPy takes index arrays that do not stand
     together to the front."""
     places = [k for k, item in enumerate(index) if item not in (None, "...") and not is_slice(item)]
     whole = not any(map(is_op, index)) and not any(isinstance(item, bool) for item in index)
@@ -201,6 +202,6 @@ def stands_together(index: Index) -> bool:
 
 
 def gathers(rest: Sequence[Type], index: Index) -> bool:
-    """Whether an array with axes is in the index: what NumPy takes so, it copies."""
+    """True if an array with axes is in the index: what NumPy takes so, it copies."""
     arrays = [rest[item[1]] for item in index if is_op(item)]
     return any(isinstance(type_, ArrayType) and type_.shape for type_ in arrays)

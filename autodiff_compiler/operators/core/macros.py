@@ -42,6 +42,6 @@ def is_macro(callee: Any) -> bool:
 
 
 def _home(thing: Any) -> str:
-    """The name of the module that defines ``thing``, or its type."""
+    """Returns the name of the module that defines ``thing``, or its type."""
     named = isinstance(thing, type) or hasattr(thing, "__module__")
     return str(getattr(thing if named else type(thing), "__module__", "") or "")

@@ -55,7 +55,7 @@ as_float = linear(
 
 
 def _in_the_place_of(ct: Any, x: Value) -> Any:
-    """Return a number's cotangent as that of the array it was; a constant one is a literal."""
+    """Returns a number's cotangent as that of the array it was; a constant one is a literal."""
     if not isinstance(ct, Value):
         return full_like(x, value=ct) if isinstance(x.type, ArrayType) else ct
     if ct.type == FLOAT and isinstance(x.type, ArrayType) and x.type.shape != ():

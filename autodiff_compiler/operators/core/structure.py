@@ -81,7 +81,8 @@ def shape_argument(x: Any) -> tuple[Shape, tuple[Value, ...]]:
 
 
 def shape_text(types: Sequence[Type], shape: Shape, fixed: int = 1) -> str:
-    """The text of a shape: the last operand where there is one beyond ``fixed``, else itself.
+    """Returns the text of a shape: the last operand where there is one beyond ``fixed``, else
+    itself.
 
     >>> shape_text((), (3,), 0), shape_text((), (2, 3), 0), shape_text((SHAPE,), None, 0)
     ('3', '(2, 3)', '{0}')
@@ -127,7 +128,7 @@ reshape = linear(
 
 
 def _surely_has(ct: Value, shape: Shape) -> bool:
-    """Whether ``ct`` has this shape already: two unknown sizes need not be equal."""
+    """True if ``ct`` has this shape already: two unknown sizes need not be equal."""
     known = shape is not None and None not in shape
     return known and isinstance(ct.type, ArrayType) and ct.type.shape == shape
 
@@ -141,14 +142,14 @@ def reshape_like(ct: Value, x: Value) -> Value:
 
 
 def _reshaped_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
-    """Every example in another shape."""
+    """Returns every example in another shape."""
     if rest or shape is None or size is None and -1 in shape:
         return None
     return reshape(x, shape=(-1 if size is None else size, *shape))
 
 
 def _stretched_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
-    """Every example stretched."""
+    """Returns every example stretched."""
     if rest or shape is None or size is None or x.ndim is None:
         return None
     missing = len(shape) + 1 - x.ndim
@@ -187,7 +188,7 @@ def broadcast_like(ct: Value, x: Value) -> Value:
 
 
 def axis_text(axes: Sequence[int] | None, keepdims: bool = False) -> str:
-    """The arguments of a NumPy reduction after its operand.
+    """Returns the arguments of a NumPy reduction after its operand.
 
     >>> axis_text((1,), True), axis_text(None)
     (', axis=1, keepdims=True', '')
@@ -197,7 +198,7 @@ def axis_text(axes: Sequence[int] | None, keepdims: bool = False) -> str:
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int] | None, keepdims: bool) -> Shape:
-    """The shape after a reduction over ``axes`` (None: all)."""
+    """Returns the shape after a reduction over ``axes`` (None: all)."""
     if shape is None:
         return () if axes is None and not keepdims else None
     gone = range(len(shape)) if axes is None else [axis % len(shape) for axis in axes]
@@ -220,7 +221,7 @@ def wide_dtype(dtype: str | None) -> str | None:
 
 
 def widened(types: Sequence[Type]) -> str:
-    """The argument that makes NumPy do so with small unsigned integers too."""
+    """Returns the argument that makes NumPy do so with small unsigned integers too."""
     dtype = types[0].dtype if isinstance(types[0], ArrayType) else None
     return ", dtype=np.int64" if dtype in ("uint8", "uint16", "uint32") else ""
 
@@ -325,7 +326,7 @@ def _transpose_type(types: Sequence[Type], *, perm: Sequence[int]) -> Type:
 
 
 def inverse(perm: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes ``perm``."""
+    """Returns the permutation that undoes ``perm``."""
     return tuple(np.argsort([axis % len(perm) for axis in perm]).tolist())
 
 
@@ -456,12 +457,12 @@ def _stretched(x: Value, ct: Value) -> str:
 
 
 def zeros_like(x: Any) -> Any:
-    """The zero cotangent of an array or number."""
+    """Returns the zero cotangent of an array or number."""
     return _filled_like(x, 0)
 
 
 def ones_like(x: Any) -> Any:
-    """The default sensitivity of an array or number."""
+    """Returns the default sensitivity of an array or number."""
     return _filled_like(x, 1)
 
 

@@ -173,7 +173,8 @@ atan2 = elementwise(
 
 
 def _branch_dtype(types: Sequence[Type]) -> str | None:
-    """The dtype of ``where``: that of its two values; two numbers make a tensor of their kind."""
+    """Returns the dtype of ``where``: that of its two values; two numbers make a tensor of their
+    kind."""
     values = types[1:]
     if PROMOTION.numpy or any(isinstance(type_, ArrayType) for type_ in values):
         return arithmetic_dtype(values)
@@ -237,7 +238,8 @@ neg = elementwise(
 
 
 def _abs_slope(ct: Any, x: Any) -> Any:
-    """A complex ``ct`` is the tangent of a complex x: what of it points away from 0 counts."""
+    """Returns a complex ``ct`` is the tangent of a complex x: what of it points away from 0
+    counts."""
     if is_complex(getattr(ct, "type", None)):
         return real(conj(sign_of(x)) * ct)
     return ct * (sign_of(x) if is_complex(getattr(x, "type", None)) else sign(x))
@@ -309,8 +311,8 @@ cosh: OpDef = real_function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda
 
 
 def follows_mathematics(x: Any) -> bool:
-    """Decide whether the slope of a function that levels off is computed from ``x``, exactly: in
-    plain functions. Cells follow MindSpore, which computes it from the result (decision 0019)."""
+    """True if the slope of a function that levels off is computed from ``x``, exactly: in plain
+    functions. Cells follow MindSpore, which computes it from the result (decision 0019)."""
     return PROMOTION.numpy and not is_complex(getattr(x, "type", None))
 
 
@@ -319,8 +321,9 @@ FLAT = {"float16": 22.0, "float32": 120.0, "float64": 800.0}
 
 
 def _bell(name: str, doc: str, width: float, rule: Callable[..., Any]) -> OpDef:
-    """The slope of a sigmoid curve: of e = exp(-width |x|) it is width² e / (1 + e)². Of single
-    numbers it is the square of width / 2 / cosh(width x / 2), as that is one call of NumPy's."""
+    """Returns the slope of a sigmoid curve: of e = exp(-width |x|) it is width² e / (1 + e)². Of
+    single numbers it is the square of width / 2 / cosh(width x / 2), as that is one call of
+    NumPy's."""
     height = width * width
 
     def numpy(types: Sequence[Type]) -> str:

@@ -20,7 +20,7 @@ from autodiff_compiler.operators.core.structure import cast_like
 
 
 def real_dtype(dtype: str | None) -> str | None:
-    """The dtype of the parts of complex numbers; another one stays.
+    """Returns the dtype of the parts of complex numbers; another one stays.
 
     >>> real_dtype("complex64"), real_dtype("complex128"), real_dtype("float16")
     ('float32', 'float64', 'float16')
@@ -34,7 +34,7 @@ def _part_type(types: Sequence[Type]) -> Type:
 
 
 def _part_text(part: str) -> Callable[..., str]:
-    """The text of a part: of a Python number, which is to stay one, its attribute."""
+    """Returns the text of a part: of a Python number, which is to stay one, its attribute."""
     return lambda types: f"np.{part}({{x}})" if isinstance(types[0], ArrayType) else f"{{x}}.{part}"
 
 
@@ -93,7 +93,7 @@ FOR_COMPLEX.update(
 
 
 def conjugates(values: Sequence[Any], known: dict[Any, Any]) -> list[Any]:
-    """The conjugates of complex values and numbers; other things as they are."""
+    """Returns the conjugates of complex values and numbers; other things as they are."""
 
     def conjugate(value: Any) -> Any:
         if isinstance(value, complex):

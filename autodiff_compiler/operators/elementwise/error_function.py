@@ -84,7 +84,7 @@ SHORT_MIDDLE = (
 
 
 def falling(powers: Sequence[float], x: Any) -> Any:
-    """The polynomial with these coefficients, the highest power first, by Horner's rule."""
+    """Returns the polynomial with these coefficients, the highest power first, by Horner's rule."""
     found = powers[0] * x + powers[1]
     for each in powers[2:]:
         found = found * x + each

@@ -26,7 +26,7 @@ _BELOW, _Z = "{out}[..., :8]", "{out}[..., 8]"
 
 
 def _series(*rising: float) -> str:
-    """A polynomial in 1 / z²."""
+    """Returns a polynomial in 1 / z²."""
     return f"np.polyval({list(rising[::-1])}, {_Z} ** -2.0)"
 
 
@@ -90,7 +90,8 @@ def _lgamma_numpy(types: Sequence[Type]) -> str:
 
 
 def _cotangent_slope(n: int) -> list[float]:
-    """The n-th derivative of cot(pi x) over pi^n, as a polynomial in cot(pi x): falling powers."""
+    """Returns the n-th derivative of cot(pi x) over pi^n, as a polynomial in cot(pi x): falling
+    powers."""
     found = np.poly1d([1.0, 0.0])
     for _ in range(n):
         found = -np.poly1d([1.0, 0.0, 1.0]) * found.deriv()

@@ -37,9 +37,9 @@ def _slope_of_base(ct: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _any_slope(x: Any, y: Any) -> Any:
-    """The same for a ``y`` that a run knows. The power of a positive x is multiplied by y half by
-    half, so that it does not overflow, or vanish, where the slope does not. Of a negative one only
-    1 / x can, of which y = 0 leaves nothing."""
+    """Returns the same for a ``y`` that a run knows. The power of a positive x is multiplied by y
+    half by half, so that it does not overflow, or vanish, where the slope does not. Of a negative
+    one only 1 / x can, of which y = 0 leaves nothing."""
     level, less = _near_zero(x) & equal(y, 0.0), y - 1.0
     if x.dtype_name is not None and y.dtype_name is None:
         less = cast(less, dtype=real_dtype(x.dtype_name))  # a plain number is as wide as x

@@ -12,7 +12,8 @@ from autodiff_compiler.ir.types import BOOL, ArrayType, ScalarType, Type
 
 
 def single(types: Sequence[Type]) -> str | None:
-    """The dtype of values that are one number each, and not all of them Python's; else None."""
+    """Returns the dtype of values that are one number each, and not all of them Python's; else
+    None."""
     arrays = [type_ for type_ in types if isinstance(type_, ArrayType)]
     dtypes = {type_.dtype for type_ in arrays}
     known = all(isinstance(type_, (ArrayType, ScalarType)) for type_ in types)
@@ -23,7 +24,7 @@ def single(types: Sequence[Type]) -> str | None:
 
 
 def chosen_text(types: Sequence[Type]) -> str | None:
-    """The text of ``where`` for single numbers."""
+    """Returns the text of ``where`` for single numbers."""
     test, *values = types
     dtype = single(values)
     is_test = test == BOOL or isinstance(test, ArrayType) and test.shape == ()
@@ -31,7 +32,7 @@ def chosen_text(types: Sequence[Type]) -> str | None:
 
 
 def bound_text(sign: str, name: str) -> Callable[[Sequence[Type]], str]:
-    """The text of ``maximum`` or ``minimum``, where NaN wins."""
+    """Returns the text of ``maximum`` or ``minimum``, where NaN wins."""
 
     def text(types: Sequence[Type]) -> str:
         dtype = single(types)

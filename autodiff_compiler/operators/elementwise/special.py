@@ -42,7 +42,7 @@ log10 = real_function(
 
 
 def _turned_sine(quarters: int, angle: str) -> str:
-    """The text of sin(angle + quarters * pi / 2)."""
+    """Returns the text of sin(angle + quarters * pi / 2)."""
     wave = f"np.{('sin', 'cos')[quarters % 2]}({angle})"
     return wave if quarters % 4 < 2 else f"-{wave}"
 
@@ -145,13 +145,13 @@ def in_dtype(types: Sequence[Type], text: str) -> str:
 
 
 def _is_short(types: Sequence[Type]) -> bool:
-    """Whether 32 bits are enough to compute with."""
+    """True if 32 bits are enough to compute with."""
     return _dtype_of(types[0]) in ("float16", "float32")
 
 
 def _from_tail(last: str, square: str) -> Callable[..., str]:
-    """The text that computes erfc(|x|) as ``{out}`` and ends in ``last``. ``square`` is the text of
-    {out}² where the rest is in 32 bits: as far as its rounding matters, in 64."""
+    """Returns the text that computes erfc(|x|) as ``{out}`` and ends in ``last``. ``square`` is the
+    text of {out}² where the rest is in 32 bits: as far as its rounding matters, in 64."""
 
     def text(types: Sequence[Type]) -> str:
         dtype = _dtype_of(types[0])

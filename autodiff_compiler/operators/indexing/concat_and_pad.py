@@ -51,7 +51,8 @@ size_of = zero_gradient(
 
 
 def size_along(x: Any, axes: Sequence[int] | None) -> Any:
-    """The number of elements along axes: a number if the shape tells it, else an operation."""
+    """Returns the number of elements along axes: a number if the shape tells it, else an
+    operation."""
     shape = shape_of_type(type_of(x))
     if shape is None:
         return size_of(x, axes=axes)

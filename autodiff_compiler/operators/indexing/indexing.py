@@ -76,7 +76,7 @@ def _index_numpy(types: Sequence[Type], *, index: Index) -> str:
 
 
 def _index_copies(types: Sequence[Type], *, index: Index) -> bool:
-    """Whether ``x[index]`` is new memory: what arrays of places name, and one single number."""
+    """True if ``x[index]`` is new memory: what arrays of places name, and one single number."""
     number = "..." not in index and shape_of_type(_index_type(types, index=index)) == ()
     return number or gathers(types[1:], index)
 
@@ -108,7 +108,7 @@ def _dtype_text(type_: Type, name: str) -> str:
 
 
 def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
-    """The line that makes the zeros which a scatter adds its first operand, v, to."""
+    """Returns the line that makes the zeros which a scatter adds its first operand, v, to."""
     return f"{{out}} = np.zeros({shape_text(types, shape, fixed)}, {_dtype_text(types[0], '{v}')})"
 
 
@@ -143,7 +143,8 @@ _index: OpDef = index
 
 
 def check_written(types: Sequence[Type], index: Index) -> Type:
-    """The type of an array after a value was written at [index]. Raises where it does not fit."""
+    """Returns the type of an array after a value was written at [index]. Raises where it does not
+    fit."""
     x, value = types[0], types[1]
     if is_complex(value) and getattr(x, "dtype", None) is not None and not is_complex(x):
         raise DTypeError(
@@ -263,7 +264,8 @@ def _names_one_axis(type_: Type) -> bool:
 
 
 def _assigned(ct: Value, x: Value, v: Value, rest: Sequence[Any], index: Index) -> Any:
-    """The cotangent of what was written to x[index]: that of the place, if nothing overwrote it."""
+    """Returns the cotangent of what was written to x[index]: that of the place, if nothing
+    overwrote it."""
     part = _index(ct, *rest, index=index)
     if adds_up(index, [type_of(operand) for operand in rest]):
         last, front = _last(x, rest, index)

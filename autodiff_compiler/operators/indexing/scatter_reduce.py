@@ -44,7 +44,7 @@ def _gathered(name: str, function: str, doc: str, adjoint: Rules, tangent: Rules
 
 
 def _spread(v: Any, like: Any, rest: Sequence[Any], index: Index) -> Any:
-    """Return zeros of the shape of ``like`` with v added at [index]."""
+    """Returns zeros of the shape of ``like`` with v added at [index]."""
     shape, more = shape_argument(like)
     return scatter(v, *rest, *more, index=index, shape=shape)
 

@@ -21,13 +21,13 @@ from autodiff_compiler.operators.core.index_patterns import FULL, Index, adds_up
 def added_text(
     v: Type, rest: Sequence[Type], index: Index, shape: Shape, fixed: int = 1, new: bool = True
 ) -> str:
-    """The lines that add v to ``{out}``, ``new`` where it is row-major for sure."""
+    """Returns the lines that add v to ``{out}``, ``new`` where it is row-major for sure."""
     numbers = _numbers_added(v, rest, index, shape, fixed) if new else None
     return numbers or f"np.add.at({{out}}, {index_text(index, fixed)}, {{v}})"
 
 
 def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bool:
-    """Whether v is added to zeros, and these to an array, in less time than to the array itself:
+    """True if v is added to zeros, and these to an array, in less time than to the array itself:
     number by number, and there are not many more zeros than numbers."""
     numbers, zeros = shape_of_type(v) or (None,), shape or (None,)
     if not adds_up(index, rest) or _numbers_added(v, rest, index, shape, 1) is None:
@@ -38,8 +38,8 @@ def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bo
 def _numbers_added(
     v: Type, rest: Sequence[Type], index: Index, shape: Shape, fixed: int
 ) -> str | None:
-    """The lines that add numbers, rows, or columns, of known sizes to those of a new array that
-    arrays of ints name."""
+    """Returns the lines that add numbers, rows, or columns, of known sizes to those of a new array
+    that arrays of ints name."""
     values, sizes, count = _sizes(shape_of_type(v)), _sizes(shape), len(index)
     if not values or not sizes:
         return None
@@ -82,7 +82,7 @@ def _rows_at_once(shape: Sequence[int]) -> int:
 
 
 def _rows_added(terms: Sequence[str], narrow: bool, values: Sequence[int], row: int) -> str | None:
-    """The lines that add rows of ``row`` numbers where the sum of ``terms`` tells."""
+    """Returns the lines that add rows of ``row`` numbers where the sum of ``terms`` tells."""
     if row < 2 and len(terms) < 2:
         return None
     step = _rows_at_once(values)
@@ -101,7 +101,7 @@ def _rows_added(terms: Sequence[str], narrow: bool, values: Sequence[int], row: 
 
 
 def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> str:
-    """The lines that add to columns, some rows at a time."""
+    """Returns the lines that add to columns, some rows at a time."""
     row = math.prod(sizes[2:])
     step = min(_rows_at_once(values), sizes[0])
     flat = f"np.arange({step})[:, None] * {sizes[1]} + {picked(places, sizes, 1, 2)}.ravel()"
@@ -118,8 +118,8 @@ def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> 
 
 
 def added_along(i: Type, shape: Shape, axis: int) -> str | None:
-    """The lines that add v to a new array where i, as large as it along all other axes, points
-    along one; None where numbers are few, or sizes are not known."""
+    """Returns the lines that add v to a new array where i, as large as it along all other axes,
+    points along one; None where numbers are few, or sizes are not known."""
     sizes, whole, dtype = _sizes(shape_of_type(i)), _sizes(shape), getattr(i, "dtype", None)
     if not sizes or not whole or len(sizes) < 2 or dtype not in ("int32", "int64"):
         return None

@@ -34,7 +34,7 @@ from autodiff_compiler.operators.indexing.concat_and_pad import PerOperand
 
 
 def split_equation(equation: str) -> tuple[list[str], str]:
-    """The letters of each operand, and those of the result.
+    """Returns the letters of each operand, and those of the result.
 
     >>> split_equation("ij,jk->ik")
     (['ij', 'jk'], 'ik')

@@ -31,7 +31,7 @@ from autodiff_compiler.operators.windows.rearrange import tril
 
 
 def _wide(types: Sequence[Type]) -> str | None:
-    """The dtype that LAPACK computes in."""
+    """Returns the dtype that LAPACK computes in."""
     dtype = floating(types)
     return "float32" if dtype == "float16" else dtype
 
@@ -66,7 +66,7 @@ def of_matrix(
     make: Callable[..., OpDef] = OpDef,
     **facts: Any,
 ) -> OpDef:
-    """A function of one matrix; ``shape`` is the result's, from the operand's."""
+    """Returns a function of one matrix; ``shape`` is the result's, from the operand's."""
 
     def result(types: Sequence[Type], **attrs: Any) -> Type:
         x = _matrices(types[0], what, square)
@@ -76,12 +76,12 @@ def of_matrix(
 
 
 def _scaled(ct: Value, x: Value, matrix: Any) -> Any:
-    """Each matrix times its number in ``ct``."""
+    """Returns each matrix times its number in ``ct``."""
     return (ct if x.ndim == 2 else expand_dims(ct, axes=(-2, -1))) * matrix
 
 
 def _total(matrix: Any, x: Value) -> Any:
-    """The sum of the elements of each matrix."""
+    """Returns the sum of the elements of each matrix."""
     return sum_(matrix, axes=None if x.ndim == 2 else (-2, -1), keepdims=False)
 
 
@@ -136,7 +136,7 @@ def _cofactors_slope_numpy(types: Sequence[Type]) -> str:
 
 
 def _third(x: Value, one: Any, other: Any) -> Any:
-    """The third derivative of det along two matrices, as a matrix; x is regular."""
+    """Returns the third derivative of det along two matrices, as a matrix; x is regular."""
     inverted, whole = swap_last_axes(inverse(x)), cofactors(x)
     turned = matmul(inverted, swap_last_axes(other))
     back = matmul(matmul(whole, swap_last_axes(one)), inverted)
@@ -253,7 +253,7 @@ solve: OpDef = OpDef(
 
 
 def _lower_half(matrix: Any) -> Any:
-    """The lower triangle with half of the diagonal."""
+    """Returns the lower triangle with half of the diagonal."""
     return 0.5 * (tril(matrix, offset=0) + tril(matrix, offset=-1))
 
 

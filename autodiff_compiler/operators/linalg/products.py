@@ -37,13 +37,14 @@ def _as_matrix(x: Value, factor: Value, axis: int) -> Any:
 
 
 def _as_matrices(ct: Value, a: Value, b: Value) -> tuple[Any, Any, Any]:
-    """The product's cotangent, the left factor and the right one, all of them as matrices."""
+    """Returns the product's cotangent, the left factor and the right one, all of them as
+    matrices."""
     matrix = _as_matrix(_as_matrix(ct, b, -1), a, -2)
     return matrix, _as_matrix(a, a, -2), _as_matrix(b, b, -1)
 
 
 def _factors(types: Sequence[Type], what: str) -> tuple[Shape, Shape, str | None]:
-    """The shapes of the two factors and their one dtype."""
+    """Returns the shapes of the two factors and their one dtype."""
     a, b = types
     if not isinstance(a, ArrayType) or not isinstance(b, ArrayType):
         raise DTypeError(
@@ -76,20 +77,20 @@ def _matmul_type(types: Sequence[Type]) -> Type:
 
 
 def _rows(x: Value) -> Value:
-    """The rows of all matrices in ``x``, one below the other."""
+    """Returns the rows of all matrices in ``x``, one below the other."""
     *rows, columns = shape_of_type(x.type) or ()
     return reshape(x, shape=(math.prod(rows), columns))  # type: ignore[arg-type]
 
 
 def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
-    """Whether all matrices in ``a``, of known sizes, meet one matrix ``b``: then the products with
+    """True if all matrices in ``a``, of known sizes, meet one matrix ``b``: then the products with
     the rows of all of them are one product, which is quicker and needs no sum over matrices."""
     known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
     return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore[attr-defined, operator]
 
 
 def _side_by_side(x: Value) -> Value:
-    """The matrices in ``x``, of known sizes, beside each other."""
+    """Returns the matrices in ``x``, of known sizes, beside each other."""
     *matrices, rows, columns = shape_of_type(x.type) or ()
     rank = len(matrices)
     turned = transpose(x, perm=(rank, *range(rank), rank + 1))
@@ -98,7 +99,7 @@ def _side_by_side(x: Value) -> Value:
 
 
 def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
-    """Whether one matrix ``a`` meets many that are narrower than it, all of known sizes: then one
+    """True if one matrix ``a`` meets many that are narrower than it, all of known sizes: then one
     product with all of them side by side is smaller than all products that a sum would take."""
     known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
     if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore[attr-defined, operator]

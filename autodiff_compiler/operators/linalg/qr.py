@@ -37,12 +37,12 @@ def _divided(matrix: Any, x: Value, transposed: bool) -> Any:
 
 
 def _mirrored(matrix: Any) -> Any:
-    """The symmetric matrix with this lower triangle."""
+    """Returns the symmetric matrix with this lower triangle."""
     return tril(matrix, offset=0) + swap_last_axes(tril(matrix, offset=-1))
 
 
 def _split(dot: Any, x: Value) -> tuple[Any, Any]:
-    """The tangent over R, and the upper triangular part of it in the coordinates of Q."""
+    """Returns the tangent over R, and the upper triangular part of it in the coordinates of Q."""
     moved = _divided(dot, x, False)
     inner = matmul(swap_last_axes(orthogonal_factor(x)), moved)
     low = tril(inner, offset=-1)

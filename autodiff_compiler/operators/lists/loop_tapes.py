@@ -90,13 +90,13 @@ list_rows: OpDef = OpDef(
 
 
 def _swapped(x: Value) -> Value:
-    """The first two axes exchanged: the examples' and the rows'."""
+    """Returns the first two axes exchanged: the examples' and the rows'."""
     assert isinstance(x.type, ArrayType) and x.type.shape is not None
     return transpose(x, perm=(1, 0, *range(2, len(x.type.shape))))
 
 
 def rows_like(rows: Value, x: Value) -> Value:
-    """The array with these rows, in the shape of ``x`` even if there are none."""
+    """Returns the array with these rows, in the shape of ``x`` even if there are none."""
     assert isinstance(x.type, ArrayType)
     length = x.type.shape[0] if x.type.shape else None
     rest = () if isinstance(length, int) and length > 0 else (x,)

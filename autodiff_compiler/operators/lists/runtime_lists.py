@@ -46,14 +46,14 @@ from autodiff_compiler.operators.core.structure import full
 
 
 def item_of(type_: Type) -> Type:
-    """The type of a list's items."""
+    """Returns the type of a list's items."""
     if not isinstance(type_, ListType):
         raise DTypeError(f"a list is needed, not a {type_}")
     return type_.item
 
 
 def item_zero(x: Value, at: Any) -> Any:
-    """The zero cotangent of an item; of the item itself it needs the shape, if that."""
+    """Returns the zero cotangent of an item; of the item itself it needs the shape, if that."""
     type_ = item_of(x.type)
     if isinstance(type_, ArrayType) and type_.is_static:
         return full(shape=type_.shape, dtype=type_.dtype, value=0)
@@ -61,7 +61,7 @@ def item_zero(x: Value, at: Any) -> Any:
 
 
 def changing(change: str) -> Any:
-    """A template that changes a new list, or with ``in_place`` the old one."""
+    """Returns a template that changes a new list, or with ``in_place`` the old one."""
 
     def text(types: Sequence[Type], *, in_place: bool = False) -> str:
         return change if in_place else f"{{out}} = list({{x}})\n{change}"
@@ -210,7 +210,7 @@ list_fold: OpDef = OpDef(
 
 
 def _counted(type_: Type) -> Type:
-    """The type of a sum that begins with a whole zero."""
+    """Returns the type of a sum that begins with a whole zero."""
     if isinstance(type_, ArrayType) and type_.dtype == "bool":
         return replace(type_, dtype="int64")
     return INT if type_ == BOOL else type_
@@ -282,8 +282,9 @@ list_split: OpDef = OpDef(
 
 
 def length_of(items: Any) -> int | None:
-    """How many items a list has that is being built here, where that is sure while compiling: it
-    began with so many, and every iteration of a loop that runs so often appends as many."""
+    """Returns the number of items a list has that is being built here, where that is sure while
+    compiling: it began with so many, and every iteration of a loop that runs so often appends as
+    many."""
     maker = current().producer(items)
     if maker is None:
         return None
@@ -307,7 +308,8 @@ def _more(items: Any, count: int) -> int | None:
 
 
 def _appended(after: Any, before: Value) -> int | None:
-    """How many items were appended to ``before`` to make ``after``, if nothing else was done."""
+    """Returns the number of items were appended to ``before`` to make ``after``, if nothing else
+    was done."""
     count = 0
     while after is not before:
         maker = current().producer(after)
@@ -325,7 +327,7 @@ def _copied(type_: Type, text: str, depth: int = 0) -> str:
 
 
 def _item_as(have: Type, want: Type, text: str) -> str:
-    """The text of an item as one of the type ``want``."""
+    """Returns the text of an item as one of the type ``want``."""
     if isinstance(have, TupleType) and isinstance(want, TupleType):
         pairs = enumerate(zip(have.items, want.items))
         parts = [_item_as(a, b, f"{text}[{place}]") for place, (a, b) in pairs]

@@ -34,8 +34,8 @@ def float_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
 
 
 def _place(i: Type, shape: Shape, axis: int) -> str | None:
-    """The index that ``{i}`` along an axis of an array of this shape stands for, if sizes are
-    known; NumPy's functions for it are slow.
+    """Returns the index that ``{i}`` along an axis of an array of this shape stands for, if sizes
+    are known; NumPy's functions for it are slow.
 
     >>> _place(ArrayType("int64", (5, 1)), (5, 3), 1)
     'np.arange(5)[:, None], {i}'
@@ -94,7 +94,7 @@ def _put_along_numpy(types: Sequence[Type], *, axis: int, shape: Shape) -> str:
 
 
 def _added_text(i: Type, shape: Shape, axis: int) -> str:
-    """The text that adds v to ``{out}``, of this shape, where i points."""
+    """Returns the text that adds v to ``{out}``, of this shape, where i points."""
     place, sizes = _place(i, shape, axis), shape_of_type(i)
     if place is None:
         grid = "np.indices({i}.shape, sparse=True)"
@@ -118,7 +118,7 @@ put_along = linear(
 
 
 def points_once(acc: Type, i: Type, axis: int) -> bool:
-    """Whether i names one place along an axis of ``acc``, and NumPy has a short text for it."""
+    """True if i names one place along an axis of ``acc``, and NumPy has a short text for it."""
     sizes, place = shape_of_type(i), _place(i, shape_of_type(acc), axis)
     return place is not None and sizes is not None and sizes[axis] == 1
 
@@ -152,7 +152,7 @@ add_along = OpDef(
 
 
 def _along(types: Sequence[Type], *, axis: int) -> Type:
-    """The type of a function along one axis: that of x."""
+    """Returns the type of a function along one axis: that of x."""
     (x,) = types
     shape = shape_of_type(x)
     normal_axes(axis, None if shape is None else len(shape))
@@ -160,7 +160,8 @@ def _along(types: Sequence[Type], *, axis: int) -> Type:
 
 
 def in_single(types: Sequence[Type], operand: str = "{x}") -> str:
-    """The text of an operand whose exponentials are summed: halves are widened to float32."""
+    """Returns the text of an operand whose exponentials are summed: halves are widened to
+    float32."""
     return f"{operand}.astype(np.float32)" if _is_half(types) else operand
 
 

@@ -55,7 +55,7 @@ from autodiff_compiler.operators.reductions.unit_vector import unit
 
 
 def _result(dtype: Callable[[Any], str | None]) -> Callable[..., Type]:
-    """A type rule: the reduced shape, and a dtype from the operand's."""
+    """Returns a type rule: the reduced shape, and a dtype from the operand's."""
 
     def rule(types: Sequence[Type], *, axes: Any, keepdims: bool = False, **attrs: Any) -> Type:
         (x,) = types
@@ -78,7 +78,7 @@ def _ordered(dtype: str | None) -> str | None:
 
 
 def _call(function: str) -> Callable[..., str]:
-    """The text of a call of a NumPy reduction."""
+    """Returns the text of a call of a NumPy reduction."""
 
     def text(types: Sequence[Type], *, axes: Any, keepdims: bool, **attrs: Any) -> str:
         return method_text(types, function, axis_text(axes, keepdims))
@@ -87,7 +87,8 @@ def _call(function: str) -> Callable[..., str]:
 
 
 def _mean_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
-    """A sum and a quotient where the size is known: ``np.mean`` takes as long as five of these."""
+    """Returns a sum and a quotient where the size is known: ``np.mean`` takes as long as five of
+    these."""
     (x,) = types
     text = method_text(types, "mean", axis_text(axes, keepdims))
     shape = shape_of_type(x)
@@ -186,7 +187,8 @@ min = _extreme("min", "The smallest element over axes; NaN wins.", argmin)
 
 
 def _others(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
-    """The product of all elements but one, for each one: exact also where elements are zero."""
+    """Returns the product of all elements but one, for each one: exact also where elements are
+    zero."""
     zero = equal(x, 0.0)
     zeros = sum_(zero, axes=axes, keepdims=keepdims or axes is not None)
     filled = where(zero, 1.0, x)

@@ -29,12 +29,12 @@ from autodiff_compiler.operators.reductions.axis_functions import cumsum, float_
 
 
 def _from_end(x: Any, axis: int) -> Any:
-    """Running sums from the last element back: the adjoint of ``cumsum``."""
+    """Returns running sums from the last element back: the adjoint of ``cumsum``."""
     return flip(cumsum(flip(x, axes=(axis,)), axis=axis), axes=(axis,))
 
 
 def _along(dtype: Callable[[str | None], str | None]) -> Callable[..., Type]:
-    """A type rule: the shape of x, and a dtype from that of x."""
+    """Returns a type rule: the shape of x, and a dtype from that of x."""
 
     def rule(types: Sequence[Type], *, axis: int) -> Type:
         shape = shape_of_type(types[0])

@@ -65,11 +65,12 @@ class _Taps:
         return self.subscript(str(start or ""), stop)
 
     def ends_anyway(self, start: int) -> bool:
-        """Whether a slice without an end has no more elements than there are windows."""
+        """True if a slice without an end has no more elements than there are windows."""
         return isinstance(self.dim, int) and len(range(start, self.dim, self.stride)) == self.count
 
     def any(self, dim: str) -> str:
-        """The elements number ``i``, a variable of the text; ``dim`` is the text of the size."""
+        """Returns the elements number ``i``, a variable of the text; ``dim`` is the text of the
+        size."""
         start = "i" if self.dilation == 1 else f"{self.dilation} * i"
         if isinstance(self.count, int):
             stop = f"{start} + {(self.count - 1) * self.stride + 1}"
@@ -82,7 +83,7 @@ class _Taps:
         return f"[..., {start}:{stop}{step}{self.after}]"
 
     def of(self, x: Any, number: int) -> Any:
-        """The elements of ``x``: a view."""
+        """Returns the elements of ``x``: a view."""
         start, left = number * self.dilation, (self.size - 1 - number) * self.dilation
         stop = -left if left and not self.ends_anyway(start) else None
         found = ("slice", start or None, stop, self.stride if self.stride > 1 else None)
@@ -123,7 +124,7 @@ def _max_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
 
 
 def _parts(join: OpDef) -> Callable[..., Any]:
-    """Slices, and what ``join`` makes of them."""
+    """Returns slices, and what ``join`` makes of them."""
 
     def parts(x: Value, axis: int, size: int, stride: int, dilation: int) -> Any:
         taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
@@ -160,8 +161,8 @@ window_max: OpDef = OpDef(
 
 
 def _put_text(type_: Type, out: str, ct: str, mask: str) -> str:
-    """The text that puts ct where the mask is true, else 0, into a slice: also where ct is infinite
-    or NaN, so it is no product (see ``masked``)."""
+    """Returns the text that puts ct where the mask is true, else 0, into a slice: also where ct is
+    infinite or NaN, so it is no product (see ``masked``)."""
     dtype = getattr(type_, "dtype", None)
     if dtype not in BITS:
         return f"np.copyto({out}, np.where({mask}, {ct}, 0))"
@@ -192,7 +193,7 @@ def _first_numpy(types: Sequence[Type], *, axis: int, **window: int) -> str:
 def _first_parts(
     ct: Value, x: Value, best: Value, axis: int, size: int, stride: int, dilation: int
 ) -> Any:
-    """A comparison, and what belongs to each slice of an array to fill."""
+    """Returns a comparison, and what belongs to each slice of an array to fill."""
     taps = _taps(x.type, axis, size=size, stride=stride, dilation=dilation)
     assert isinstance(x.type, ArrayType)
     if size == 2 and taps.covers:
@@ -314,7 +315,7 @@ def _spread_numpy(types: Sequence[Type], *, shape: Shape, axis: int, **window: i
 def _spread_parts(
     v: Value, shape: Shape, rest: Sequence[Value], axis: int, size: int, stride: int, dilation: int
 ) -> Any:
-    """A copy in each slice of an array to fill."""
+    """Returns a copy in each slice of an array to fill."""
     assert isinstance(v.type, ArrayType)
     taps = _taps(ArrayType(None, shape), axis, size=size, stride=stride, dilation=dilation)
     known = isinstance(taps.count, int) and 1 < size <= costs().written_window_elements

@@ -34,7 +34,7 @@ def span(size: int, dilation: int) -> int:
 
 
 def count_windows(dim: Dim, size: int, stride: int, dilation: int) -> Dim:
-    """How many windows fit into an axis.
+    """Returns the number of windows fit into an axis.
 
     >>> count_windows(7, 3, 2, 1), count_windows("b", 3, 2, 1)
     (3, None)
@@ -65,14 +65,14 @@ def _windows_type(types: Sequence[Type], *, size: Sizes, stride: Sizes, dilation
 
 
 def _view(name: str, size: Sizes, dilation: Sizes, options: str = "") -> str:
-    """The text of the windows over ``name``, one for each position."""
+    """Returns the text of the windows over ``name``, one for each position."""
     reach, axes = _spans(size, dilation), tuple(range(-len(size), 0))
     where = f"{reach}, {axes}" if len(size) > 1 else f"{reach[0]}, -1"
     return f"np.lib.stride_tricks.sliding_window_view({name}, {where}{options})"
 
 
 def for_taps(size: Sizes, line: str) -> str:
-    """The lines that do ``line`` for every place (i, j, …) in a window.
+    """Returns the lines that do ``line`` for every place (i, j, …) in a window.
 
     >>> print(for_taps((3, 2), "y += x[i, j]"))
     <BLANKLINE>
@@ -85,7 +85,7 @@ def for_taps(size: Sizes, line: str) -> str:
 
 
 def _thinned(stride: Sizes, dilation: Sizes) -> str:
-    """The subscript that leaves out windows, and elements within them."""
+    """Returns the subscript that leaves out windows, and elements within them."""
     if all(step == 1 for step in (*stride, *dilation)):
         return ""
     steps = [f"::{step}" if step > 1 else ":" for step in (*stride, *dilation)]

@@ -27,20 +27,20 @@ R = TypeVar("R")
 
 
 def shape_of(x: Any) -> Shape:
-    """The shape as far as it is known; a number has none (``()``)."""
+    """Returns the shape as far as it is known; a number has none (``()``)."""
     if isinstance(x, Value):
         return x.type.shape if isinstance(x.type, ArrayType) else ()
     return tuple(getattr(x, "shape", ()))
 
 
 def rank_of(x: Any) -> int | None:
-    """How many axes, None where that is unknown."""
+    """Returns the number of axes, None where that is unknown."""
     shape = shape_of(x)
     return None if shape is None else len(shape)
 
 
 def known_rank(x: Any, what: str) -> int:
-    """The rank, which ``what`` cannot do without."""
+    """Returns the rank, which ``what`` cannot do without."""
     rank = rank_of(x)
     if rank is None:
         raise ShapeError(
@@ -51,17 +51,17 @@ def known_rank(x: Any, what: str) -> int:
 
 
 def is_list(x: Any) -> bool:
-    """Whether ``x`` is a list whose length is known at run time only."""
+    """True if ``x`` is a list whose length is known at run time only."""
     return isinstance(x, Value) and isinstance(x.type, ListType)
 
 
 def item_rank(x: Any, what: str) -> int:
-    """The rank of the items of such a list."""
+    """Returns the rank of the items of such a list."""
     return known_rank(Value(x.type.item), what)
 
 
 def known_sizes(x: Any, what: str) -> tuple[int, ...]:
-    """The shape as numbers, which ``what`` cannot do without."""
+    """Returns the shape as numbers, which ``what`` cannot do without."""
     shape = shape_of(x)
     sizes = tuple(dim for dim in shape or () if isinstance(dim, int))
     if shape is None or len(sizes) != len(shape):
@@ -81,20 +81,20 @@ def dtype_of(x: Any) -> str | None:
 
 
 def holds_complex(x: Any) -> bool:
-    """Whether x certainly holds complex numbers, or is one."""
+    """True if x certainly holds complex numbers, or is one."""
     if isinstance(x, Value):
         return is_complex(x.type)
     return isinstance(x, complex) or "complex" in (dtype_of(x) or "")
 
 
 def is_integral(x: Any) -> bool:
-    """Whether x certainly holds ints or bools."""
+    """True if x certainly holds ints or bools."""
     dtype = dtype_of(x)
     return dtype is not None and ("int" in dtype or dtype == "bool")
 
 
 def axes_of(axis: Any, x: Any) -> tuple[int, ...] | None:
-    """The axes that a reduction of x goes over; None for all."""
+    """Returns the axes that a reduction of x goes over; None for all."""
     return normal_axes(axis, rank_of(x))
 
 
@@ -112,7 +112,7 @@ def in_dtype(x: Any, dtype: Any) -> Tensor:
 
 
 def apart(function: Callable[P, R]) -> Callable[P, R]:
-    """Return ``function`` with a result that is never its first argument itself, but a copy."""
+    """Returns ``function`` with a result that is never its first argument itself, but a copy."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -124,7 +124,7 @@ def apart(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def setting(given: Any) -> Any:
-    """A setting as plain numbers and lists of these: it may be given as a tensor.
+    """Returns a setting as plain numbers and lists of these: it may be given as a tensor.
 
     While compiling it must be a tensor from outside the text, or made of numbers inside it.
     """
@@ -138,7 +138,8 @@ def setting(given: Any) -> Any:
 
 
 def shape_and_operands(shape: Any) -> tuple[Shape, tuple[Any, ...]]:
-    """A shape argument as the records want it: what is known, and a run-time shape if needed."""
+    """Returns a shape argument as the records want it: what is known, and a run-time shape if
+    needed."""
     if isinstance(shape, Value) and shape.type == SHAPE:
         return None, (shape,)
     shape = setting(shape)

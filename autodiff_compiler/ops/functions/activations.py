@@ -136,13 +136,13 @@ def threshold(input: Any, thr: Any, value: Any) -> Tensor:
 
 
 def glu(x: Any, axis: int = -1) -> Tensor:
-    """The first half along an axis times the sigmoid of the second."""
+    """Returns the first half along an axis times the sigmoid of the second."""
     first, second = _halves(x, axis, "glu")
     return first * arithmetic.sigmoid(second)
 
 
 def swiglu(input: Any, dim: int = -1) -> Tensor:
-    """The ``silu`` of the first half along an axis times the second."""
+    """Returns the ``silu`` of the first half along an axis times the second."""
     first, second = _halves(input, dim, "swiglu")
     return silu(first) * second
 

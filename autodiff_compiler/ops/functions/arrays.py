@@ -33,19 +33,19 @@ from autodiff_compiler.ops.functions import creation
 
 
 def reshape(input: Any, shape: Any) -> Tensor:
-    """The elements in another shape; one dimension may be -1."""
+    """Returns the elements in another shape; one dimension may be -1."""
     known, operands = shape_and_operands(shape)
     return structure.reshape(input, *operands, shape=known)
 
 
 @also(dims="input_perm")
 def transpose(input: Any, input_perm: Sequence[int]) -> Tensor:
-    """The axes in another order."""
+    """Returns the axes in another order."""
     return structure.transpose(input, perm=tuple(int(axis) for axis in input_perm))
 
 
 def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
-    """Two axes exchanged."""
+    """Returns two axes exchanged."""
     rank = rank_of(input)
     if rank is None and {axis0, axis1} == {-1, -2}:
         return structure.swap_last_axes(input)
@@ -56,7 +56,7 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
 
 
 def t(input: Any) -> Tensor:
-    """The transpose of a matrix; a vector stays as it is."""
+    """Returns the transpose of a matrix; a vector stays as it is."""
     return input if known_rank(input, "t") < 2 else structure.transpose(input, perm=(1, 0))
 
 
@@ -77,7 +77,7 @@ def squeeze(input: Any, axis: Any = None) -> Tensor:
 
 
 def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
-    """The axes from ``start_dim`` to ``end_dim`` joined into one, row-major."""
+    """Returns the axes from ``start_dim`` to ``end_dim`` joined into one, row-major."""
     if order != "C":
         input = transpose(input, tuple(reversed(range(known_rank(input, "flatten")))))
     rank = rank_of(input)
@@ -97,7 +97,7 @@ def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = 
 
 
 def ravel(input: Any) -> Tensor:
-    """All elements in one row."""
+    """Returns all elements in one row."""
     return reshape(input, (-1,))
 
 
@@ -112,14 +112,14 @@ def broadcast_to(input: Any, shape: Any) -> Tensor:
 
 
 def concat(tensors: Sequence[Any], axis: int = 0) -> Tensor:
-    """One after another along an axis."""
+    """Returns one after another along an axis."""
     if is_list(tensors):
         return runtime_lists.list_concat(tensors, axis=axis_of(axis, item_rank(tensors, "concat")))
     return concat_and_pad.concat(*tensors, axis=axis_of(axis, rank_of(tensors[0])))
 
 
 def stack(tensors: Sequence[Any], axis: int = 0) -> Tensor:
-    """All of one shape, along a new axis."""
+    """Returns all of one shape, along a new axis."""
     if is_list(tensors):
         rows = loop_tapes.stack_rows(tensors, length=runtime_lists.length_of(tensors))
         if axis == 0:
@@ -153,7 +153,7 @@ def _pieces(tensor: Any, sizes: Sequence[int], axis: int) -> tuple[Tensor, ...]:
 
 
 def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of one size (the last one may be smaller), or of the sizes given."""
+    """Returns pieces of one size (the last one may be smaller), or of the sizes given."""
     axis = axis_of(axis, rank_of(tensor))
     size = _size(tensor, axis, "split")
     if not isinstance(split_size_or_sections, int):
@@ -170,14 +170,14 @@ def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """The items along an axis, which goes away."""
+    """Returns the items along an axis, which goes away."""
     dim = axis_of(dim, rank_of(input))
     size = _size(input, dim, "unbind")
     return tuple(indexing.index(input, index=(*(FULL,) * dim, k)) for k in range(size))
 
 
 def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Tensor:
-    """The items along an axis at the given positions."""
+    """Returns the items along an axis at the given positions."""
     if batch_dims:
         return _gather_batches(input_params, input_indices, axis, batch_dims)
     axis = axis_of(axis, rank_of(input_params))
@@ -236,12 +236,12 @@ def gather_elements(input: Any, dim: int, index: Any) -> Tensor:
 
 
 def matmul(input: Any, other: Any) -> Tensor:
-    """The matrix product."""
+    """Returns the matrix product."""
     return products.matmul(input, other)
 
 
 def dot(input: Any, other: Any) -> Tensor:
-    """The sum of products over the last axis of input and the last but one of other."""
+    """Returns the sum of products over the last axis of input and the last but one of other."""
     left, right = known_rank(input, "dot"), known_rank(other, "dot")
     if left <= 2 and right <= 2:
         return products.matmul(input, other)
@@ -253,12 +253,12 @@ def dot(input: Any, other: Any) -> Tensor:
 
 
 def outer(input: Any, vec2: Any) -> Tensor:
-    """The product of every element of one vector with every one of another."""
+    """Returns the product of every element of one vector with every one of another."""
     return products.outer(input, vec2)
 
 
 def shape(input_x: Any) -> tuple[int, ...]:
-    """The shape, a tuple of ints."""
+    """Returns the shape, a tuple of ints."""
     known = shape_of(input_x)
     if known is None:
         return structure.shape_of(input_x)
@@ -269,29 +269,29 @@ def shape(input_x: Any) -> tuple[int, ...]:
 
 
 def rank(input_x: Any) -> int:
-    """How many axes there are."""
+    """Returns the number of axes there are."""
     return known_rank(input_x, "rank")
 
 
 def numel(input: Any) -> int:
-    """How many elements there are."""
+    """Returns the number of elements there are."""
     return size(input)
 
 
 def size(input_x: Any) -> int:
-    """How many elements there are."""
+    """Returns the number of elements there are."""
     if isinstance(input_x, Value):
         return concat_and_pad.size_along(input_x, None)
     return input_x.size
 
 
 def identity(x: Any) -> Any:
-    """The tensor itself."""
+    """Returns the tensor itself."""
     return x
 
 
 def dtype(x: Any) -> Any:
-    """The dtype."""
+    """Returns the dtype."""
     name = dtype_of(x)
     return None if name is None else of_name(name)
 

@@ -16,25 +16,25 @@ from autodiff_compiler.ops.functions import arrays, creation
 
 @apart
 def conj(input: Any) -> Tensor:
-    """The complex conjugate."""
+    """Returns the complex conjugate."""
     return parts.conj(input) if holds_complex(input) else input
 
 
 @apart
 def real(input: Any) -> Tensor:
-    """The real part."""
+    """Returns the real part."""
     return parts.real(input) if holds_complex(input) else input
 
 
 def imag(input: Any) -> Tensor:
-    """The imaginary part, of a real tensor zeros."""
+    """Returns the imaginary part, of a real tensor zeros."""
     if holds_complex(input):
         return parts.imag(input)
     return creation.zeros_like(input)
 
 
 def angle(input: Any) -> Tensor:
-    """The angle of a complex number in radians; of a negative number pi, else 0."""
+    """Returns the angle of a complex number in radians; of a negative number pi, else 0."""
     if holds_complex(input):
         return arithmetic.atan2(imag(input), real(input))
     zero = creation.zeros_like(input, dtype="float32" if is_integral(input) else None)
@@ -51,7 +51,7 @@ def view_as_real(input: Any) -> Tensor:
 
 
 def isreal(input: Any) -> Tensor:
-    """Whether the imaginary part is 0."""
+    """True if the imaginary part is 0."""
     return comparisons.equal(imag(input), 0.0)
 
 

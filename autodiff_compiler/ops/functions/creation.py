@@ -17,7 +17,7 @@ from autodiff_compiler.ops.core.shape_queries import dtype_of, in_dtype, shape_a
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """A tensor of one number; its dtype is the number's unless given."""
+    """Returns a tensor of one number; its dtype is the number's unless given."""
     name = _dtype_of_number(fill_value) if dtype is None else to_numpy_name(dtype)
     known, operands = shape_and_operands(size)
     return wrap(structure.full(*operands, shape=known, dtype=name, value=_number(fill_value, name)))
@@ -33,32 +33,32 @@ def _number(value: Any, dtype: str) -> Any:
 
 
 def zeros(size: Any, dtype: Any = None) -> Tensor:
-    """A tensor of zeros, of float32 unless a dtype is given."""
+    """Returns a tensor of zeros, of float32 unless a dtype is given."""
     return full(size, 0, dtype="float32" if dtype is None else dtype)
 
 
 def ones(shape: Any, dtype: Any = None) -> Tensor:
-    """A tensor of ones, of float32 unless a dtype is given."""
+    """Returns a tensor of ones, of float32 unless a dtype is given."""
     return full(shape, 1, dtype="float32" if dtype is None else dtype)
 
 
 def zeros_like(input: Any, *, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of input."""
+    """Returns zeros of the shape of input."""
     return in_dtype(structure.full_like(input, value=0), dtype)
 
 
 def ones_like(input: Any, *, dtype: Any = None) -> Tensor:
-    """Ones of the shape of input."""
+    """Returns ones of the shape of input."""
     return in_dtype(structure.full_like(input, value=1), dtype)
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """One number in the shape of input."""
+    """Returns one number in the shape of input."""
     return in_dtype(structure.full_like(input, value=fill_value), dtype)
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
-    """Numbers from start up to end, in steps: int64 if all are ints, else float32."""
+    """Returns numbers from start up to end, in steps: int64 if all are ints, else float32."""
     given = (0, start, step) if end is None else (start, end, step)
     values = [bound for bound in given if isinstance(bound, Value)]
     bounds = tuple(
@@ -70,12 +70,13 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 
 def range(start: Any, end: Any, step: Any = 1, maxlen: int = 1000000) -> Tensor:
-    """Numbers from start up to end, in steps, given as numbers or as tensors of one element."""
+    """Returns numbers from start up to end, in steps, given as numbers or as tensors of one
+    element."""
     return arange(*(one_number(bound) for bound in (start, end, step)))
 
 
 def one_number(bound: Any) -> Any:
-    """A number, or the only element of a tensor as one."""
+    """Returns a number, or the only element of a tensor as one."""
     if not hasattr(bound, "__apply_operator__"):
         return bound
     kind = "int" if "int" in (dtype_of(bound) or "int") else "float"
@@ -83,12 +84,12 @@ def one_number(bound: Any) -> Any:
 
 
 def fill(type: Any, shape: Any, value: Any) -> Tensor:
-    """A tensor of one number, in a dtype."""
+    """Returns a tensor of one number, in a dtype."""
     return full(shape, value, dtype=type)
 
 
 def filled(shape: Any, value: Any) -> Any:
-    """A tensor with one number, given as a tensor or plain, everywhere."""
+    """Returns a tensor with one number, given as a tensor or plain, everywhere."""
     if isinstance(value, Value):
         known, operands = shape_and_operands(shape)
         return structure.broadcast_to(value, *operands, shape=known)
@@ -96,7 +97,7 @@ def filled(shape: Any, value: Any) -> Any:
 
 
 def eye(n: int, m: int | None = None, dtype: Any = None) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere."""
+    """Returns ones on the diagonal, zeros elsewhere."""
     name = "float32" if dtype is None else to_numpy_name(dtype)
     return wrap(creation.eye(rows=n, columns=n if m is None else m, dtype=name))
 

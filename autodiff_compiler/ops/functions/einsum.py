@@ -18,7 +18,8 @@ from autodiff_compiler.ops.functions import arrays
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
-    """The sum of products that the equation says: ``'ij,jk->ik'``, ``'...ij->...ji'``, ``'ii'``."""
+    """Returns the sum of products that the equation says: ``'ij,jk->ik'``, ``'...ij->...ji'``,
+    ``'ii'``."""
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
     terms, out = _explicit(equation, operands)
@@ -29,7 +30,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
 
 def _explicit(equation: str, operands: Sequence[Any]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result, with letters for an ellipsis.
+    """Returns the letters of each operand and of the result, with letters for an ellipsis.
 
     Without an arrow the result has the letters that occur once, in alphabetical order.
     """
@@ -59,7 +60,7 @@ def _explicit(equation: str, operands: Sequence[Any]) -> tuple[list[str], str]:
 
 
 def _without_repeats(x: Any, term: str) -> tuple[Any, str]:
-    """A letter that stands twice in one operand means its diagonal."""
+    """Returns a letter that stands twice in one operand means its diagonal."""
     for letter in term:
         if term.count(letter) > 1:
             first, second = [k for k, other in enumerate(term) if other == letter][:2]
@@ -70,7 +71,8 @@ def _without_repeats(x: Any, term: str) -> tuple[Any, str]:
 
 
 def _of_one_size(pairs: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
-    """Axes of size 1 that meet a larger one under the same letter go away: they broadcast."""
+    """Returns axes of size 1 that meet a larger one under the same letter go away: they
+    broadcast."""
     large = {
         letter
         for x, term in pairs
@@ -90,7 +92,8 @@ def _of_one_size(pairs: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
 
 
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
-    """The cross product of vectors of three along ``dim`` (None: the first axis of size 3)."""
+    """Returns the cross product of vectors of three along ``dim`` (None: the first axis of size
+    3)."""
     if dim is None:
         shape = shape_of(input)
         if shape is None or 3 not in shape:

@@ -58,7 +58,7 @@ def neg(input: Any) -> Tensor:
 
 
 def abs(input: Any) -> Tensor:
-    """The absolute value."""
+    """Returns the absolute value."""
     return arithmetic.abs(input)
 
 
@@ -68,7 +68,7 @@ def square(input: Any) -> Tensor:
 
 
 def sqrt(x: Any) -> Tensor:
-    """The square root."""
+    """Returns the square root."""
     return arithmetic.sqrt(x)
 
 
@@ -93,7 +93,7 @@ def expm1(input: Any) -> Tensor:
 
 
 def log(input: Any) -> Tensor:
-    """The natural logarithm."""
+    """Returns the natural logarithm."""
     return arithmetic.log(input)
 
 
@@ -118,52 +118,52 @@ def tan(input: Any) -> Tensor:
 
 
 def asin(input: Any) -> Tensor:
-    """Inverse sine."""
+    """Returns inverse sine."""
     return arithmetic.asin(input)
 
 
 def acos(input: Any) -> Tensor:
-    """Inverse cosine."""
+    """Returns inverse cosine."""
     return arithmetic.acos(input)
 
 
 def atan(input: Any) -> Tensor:
-    """Inverse tangent."""
+    """Returns inverse tangent."""
     return arithmetic.atan(input)
 
 
 def atan2(input: Any, other: Any) -> Tensor:
-    """The angle whose tangent is input / other."""
+    """Returns the angle whose tangent is input / other."""
     return arithmetic.atan2(input, other)
 
 
 def sinh(input: Any) -> Tensor:
-    """Hyperbolic sine."""
+    """Returns hyperbolic sine."""
     return arithmetic.sinh(input)
 
 
 def cosh(input: Any) -> Tensor:
-    """Hyperbolic cosine."""
+    """Returns hyperbolic cosine."""
     return arithmetic.cosh(input)
 
 
 def tanh(input: Any) -> Tensor:
-    """Hyperbolic tangent."""
+    """Returns hyperbolic tangent."""
     return arithmetic.tanh(input)
 
 
 def asinh(input: Any) -> Tensor:
-    """Inverse hyperbolic sine."""
+    """Returns inverse hyperbolic sine."""
     return arithmetic.asinh(input)
 
 
 def acosh(input: Any) -> Tensor:
-    """Inverse hyperbolic cosine."""
+    """Returns inverse hyperbolic cosine."""
     return arithmetic.acosh(input)
 
 
 def atanh(input: Any) -> Tensor:
-    """Inverse hyperbolic tangent."""
+    """Returns inverse hyperbolic tangent."""
     return arithmetic.atanh(input)
 
 
@@ -194,17 +194,17 @@ def sign(input: Any) -> Tensor:
 
 
 def floor(input: Any) -> Tensor:
-    """Rounded down."""
+    """Returns rounded down."""
     return arithmetic.floor(input)
 
 
 def ceil(input: Any) -> Tensor:
-    """Rounded up."""
+    """Returns rounded up."""
     return arithmetic.ceil(input)
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """Rounded to the nearest; halves go to the even neighbour."""
+    """Returns rounded to the nearest; halves go to the even neighbour."""
     if decimals:
         return arithmetic.round(input * 10.0**decimals) / 10.0**decimals
     return arithmetic.round(input)
@@ -216,12 +216,12 @@ def trunc(input: Any) -> Tensor:
 
 
 def maximum(input: Any, other: Any) -> Tensor:
-    """The larger of two."""
+    """Returns the larger of two."""
     return arithmetic.maximum(input, other)
 
 
 def minimum(input: Any, other: Any) -> Tensor:
-    """The smaller of two."""
+    """Returns the smaller of two."""
     return arithmetic.minimum(input, other)
 
 
@@ -342,12 +342,13 @@ def cast(input: Any, dtype: Any) -> Tensor:
 
 
 def deepcopy(input_x: Any) -> Tensor:
-    """A copy in memory of its own."""
+    """Returns a copy in memory of its own."""
     return structure.copy(input_x)
 
 
 def stop_gradient(value: Any) -> Any:
-    """The value as a constant: no gradient flows back through it. Containers item by item."""
+    """Returns the value as a constant: no gradient flows back through it. Containers item by
+    item."""
     if isinstance(value, (tuple, list)):
         return type(value)(stop_gradient(item) for item in value)
     if isinstance(value, dict):

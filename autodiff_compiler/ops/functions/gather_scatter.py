@@ -38,7 +38,7 @@ def item_at(x: Any, index: Any) -> Any:
 
 
 def encode(index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """A subscript as the records want it: the pattern, and its run-time operands."""
+    """Returns a subscript as the records want it: the pattern, and its run-time operands."""
     rest: list[Any] = []
 
     def code(part: Any) -> Any:
@@ -54,7 +54,7 @@ def encode(index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def along_axis(axis: int, part: Any) -> tuple[Any, ...]:
-    """The subscript that takes ``part`` of one axis and all of those before it."""
+    """Returns the subscript that takes ``part`` of one axis and all of those before it."""
     return (*(_slice(None),) * axis, part)
 
 
@@ -66,7 +66,7 @@ def _axis(input: Any, axis: int, what: str) -> int:
 
 
 def index_select(input: Any, axis: int, index: Any) -> Tensor:
-    """The items along an axis at the given positions."""
+    """Returns the items along an axis at the given positions."""
     return arrays.gather(input, index, axis)
 
 
@@ -106,7 +106,7 @@ def slice_scatter(
 
 
 def slice(input_x: Any, begin: Sequence[Any], size: Sequence[Any]) -> Tensor:
-    """The block of the given size (-1: the rest) that begins at a position."""
+    """Returns the block of the given size (-1: the rest) that begins at a position."""
     pairs = zip(_numbers(begin), _numbers(size))
     return item_at(
         input_x,
@@ -161,13 +161,13 @@ def _coordinates(indices: Any, what: str) -> tuple[list[Any], tuple[Any, ...]]:
 
 
 def gather_nd(input_x: Any, indices: Any) -> Tensor:
-    """The items at positions, each of which is a row of coordinates."""
+    """Returns the items at positions, each of which is a row of coordinates."""
     columns, index = _coordinates(indices, "gather_nd")
     return indexing.index(input_x, *columns, index=index)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
-    """Zeros with the updates added at positions."""
+    """Returns zeros with the updates added at positions."""
     columns, index = _coordinates(indices, "scatter_nd")
     known, operands = shape_and_operands(shape)
     return indexing.scatter(updates, *columns, *operands, index=index, shape=known)
@@ -202,13 +202,13 @@ def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
 
 
 def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """The larger of input_x and the updates at positions; a tie shares the gradient."""
+    """Returns the larger of input_x and the updates at positions; a tie shares the gradient."""
     columns, index = _coordinates(indices, "tensor_scatter_max")
     return scatter_reduce.maximum_at(input_x, updates, *columns, index=index)
 
 
 def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
-    """The smaller of input_x and the updates at positions; a tie shares the gradient."""
+    """Returns the smaller of input_x and the updates at positions; a tie shares the gradient."""
     columns, index = _coordinates(indices, "tensor_scatter_min")
     return scatter_reduce.minimum_at(input_x, updates, *columns, index=index)
 
@@ -217,7 +217,8 @@ def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
 
 
 def _elements(indices: Any, axis: int, what: str) -> tuple[list[Any], tuple[Any, ...]]:
-    """The index that names, for each place of ``indices``, the same place but for one axis."""
+    """Returns the index that names, for each place of ``indices``, the same place but for one
+    axis."""
     rank = known_rank(indices, what)
     sizes = arrays.shape(indices)
     columns = [
@@ -269,13 +270,14 @@ def gather_d(x: Any, dim: int, index: Any) -> Tensor:
 
 
 def _segments(input_x: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any]:
-    """Positions and shape of the segments, with one more at the end for what is to be ignored."""
+    """Returns positions and shape of the segments, with one more at the end for what is to be
+    ignored."""
     tail = arrays.shape(input_x)[known_rank(segment_ids, "a sum over segments") :]
     return elementwise.maximum(segment_ids, -1), (num_segments + 1, *tail)
 
 
 def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-    """The sums of the items with equal ids; items with a negative id are ignored."""
+    """Returns the sums of the items with equal ids; items with a negative id are ignored."""
     ids, shape = _segments(input_x, segment_ids, num_segments)
     known, operands = shape_and_operands(shape)
     total = indexing.scatter(input_x, ids, *operands, index=(("op", 0),), shape=known)
@@ -289,25 +291,27 @@ def _gathered(record: Any, start: Any, input_x: Any, segment_ids: Any, num_segme
 
 
 def unsorted_segment_prod(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-    """The products of the items with equal ids; 1 where an id is missing."""
+    """Returns the products of the items with equal ids; 1 where an id is missing."""
     return _gathered(scatter_reduce.multiply_at, 1, input_x, segment_ids, num_segments)
 
 
 def _bound(input_x: Any, side: str) -> Any:
-    """The end of what the dtype of a tensor can hold."""
+    """Returns the end of what the dtype of a tensor can hold."""
     name = dtype_of(input_x) or "float32"
     info = np.finfo(name) if "float" in name else np.iinfo(name)
     return getattr(info, side).item() if "float" in name else getattr(info, side)
 
 
 def unsorted_segment_max(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-    """The largest of the items with equal ids; the least number there is where an id is missing."""
+    """Returns the largest of the items with equal ids; the least number there is where an id is
+    missing."""
     start = _bound(input_x, "min")
     return _gathered(scatter_reduce.maximum_at, start, input_x, segment_ids, num_segments)
 
 
 def unsorted_segment_min(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-    """The smallest of the items with equal ids; the largest number where an id is missing."""
+    """Returns the smallest of the items with equal ids; the largest number where an id is
+    missing."""
     start = _bound(input_x, "max")
     return _gathered(scatter_reduce.minimum_at, start, input_x, segment_ids, num_segments)
 

@@ -26,7 +26,7 @@ from autodiff_compiler.ops.functions import arrays, creation, gather_scatter, re
 
 
 def _together(input: Any, mask: Any) -> tuple[Any, Any]:
-    """A tensor and its mask, each stretched to the shape of both.
+    """Returns a tensor and its mask, each stretched to the shape of both.
 
     Where sizes are not known it is the mask that is stretched.
     """
@@ -42,7 +42,7 @@ def _together(input: Any, mask: Any) -> tuple[Any, Any]:
 
 
 def masked_select(input: Any, mask: Any) -> Tensor:
-    """The elements for which the mask holds, in one row."""
+    """Returns the elements for which the mask holds, in one row."""
     input, mask = _together(input, mask)
     return indexing.index(input, mask, index=(("op", 0),))
 
@@ -81,7 +81,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None) -> Tensor:
 
 
 def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
-    """Numbers for NaN (0 by default) and the infinities (the ends of the dtype by default)."""
+    """Returns numbers for NaN (0 by default) and the infinities (the ends of the dtype by
+    default)."""
     ends = np.finfo(dtype_of(input) or "float32")
     high = ends.max.item() if posinf is None else posinf
     low = ends.min.item() if neginf is None else neginf
@@ -91,20 +92,20 @@ def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
 
 
 def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum over ``axis`` of all that is not NaN."""
+    """Returns the sum over ``axis`` of all that is not NaN."""
     numbers_only = arithmetic.where(comparisons.isnan(input), 0.0, input)
     return reductions.sum(numbers_only, axis, keepdims, dtype=dtype)
 
 
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean over ``axis`` of all that is not NaN."""
+    """Returns the mean over ``axis`` of all that is not NaN."""
     known = comparisons.logical_not(comparisons.isnan(input))
     count = in_dtype(reductions.sum(known, axis, keepdims), dtype_of(input))
     return in_dtype(nansum(input, axis, keepdims) / count, dtype)
 
 
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = int32) -> Tensor:
-    """How many elements over ``axis`` are not zero."""
+    """Returns the number of elements over ``axis`` are not zero."""
     return in_dtype(reductions.sum(comparisons.not_equal(x, 0), axis, keep_dims), dtype)
 
 
@@ -115,7 +116,7 @@ def heaviside(input: Any, values: Any) -> Tensor:
 
 
 def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Tensor:
-    """The slices along an axis, scaled down to a p-norm of at most ``maxnorm``."""
+    """Returns the slices along an axis, scaled down to a p-norm of at most ``maxnorm``."""
     rank = known_rank(input, "renorm")
     axis = axis_of(axis, rank)
     others = tuple(other for other in range(rank) if other != axis)
@@ -127,7 +128,8 @@ def renorm(input: Any, p: Any, axis: int, maxnorm: Any) -> Tensor:
 
 
 def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Tensor:
-    """The first ``seq_lengths[b]`` items of each batch in reverse order, the others as they are."""
+    """Returns the first ``seq_lengths[b]`` items of each batch in reverse order, the others as they
+    are."""
     rank = known_rank(x, "reverse_sequence")
     seq, batch = axis_of(seq_dim, rank), axis_of(batch_dim, rank)
     order = (batch, seq, *(k for k in range(rank) if k not in (batch, seq)))

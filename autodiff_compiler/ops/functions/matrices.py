@@ -52,7 +52,8 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tens
 
 
 def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
-    """The sum over pairs of axes: the last k of x1 and the first k of x2, or (of x1, of x2)."""
+    """Returns the sum over pairs of axes: the last k of x1 and the first k of x2, or (of x1, of
+    x2)."""
     left, right = known_rank(x1, "tensor_dot"), known_rank(x2, "tensor_dot")
     if isinstance(axes, int):
         if not 0 <= axes <= min(left, right):
@@ -70,7 +71,8 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
 
 
 def inner(input: Any, other: Any) -> Tensor:
-    """The sum of products over the last axes of both; the plain product with a 0-d tensor."""
+    """Returns the sum of products over the last axes of both; the plain product with a 0-d
+    tensor."""
     left, right = known_rank(input, "inner"), known_rank(other, "inner")
     if 0 in (left, right):
         return input * other
@@ -80,12 +82,12 @@ def inner(input: Any, other: Any) -> Tensor:
 
 
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
-    """The sum of x * y along an axis; the others broadcast."""
+    """Returns the sum of x * y along an axis; the others broadcast."""
     return reductions.sum(x * y, axis)
 
 
 def kron(input: Any, other: Any) -> Tensor:
-    """The product of every element of input with the whole of other, block by block."""
+    """Returns the product of every element of input with the whole of other, block by block."""
     rank = max(known_rank(input, "kron"), known_rank(other, "kron"))
     left, right = _with_rank(input, rank), _with_rank(other, rank)
     sizes = [m * n for m, n in zip(arrays.shape(left), arrays.shape(right))]
@@ -103,12 +105,12 @@ def _with_rank(x: Any, rank: int) -> Any:
 
 
 def adjoint(x: Any) -> Tensor:
-    """The transpose of each matrix (tensors are real)."""
+    """Returns the transpose of each matrix (tensors are real)."""
     return structure.swap_last_axes(x)
 
 
 def trace(input: Any) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """Returns the sum of the diagonal of a matrix."""
     if known_rank(input, "trace") != 2:
         raise ShapeError(
             "trace takes a single matrix",
@@ -151,7 +153,7 @@ def matrix_diag(
 
 
 def vander(x: Any, N: int | None = None) -> Tensor:
-    """The powers of each element of a vector, from N - 1 down to 0, as a row."""
+    """Returns the powers of each element of a vector, from N - 1 down to 0, as a row."""
     (size,) = arrays.shape(x)
     exponents = creation.arange((size if N is None else N) - 1, -1, -1)
     return elementwise.pow(arrays.expand_dims(x, -1), in_dtype(exponents, dtype_of(x)))
@@ -161,22 +163,22 @@ def vander(x: Any, N: int | None = None) -> Tensor:
 
 
 def inverse(input: Any) -> Tensor:
-    """The inverse of each matrix."""
+    """Returns the inverse of each matrix."""
     return matrix_functions.inverse(input)
 
 
 def det(input: Any) -> Tensor:
-    """The determinant of each matrix; its slope is right for singular ones too."""
+    """Returns the determinant of each matrix; its slope is right for singular ones too."""
     return matrix_functions.det(input)
 
 
 def slogdet(input: Any) -> tuple[Tensor, Tensor]:
-    """The sign of each determinant and the logarithm of its size."""
+    """Returns the sign of each determinant and the logarithm of its size."""
     return matrix_functions.det_sign(input), matrix_functions.logabsdet(input)
 
 
 def logdet(input: Any) -> Tensor:
-    """The logarithm of each determinant; NaN where it is negative."""
+    """Returns the logarithm of each determinant; NaN where it is negative."""
     return matrix_functions.logabsdet(input) + elementwise.log(matrix_functions.det_sign(input))
 
 
@@ -186,7 +188,8 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
 
 
 def cholesky(input_x: Any, upper: bool = False) -> Tensor:
-    """The triangle L with L @ L.T = x (upper: its transpose) of each positive definite matrix.
+    """Returns the triangle L with L @ L.T = x (upper: its transpose) of each positive definite
+    matrix.
 
     The mean of x and its transpose is factored, so that the slope is symmetric as x is.
     """
@@ -196,7 +199,7 @@ def cholesky(input_x: Any, upper: bool = False) -> Tensor:
 
 
 def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
-    """The inverse of the matrix whose Cholesky factor this is."""
+    """Returns the inverse of the matrix whose Cholesky factor this is."""
     factor = rearrange.triu(input_x, offset=0) if upper else rearrange.tril(input_x, offset=0)
     turned = matrix_functions.inverse(factor)
     if upper:
@@ -213,7 +216,8 @@ def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
 
 
 def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """The pseudo-inverse of each matrix; singular values below rtol times the largest are 0."""
+    """Returns the pseudo-inverse of each matrix; singular values below rtol times the largest are
+    0."""
     if atol is not None:
         raise ValueError(
             "the argument atol of pinv is not supported; pass rtol, relative to the largest "
@@ -237,7 +241,7 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
 
 @apart
 def matrix_power(input: Any, n: int) -> Tensor:
-    """Each matrix multiplied by itself, n in all; for a negative n its inverse so."""
+    """Returns each matrix multiplied by itself, n in all; for a negative n its inverse so."""
     if n < 0:
         return matrix_power(inverse(input), -n)
     if n == 0:
@@ -255,7 +259,7 @@ def matrix_power(input: Any, n: int) -> Tensor:
 
 
 def ger(input: Any, vec2: Any) -> Tensor:
-    """The product of every element of one vector with every one of another."""
+    """Returns the product of every element of one vector with every one of another."""
     return arrays.outer(input, vec2)
 
 

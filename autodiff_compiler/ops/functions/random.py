@@ -35,7 +35,8 @@ from autodiff_compiler.ops.functions import arrays, reductions, sorting
 
 
 def generator_of(seed: Any) -> Any:
-    """The operand that draws are made from: NumPy's generator, or a value while compiling."""
+    """Returns the operand that draws are made from: NumPy's generator, or a value while
+    compiling."""
     if isinstance(seed, Value):
         return seed
     seeds = seed if isinstance(seed, tuple) else (seed or 0,)
@@ -46,7 +47,7 @@ def generator_of(seed: Any) -> Any:
 
 
 def drawn(family: str, shape: Any, seed: Any = None, dtype: Any = None) -> Any:
-    """Standard draws in a shape; see the record ``draw``."""
+    """Returns standard draws in a shape; see the record ``draw``."""
     known, operands = shape_and_operands(shape)
     name = "float32" if dtype is None else to_numpy_name(dtype)
     if "float" not in name:
@@ -56,7 +57,7 @@ def drawn(family: str, shape: Any, seed: Any = None, dtype: Any = None) -> Any:
 
 
 def drawn_like(family: str, x: Any, seed: Any, dtype: Any = None) -> Any:
-    """Standard draws in the shape of x, and in its dtype unless one is given."""
+    """Returns standard draws in the shape of x, and in its dtype unless one is given."""
     return drawn(family, arrays.shape(x), seed, dtype or dtype_of(x))
 
 
@@ -70,7 +71,7 @@ def _stretched(shape: Any, *others: Any) -> Any:
 
 
 def uniform(shape: Any, minval: Any, maxval: Any, seed: Any = None, dtype: Any = float32) -> Tensor:
-    """Evenly distributed numbers from minval up to and without maxval.
+    """Returns evenly distributed numbers from minval up to and without maxval.
 
     In a float dtype d_minval = ct (1 - u) and d_maxval = ct u, where u is the standard draw.
     """
@@ -83,28 +84,29 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: Any = None, dtype: Any =
 
 
 def normal(shape: Any, mean: Any, stddev: Any, seed: Any = None) -> Tensor:
-    """Normally distributed numbers: d_mean = ct, d_stddev = ct times the standard draw."""
+    """Returns normally distributed numbers: d_mean = ct, d_stddev = ct times the standard draw."""
     return mean + drawn("normal", _stretched(shape, mean, stddev), seed) * stddev
 
 
 def laplace(shape: Any, mean: Any, lambda_param: Any, seed: Any = None) -> Tensor:
-    """Numbers of the Laplace distribution: d_mean = ct, d_lambda = ct times the standard draw."""
+    """Returns numbers of the Laplace distribution: d_mean = ct, d_lambda = ct times the standard
+    draw."""
     noise = drawn("laplace", _stretched(shape, mean, lambda_param), seed)
     return mean + noise * lambda_param
 
 
 def standard_normal(shape: Any, seed: Any = None) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1, in float32."""
+    """Returns normally distributed numbers of mean 0 and deviation 1, in float32."""
     return drawn("normal", shape, seed)
 
 
 def standard_laplace(shape: Any, seed: Any = None) -> Tensor:
-    """Numbers of the Laplace distribution of mean 0 and scale 1, in float32."""
+    """Returns numbers of the Laplace distribution of mean 0 and scale 1, in float32."""
     return drawn("laplace", shape, seed)
 
 
 def rand(*size: Any, dtype: Any = None, seed: Any = None) -> Tensor:
-    """Evenly distributed numbers from 0 up to and without 1."""
+    """Returns evenly distributed numbers from 0 up to and without 1."""
     return drawn("uniform", one_or_many(size), seed, dtype)
 
 
@@ -114,7 +116,7 @@ def rand_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
 
 
 def randn(*size: Any, dtype: Any = None, seed: Any = None) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1."""
+    """Returns normally distributed numbers of mean 0 and deviation 1."""
     return drawn("normal", one_or_many(size), seed, dtype)
 
 
@@ -124,7 +126,7 @@ def randn_like(input: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
 
 
 def randint(low: Any, high: Any, size: Any, seed: Any = None, *, dtype: Any = None) -> Tensor:
-    """Whole numbers from low up to and without high, in int64 unless a dtype is given."""
+    """Returns whole numbers from low up to and without high, in int64 unless a dtype is given."""
     name = "int64" if dtype is None else to_numpy_name(dtype)
     if "int" not in name:
         raise ValueError(f"For 'randint', the 'dtype' must be an int type, but got {name}.")
@@ -140,17 +142,17 @@ def randint_like(input: Any, low: Any, high: Any, seed: Any = None, *, dtype: An
 
 
 def randperm(n: Any, seed: Any = 0, offset: int = 0, dtype: Any = int64) -> Tensor:
-    """The whole numbers below n in random order."""
+    """Returns the whole numbers below n in random order."""
     return wrap(draws.draw_order(generator_of(seed), n, dtype=to_numpy_name(dtype)))
 
 
 def shuffle(x: Any, seed: Any = None) -> Tensor:
-    """The rows of x in random order; the gradient goes back to where each row came from."""
+    """Returns the rows of x in random order; the gradient goes back to where each row came from."""
     return arrays.gather(x, randperm(arrays.shape(x)[0], seed), 0)
 
 
 def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Tensor:
-    """Ones, each with the probability p, and zeros, in the shape and dtype of input."""
+    """Returns ones, each with the probability p, and zeros, in the shape and dtype of input."""
     if not hasattr(p, "__apply_operator__") and not 0 <= p <= 1:
         raise ValueError(f"For bernoulli, p should be in [0, 1], but got {p}.")
     hit = comparisons.less(drawn("uniform", arrays.shape(input), seed), p)
@@ -158,7 +160,8 @@ def bernoulli(input: Any, p: Any = 0.5, seed: Any = None) -> Tensor:
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: Any = None) -> Tensor:
-    """Positions drawn with the probabilities in the last axis, which need not add up to 1: int32.
+    """Returns positions drawn with the probabilities in the last axis, which need not add up to 1:
+    int32.
 
     With replacement by the place of a uniform draw among the running sums; without it by the
     largest of log(u) / p, as Efraimidis and Spirakis do.
@@ -185,8 +188,8 @@ def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: An
 
 
 def random_categorical(logits: Any, num_sample: int, seed: Any = 0, dtype: Any = int64) -> Tensor:
-    """Positions drawn from each row of a matrix of unscaled log probabilities: the place of the
-    largest sum of a logit and a standard Gumbel draw."""
+    """Returns positions drawn from each row of a matrix of unscaled log probabilities: the place of
+    the largest sum of a logit and a standard Gumbel draw."""
     rows, columns = arrays.shape(logits)
     noise = drawn("gumbel", (rows, num_sample, columns), seed, "float64")
     scores = noise + arrays.expand_dims(in_dtype(logits, "float64"), 1)
@@ -230,12 +233,12 @@ def _sizes(shape: Any) -> tuple[Any, ...]:
 
 
 def normal_like(self: Any, mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None) -> Any:
-    """Normally distributed numbers in this shape and dtype."""
+    """Returns normally distributed numbers in this shape and dtype."""
     return drawn_like("normal", self, generator) * std + mean
 
 
 def uniform_like(self: Any, from_: Any = 0.0, to: Any = 1.0, *, generator: Any = None) -> Any:
-    """Evenly distributed numbers from ``from_`` up to and without ``to``, in this shape."""
+    """Returns evenly distributed numbers from ``from_`` up to and without ``to``, in this shape."""
     return drawn_like("uniform", self, generator) * (to - from_) + from_
 
 

@@ -39,7 +39,7 @@ def _ints(given: Any) -> tuple[int, ...]:
 
 @apart
 def tile(input: Any, dims: Any) -> Tensor:
-    """The input repeated as a whole, ``dims[k]`` times along axis k."""
+    """Returns the input repeated as a whole, ``dims[k]`` times along axis k."""
     counts, rank = _ints(dims), known_rank(input, "tile")
     if len(counts) > rank:
         input = arrays.expand_dims(input, tuple(range(len(counts) - rank)))
@@ -48,7 +48,7 @@ def tile(input: Any, dims: Any) -> Tensor:
 
 
 def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element along an axis (None: of all in one row) so many times in a row."""
+    """Returns each element along an axis (None: of all in one row) so many times in a row."""
     if axis is None:
         input, axis = arrays.ravel(input), 0
     axis = axis_of(axis, known_rank(input, "repeat_interleave"))
@@ -59,7 +59,7 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
-    """The elements shifted along axes (None: all in one row); what leaves enters again."""
+    """Returns the elements shifted along axes (None: all in one row); what leaves enters again."""
     if dims is None:
         flat = rearrange.roll(arrays.ravel(input), shifts=_ints(shifts), axes=(0,))
         return arrays.reshape(flat, arrays.shape(input))
@@ -73,22 +73,23 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
 
 
 def reverse(x: Any, axis: Any) -> Tensor:
-    """The elements in reverse order along axes."""
+    """Returns the elements in reverse order along axes."""
     return reductions.flip(x, axis)
 
 
 def fliplr(input: Any) -> Tensor:
-    """The second axis in reverse order."""
+    """Returns the second axis in reverse order."""
     return reductions.flip(input, (1,))
 
 
 def flipud(input: Any) -> Tensor:
-    """The first axis in reverse order."""
+    """Returns the first axis in reverse order."""
     return reductions.flip(input, (0,))
 
 
 def rot90(input: Any, k: int, dims: Sequence[int]) -> Tensor:
-    """The plane of two axes turned by k quarters, from the first axis towards the second."""
+    """Returns the plane of two axes turned by k quarters, from the first axis towards the
+    second."""
     first, second = dims
     if k % 4 == 0:
         return input
@@ -99,7 +100,7 @@ def rot90(input: Any, k: int, dims: Sequence[int]) -> Tensor:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """Axes at other places, the others in their order."""
+    """Returns axes at other places, the others in their order."""
     rank = known_rank(x, "moveaxis")
     source = [axis_of(axis, rank) for axis in _ints(source)]
     destination = [axis_of(axis, rank) for axis in _ints(destination)]
@@ -138,13 +139,13 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
 
 
 def mirror(x: Any, widths: Any, mode: str) -> Any:
-    """Copies of its own elements before and after each axis: a pair for each, in order."""
+    """Returns copies of its own elements before and after each axis: a pair for each, in order."""
     return rearrange.pad_mirrored(x, widths=tuple(map(tuple, setting(widths))), mode=mode)
 
 
 @apart
 def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
-    """A pair (before, after) for each axis, in order; a negative width cuts off."""
+    """Returns a pair (before, after) for each axis, in order; a negative width cuts off."""
     if any(min(pair) < 0 for pair in paddings):
         cuts = ((max(-low, 0) or None, min(high, 0) or None) for low, high in paddings)
         x = indexing.index(x, index=tuple(("slice", *cut, None) for cut in cuts))
@@ -157,23 +158,24 @@ def pad_by(x: Any, paddings: Any, value: Any = 0) -> Any:
 
 
 def tril(input: Any, diagonal: int = 0) -> Tensor:
-    """The lower triangle of each matrix, zero elsewhere."""
+    """Returns the lower triangle of each matrix, zero elsewhere."""
     return rearrange.tril(input, offset=int(diagonal))
 
 
 def triu(input: Any, diagonal: int = 0) -> Tensor:
-    """The upper triangle of each matrix, zero elsewhere."""
+    """Returns the upper triangle of each matrix, zero elsewhere."""
     return rearrange.triu(input, offset=int(diagonal))
 
 
 def matrix_band_part(x: Any, lower: int, upper: int) -> Tensor:
-    """Each matrix with so many diagonals below and above the main one (negative: all of them)."""
+    """Returns each matrix with so many diagonals below and above the main one (negative: all of
+    them)."""
     x = x if upper < 0 else rearrange.tril(x, offset=int(upper))
     return x if lower < 0 else rearrange.triu(x, offset=-int(lower))
 
 
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of the plane of two axes, as the last axis."""
+    """Returns the diagonal of the plane of two axes, as the last axis."""
     rank = known_rank(input, "diagonal")
     dim1, dim2 = axis_of(dim1, rank), axis_of(dim2, rank)
     order = (*(axis for axis in range(rank) if axis not in (dim1, dim2)), dim1, dim2)
@@ -183,7 +185,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
 
 
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The input with the diagonal of the plane of two axes replaced."""
+    """Returns the input with the diagonal of the plane of two axes replaced."""
     rank = known_rank(input, "diagonal_scatter")
     planes, last = (axis_of(dim1, rank), axis_of(dim2, rank)), (rank - 2, rank - 1)
     moved = moveaxis_if_needed(input, planes, last)
@@ -211,12 +213,13 @@ def moveaxis_if_needed(x: Any, source: tuple[int, ...], destination: tuple[int, 
 
 
 def diagflat(input: Any, offset: int = 0) -> Tensor:
-    """A matrix with all elements of the input on a diagonal."""
+    """Returns a matrix with all elements of the input on a diagonal."""
     return diag_embed(arrays.ravel(input) if rank_of(input) != 1 else input, offset)
 
 
 def diag(input: Any) -> Tensor:
-    """A matrix with a vector on its diagonal; of a tensor of k axes, a tensor of 2 k axes."""
+    """Returns a matrix with a vector on its diagonal; of a tensor of k axes, a tensor of 2 k
+    axes."""
     if rank_of(input) == 1:
         return diag_embed(input)
     sizes = arrays.shape(input)
@@ -224,7 +227,7 @@ def diag(input: Any) -> Tensor:
 
 
 def block_diag(*inputs: Any) -> Tensor:
-    """The matrices one after another along the diagonal."""
+    """Returns the matrices one after another along the diagonal."""
     matrices = [atleast_2d(x) for x in inputs]
     widths = [known_sizes(x, "block_diag")[1] for x in matrices]
     rows = [
@@ -281,7 +284,7 @@ def dstack(inputs: Sequence[Any]) -> Tensor:
 
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
-    """Rows become columns, side by side."""
+    """Returns rows become columns, side by side."""
     ranks = [known_rank(x, "column_stack") for x in tensors]
     columns = [x if rank > 1 else arrays.reshape(x, (-1, 1)) for x, rank in zip(tensors, ranks)]
     return arrays.concat(columns, 1)
@@ -313,22 +316,23 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[T
 
 
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces along the second axis, or the only one."""
+    """Returns pieces along the second axis, or the only one."""
     return tensor_split(input, indices_or_sections, 0 if rank_of(input) == 1 else 1)
 
 
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces along the first axis."""
+    """Returns pieces along the first axis."""
     return tensor_split(input, indices_or_sections, 0)
 
 
 def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Pieces along the third axis."""
+    """Returns pieces along the third axis."""
     return tensor_split(input, indices_or_sections, 2)
 
 
 def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Each row stretched over the grid that all of them span; 'xy' has the first two swapped."""
+    """Returns each row stretched over the grid that all of them span; 'xy' has the first two
+    swapped."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing must be 'xy' or 'ij', not {indexing!r}")
     places = list(range(len(inputs)))
@@ -345,12 +349,12 @@ def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None) -> Tensor:
-    """The rows and the columns of the elements on and below a diagonal."""
+    """Returns the rows and the columns of the elements on and below a diagonal."""
     return _triangle_indices("tril", row, col, offset, dtype)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None) -> Tensor:
-    """The rows and the columns of the elements on and above a diagonal."""
+    """Returns the rows and the columns of the elements on and above a diagonal."""
     return _triangle_indices("triu", row, col, offset, dtype)
 
 

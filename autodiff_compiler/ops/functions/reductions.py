@@ -22,29 +22,29 @@ from autodiff_compiler.ops.core.shape_queries import (
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum over ``dim`` (None: all); ints and bools in int64."""
+    """Returns the sum over ``dim`` (None: all); ints and bools in int64."""
     input = in_dtype(input, dtype)
     return in_dtype(structure.sum_(input, axes=axes_of(dim, input), keepdims=bool(keepdim)), dtype)
 
 
 def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """The mean over ``axis`` (None: all)."""
+    """Returns the mean over ``axis`` (None: all)."""
     return reduce.mean(x, axes=axes_of(axis, x), keepdims=bool(keep_dims))
 
 
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Tensor:
-    """The product over ``axis`` (None: all)."""
+    """Returns the product over ``axis`` (None: all)."""
     input = in_dtype(input, dtype)
     return in_dtype(reduce.prod(input, axes=axes_of(axis, input), keepdims=bool(keep_dims)), dtype)
 
 
 def amax(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest element over ``axis``; a tie shares the gradient evenly."""
+    """Returns the largest element over ``axis``; a tie shares the gradient evenly."""
     return reduce.max(input, axes=axes_of(axis, input), keepdims=bool(keepdims), first=False)
 
 
 def amin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest element over ``axis``; a tie shares the gradient evenly."""
+    """Returns the smallest element over ``axis``; a tie shares the gradient evenly."""
     return reduce.min(input, axes=axes_of(axis, input), keepdims=bool(keepdims), first=False)
 
 
@@ -58,46 +58,47 @@ def _extreme(value_of: Any, place_of: Any, input: Any, axis: Any, keepdims: bool
 
 
 def max(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The largest elements along an axis and their positions; a tie goes to the first."""
+    """Returns the largest elements along an axis and their positions; a tie goes to the first."""
     return _extreme(reduce.max, reduce.argmax, input, axis, keepdims)
 
 
 def min(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The smallest elements along an axis and their positions; a tie goes to the first."""
+    """Returns the smallest elements along an axis and their positions; a tie goes to the first."""
     return _extreme(reduce.min, reduce.argmin, input, axis, keepdims)
 
 
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The int64 position of the first largest element along ``dim`` (None: of all, flattened)."""
+    """Returns the int64 position of the first largest element along ``dim`` (None: of all,
+    flattened)."""
     dim = None if dim is None else axis_of(dim, rank_of(input))
     return reduce.argmax(input, axis=dim, keepdims=bool(keepdim) and dim is not None)
 
 
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The int32 position of the first smallest element along ``axis`` (None: of all)."""
+    """Returns the int32 position of the first smallest element along ``axis`` (None: of all)."""
     axis = None if axis is None else axis_of(axis, rank_of(input))
     place = reduce.argmin(input, axis=axis, keepdims=bool(keepdims) and axis is not None)
     return in_dtype(place, "int32")
 
 
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Whether every element over ``axis`` is nonzero."""
+    """True if every element over ``axis`` is nonzero."""
     return reduce.all(input, axes=axes_of(axis, input), keepdims=bool(keep_dims))
 
 
 def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
-    """Whether some element over ``axis`` is nonzero."""
+    """True if some element over ``axis`` is nonzero."""
     return reduce.any(input, axes=axes_of(axis, input), keepdims=bool(keep_dims))
 
 
 def var(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The variance over ``axis``, divided by count - ddof."""
+    """Returns the variance over ``axis``, divided by count - ddof."""
     axes = axes_of(axis, input)
     return reduce.var(input, axes=axes, keepdims=bool(keepdims), ddof=int(ddof))
 
 
 def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The standard deviation over ``axis``."""
+    """Returns the standard deviation over ``axis``."""
     axes = axes_of(axis, input)
     return reduce.std(input, axes=axes, keepdims=bool(keepdims), ddof=int(ddof))
 
@@ -119,7 +120,7 @@ def log_softmax(logits: Any, axis: int = -1) -> Tensor:
 
 
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
-    """Running sums along an axis, in ``dtype`` or that of x; bools in int64."""
+    """Returns running sums along an axis, in ``dtype`` or that of x; bools in int64."""
     total = axis_functions.cumsum(in_dtype(x, dtype), axis=axis_of(axis, rank_of(x)))
     own = None if dtype_of(x) == "bool" else dtype_of(x)
     return in_dtype(total, own if dtype is None else dtype)
@@ -127,7 +128,7 @@ def cumsum(x: Any, axis: int, dtype: Any = None) -> Tensor:
 
 @apart
 def flip(input: Any, dims: Any) -> Tensor:
-    """The elements in reverse order along ``dims``; as they are if there is none."""
+    """Returns the elements in reverse order along ``dims``; as they are if there is none."""
     if isinstance(dims, (tuple, list)) and not dims:
         return input
     return concat_and_pad.flip(input, axes=axes_of(dims, input))

@@ -29,7 +29,7 @@ from autodiff_compiler.ops.functions import arrays, rearrange, reductions, sorti
 
 
 def cumprod(input: Any, dim: int, dtype: Any = None) -> Tensor:
-    """Running products along an axis."""
+    """Returns running products along an axis."""
     return scans.cumprod(in_dtype(input, dtype), axis=axis_of(dim, rank_of(input)))
 
 
@@ -47,21 +47,23 @@ def logcumsumexp(input: Any, axis: int) -> Tensor:
 
 
 def cummax(input: Any, axis: int) -> tuple[Tensor, Tensor]:
-    """The largest elements so far along an axis, and their positions: of equals the last."""
+    """Returns the largest elements so far along an axis, and their positions: of equals the
+    last."""
     axis = axis_of(axis, rank_of(input))
     place = scans.running_argmax(input, axis=axis)
     return axis_functions.take_along(input, place, axis=axis), place
 
 
 def cummin(input: Any, axis: int) -> tuple[Tensor, Tensor]:
-    """The smallest elements so far along an axis, and their positions: of equals the last."""
+    """Returns the smallest elements so far along an axis, and their positions: of equals the
+    last."""
     axis = axis_of(axis, rank_of(input))
     place = scans.running_argmin(input, axis=axis)
     return axis_functions.take_along(input, place, axis=axis), in_dtype(place, "int32")
 
 
 def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The medians along an axis, the lower of two, and their positions."""
+    """Returns the medians along an axis, the lower of two, and their positions."""
     axis = axis_of(axis, known_rank(input, "median"))
     place = scans.argmedian(input, axis=axis)
     value = axis_functions.take_along(input, place, axis=axis)
@@ -71,7 +73,8 @@ def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, 
 
 
 def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The medians of what is not NaN along an axis, the lower of two, and their positions."""
+    """Returns the medians of what is not NaN along an axis, the lower of two, and their
+    positions."""
     axis = axis_of(axis, known_rank(input, "nanmedian"))
     order = in_dtype(sorting.argsort(input, axis), "int64")  # NaNs come last
     count = reductions.sum(comparisons.logical_not(comparisons.isnan(input)), axis, True)
@@ -87,7 +90,7 @@ def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tenso
 
 
 def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The smallest and the largest elements over an axis (None: of all)."""
+    """Returns the smallest and the largest elements over an axis (None: of all)."""
     if axis is None:
         return reductions.amin(input, None, keepdims), reductions.amax(input, None, keepdims)
     return reductions.min(input, axis, keepdims)[0], reductions.max(input, axis, keepdims)[0]
@@ -96,7 +99,7 @@ def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tenso
 def var_mean(
     input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The variance and the mean over ``axis``."""
+    """Returns the variance and the mean over ``axis``."""
     variance = reductions.var(input, axis, ddof, keepdims)
     return variance, reductions.mean(input, axis, keepdims)
 
@@ -104,7 +107,7 @@ def var_mean(
 def std_mean(
     input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean over ``axis``."""
+    """Returns the standard deviation and the mean over ``axis``."""
     return reductions.std(input, axis, ddof, keepdims), reductions.mean(input, axis, keepdims)
 
 
@@ -114,7 +117,8 @@ def std_mean(
 def norm(
     A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """A vector's norm over one axis, or of all elements; over two axes a matrix's, as NumPy's.
+    """Returns a vector's norm over one axis, or of all elements; over two axes a matrix's, as
+    NumPy's.
 
     Without ``ord`` it is the root of the sum of squares, over any axes. Its slope at 0 is 0.
     """
@@ -131,7 +135,7 @@ def norm(
 
 
 def _power_norm(x: Any, p: float, axes: tuple[int, ...] | None, keepdims: bool) -> Any:
-    """The norm of order p; where all is 0 its slope is 0, below order 1 at each 0."""
+    """Returns the norm of order p; where all is 0 its slope is 0, below order 1 at each 0."""
     if p == 2:
         return reduce.norm(x, axes=axes, keepdims=bool(keepdims))
     parts = arithmetic.abs(x)
@@ -150,7 +154,7 @@ def _guarded(x: Any, power: float, guard: bool) -> Any:
 
 
 def vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
-    """The norm of order ``ord`` along one axis."""
+    """Returns the norm of order ``ord`` along one axis."""
     if isinstance(ord, str):
         raise ValueError(f"{ord!r} is a norm of matrices; give two axes in dim")
     if ord == math.inf or ord == -math.inf:
@@ -181,7 +185,7 @@ def _matrix_norm(x: Any, ord: Any, axes: Sequence[int], keepdims: bool, dim: Any
 
 
 def _of_singular_values(x: Any, ord: Any) -> Any:
-    """The largest (2), the smallest (-2) or the sum ('nuc') of the singular values."""
+    """Returns the largest (2), the smallest (-2) or the sum ('nuc') of the singular values."""
     values = svd.singular_values(x)  # the largest first
     if ord == "nuc":
         return reductions.sum(values, -1)
@@ -189,7 +193,7 @@ def _of_singular_values(x: Any, ord: Any) -> Any:
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """The cosine of the angle between x1 and x2 along an axis."""
+    """Returns the cosine of the angle between x1 and x2 along an axis."""
     sizes = _power_norm(x1, 2, axes_of(dim, x1), False) * _power_norm(
         x2, 2, axes_of(dim, x2), False
     )
@@ -197,7 +201,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
 
 
 def lp_norm(x: Any, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> Any:
-    """The p-norm over ``axis``, and at least epsilon, where its slope is 0."""
+    """Returns the p-norm over ``axis``, and at least epsilon, where its slope is 0."""
     even = arithmetic.square(x) if p == 2 else powers.pow(arithmetic.abs(x), p)
     total = reductions.sum(even, axes_of(axis, x), keep_dims)
     total = arithmetic.maximum(total, float(epsilon) ** p)
@@ -215,7 +219,8 @@ def l2_normalize(x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
 def clip_by_norm(
     x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Any:
-    """Tensors scaled down together so that the norm of all their elements is at most max_norm."""
+    """Returns tensors scaled down together so that the norm of all their elements is at most
+    max_norm."""
     if error_if_nonfinite:
         raise ValueError(
             "error_if_nonfinite=True is not supported in compiled code; check the norm outside"
@@ -236,7 +241,8 @@ def clip_by_norm(
 
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
-    """Tensors times clip_norm / max(global norm, clip_norm), the norm of all their elements."""
+    """Returns tensors times clip_norm / max(global norm, clip_norm), the norm of all their
+    elements."""
     if use_norm is not None:
         raise ValueError("use_norm must be None")
     if not clip_norm > 0:

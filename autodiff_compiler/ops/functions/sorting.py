@@ -34,25 +34,26 @@ def _order(x: Any, axis: int, descending: bool) -> tuple[Any, int]:
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
-    """The int32 positions that sort the input along an axis."""
+    """Returns the int32 positions that sort the input along an axis."""
     return in_dtype(_order(input, axis, descending)[0], int32)
 
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order along an axis, and the int32 positions they came from."""
+    """Returns the elements in order along an axis, and the int32 positions they came from."""
     order, axis = _order(input_x, axis, descending)
     return axis_functions.take_along(input_x, order, axis=axis), in_dtype(order, int32)
 
 
 def msort(input: Any) -> Tensor:
-    """The elements in ascending order along the first axis."""
+    """Returns the elements in ascending order along the first axis."""
     return sort(input, 0)[0]
 
 
 def topk(
     input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along an axis, best first, and their int32 positions."""
+    """Returns the k largest (or smallest) elements along an axis, best first, and their int32
+    positions."""
     axis = axis_of(-1 if dim is None else dim, known_rank(input, "topk"))
     shape = shape_of(input)
     size = None if shape is None else shape[axis]
@@ -67,7 +68,7 @@ def topk(
 
 
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest elements along an axis (k counts from 1), and their positions."""
+    """Returns the k-th smallest elements along an axis (k counts from 1), and their positions."""
     order, axis = _order(input, dim, False)
     order = indexing.index(order, index=(*(FULL,) * axis, ("slice", k - 1, k, None)))
     values = axis_functions.take_along(input, order, axis=axis)
@@ -98,7 +99,8 @@ def search_sorted(sorted_sequence: Any, values: Any, dtype: Any, right: bool) ->
 
 
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
-    """The positions of the nonzero elements: one row for each, or a tensor for each axis."""
+    """Returns the positions of the nonzero elements: one row for each, or a tensor for each
+    axis."""
     places = sorting.nonzero(input)
     if not as_tuple:
         return places
@@ -107,13 +109,13 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(input: Any) -> Tensor:
-    """The positions of the nonzero elements, a row for each."""
+    """Returns the positions of the nonzero elements, a row for each."""
     return nonzero(input)
 
 
 def unique(input: Any) -> tuple[Tensor, Tensor]:
-    """The distinct elements in the order in which they come, and where each element of the input
-    is among them."""
+    """Returns the distinct elements in the order in which they come, and where each element of the
+    input is among them."""
     rising = sorting.unique(input)
     first = sorting.first_places(input)  # of each in rising order
     order = sorting.argsort(first, axis=0, descending=False)

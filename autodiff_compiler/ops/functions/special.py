@@ -35,12 +35,12 @@ def _tensor_like(x: Any, other: Any) -> Any:
 
 
 def log2(input: Any) -> Tensor:
-    """The logarithm to base 2."""
+    """Returns the logarithm to base 2."""
     return special.log2(input)
 
 
 def log10(input: Any) -> Tensor:
-    """The logarithm to base 10."""
+    """Returns the logarithm to base 10."""
     return special.log10(input)
 
 
@@ -50,7 +50,7 @@ def exp2(input: Any) -> Tensor:
 
 
 def erf(input: Any) -> Tensor:
-    """The error function."""
+    """Returns the error function."""
     return special.erf(input)
 
 
@@ -60,12 +60,12 @@ def erfc(input: Any) -> Tensor:
 
 
 def erfinv(input: Any) -> Tensor:
-    """The inverse of ``erf``."""
+    """Returns the inverse of ``erf``."""
     return special.erfinv(input)
 
 
 def i0(input: Any) -> Tensor:
-    """The modified Bessel function of the first kind and of order 0."""
+    """Returns the modified Bessel function of the first kind and of order 0."""
     return special.bessel_i(input, n=0)
 
 
@@ -75,19 +75,19 @@ def lgamma(input: Any) -> Tensor:
 
 
 def digamma(input: Any) -> Tensor:
-    """The derivative of ``lgamma``."""
+    """Returns the derivative of ``lgamma``."""
     return gamma.polygamma(input, n=0)
 
 
 def polygamma(n: int, input: Any) -> Tensor:
-    """The n-th derivative of ``digamma``."""
+    """Returns the n-th derivative of ``digamma``."""
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"the order of polygamma must be an int of at least 0, not {n!r}")
     return gamma.polygamma(input, n=n)
 
 
 def igamma(input: Any, other: Any) -> Tensor:
-    """The regularized lower incomplete gamma function P(input, other); see ``gamma_p``.
+    """Returns the regularized lower incomplete gamma function P(input, other); see ``gamma_p``.
 
     It is computed in float64. The second derivative in ``input`` is refused.
     """
@@ -151,14 +151,14 @@ def mul_no_nan(x: Any, y: Any) -> Any:
 
 
 def copysign(x: Any, other: Any) -> Tensor:
-    """The size of x with the sign of other."""
+    """Returns the size of x with the sign of other."""
     if not _is_tensor(other):
         return arithmetic.abs(x) * math.copysign(1.0, other)
     return special.copysign(x, other)
 
 
 def fmod(input: Any, other: Any) -> Tensor:
-    """The remainder of input / other, with the sign of the input."""
+    """Returns the remainder of input / other, with the sign of the input."""
     return special.fmod(input, other)
 
 
@@ -170,12 +170,12 @@ def truncate_div(x: Any, y: Any) -> Tensor:
 
 
 def fmax(input: Any, other: Any) -> Tensor:
-    """The larger of two, or the one that is not NaN; of equals the first."""
+    """Returns the larger of two, or the one that is not NaN; of equals the first."""
     return arithmetic.where((input >= other) | comparisons.isnan(other), input, other)
 
 
 def fmin(input: Any, other: Any) -> Tensor:
-    """The smaller of two, or the one that is not NaN; of equals the first."""
+    """Returns the smaller of two, or the one that is not NaN; of equals the first."""
     return arithmetic.where((input <= other) | comparisons.isnan(other), input, other)
 
 
@@ -190,7 +190,7 @@ def sgn(input: Any) -> Tensor:
 
 
 def positive(input: Any) -> Tensor:
-    """The input as it is."""
+    """Returns the input as it is."""
     return input
 
 
@@ -240,7 +240,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> T
 
 
 def addn(x: Any) -> Tensor:
-    """The sum of several tensors of one shape."""
+    """Returns the sum of several tensors of one shape."""
     parts = list(x) if isinstance(x, (tuple, list)) else [x]
     if not parts:
         raise ValueError("addn needs at least one tensor")
@@ -256,12 +256,12 @@ def squared_difference(x: Any, y: Any) -> Tensor:
 
 
 def square_sum_all(x: Any, y: Any) -> tuple[Any, Any]:
-    """The sums of the squares of x and of y."""
+    """Returns the sums of the squares of x and of y."""
     return reductions.sum(arithmetic.square(x)), reductions.sum(arithmetic.square(y))
 
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """The differences of neighbours along an axis, n times over."""
+    """Returns the differences of neighbours along an axis, n times over."""
     axis = axis_of(axis, known_rank(x, "diff"))
     parts = [part for part in (prepend, x, append) if part is not None]
     x = arrays.concat(parts, axis) if len(parts) > 1 else x
@@ -271,7 +271,8 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """The integral along an axis by the trapezoidal rule, over steps of dx or between places x."""
+    """Returns the integral along an axis by the trapezoidal rule, over steps of dx or between
+    places x."""
     axis = axis_of(dim, known_rank(y, "trapz"))
     pairs = _part(y, axis, 1, None) + _part(y, axis, None, -1)
     if x is None:
@@ -306,7 +307,7 @@ def isneginf(input: Any) -> Tensor:
 
 
 def is_floating_point(input: Any) -> bool:
-    """Whether the dtype is a float."""
+    """True if the dtype is a float."""
     return "float" in (dtype_of(input) or "")
 
 
@@ -321,27 +322,28 @@ def bitwise_right_shift(input: Any, other: Any) -> Tensor:
 
 
 def gcd(input: Any, other: Any) -> Tensor:
-    """The greatest common divisor."""
+    """Returns the greatest common divisor."""
     return arithmetic.gcd(input, other)
 
 
 def lcm(input: Any, other: Any) -> Tensor:
-    """The least common multiple."""
+    """Returns the least common multiple."""
     return arithmetic.lcm(input, other)
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether this is a Tensor."""
+    """True if this is a Tensor."""
     return isinstance(obj.type, ArrayType) if isinstance(obj, Value) else isinstance(obj, Tensor)
 
 
 def scalar_to_tensor(input_x: Any, dtype: Any = None) -> Tensor:
-    """A number as a tensor without axes: int64, bool, or float32 unless a dtype is given."""
+    """Returns a number as a tensor without axes: int64, bool, or float32 unless a dtype is
+    given."""
     return creation.full((), input_x, dtype=dtype)
 
 
 def tuple_to_array(input_x: Sequence[Any]) -> Tensor:
-    """A tuple of numbers as a tensor: int64, or float32 if one is a float."""
+    """Returns a tuple of numbers as a tensor: int64, or float32 if one is a float."""
     return Tensor(list(input_x))
 
 

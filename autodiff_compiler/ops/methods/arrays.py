@@ -39,7 +39,8 @@ from autodiff_compiler.ops.neural import convolution
 
 
 def select(self: Any, first: Any, second: Any) -> Tensor:
-    """The item ``second`` along axis ``first``; or, with a condition, the tensor or ``second``."""
+    """Returns the item ``second`` along axis ``first``; or, with a condition, the tensor or
+    ``second``."""
     if isinstance(first, int):
         axis = axis_of(first, known_rank(self, "select"))
         return gather_scatter.item_at(self, gather_scatter.along_axis(axis, second))
@@ -47,19 +48,20 @@ def select(self: Any, first: Any, second: Any) -> Tensor:
 
 
 def tile(self: Any, *dims: Any) -> Tensor:
-    """Repeated as a whole, so many times along each axis."""
+    """Returns repeated as a whole, so many times along each axis."""
     return rearrange.tile(self, one_or_many(dims))
 
 
 def repeat(self: Any, *repeats: Any, axis: int | None = None) -> Tensor:
-    """Repeated as a whole, so many times along each axis; along one ``axis``, each element."""
+    """Returns repeated as a whole, so many times along each axis; along one ``axis``, each
+    element."""
     if axis is not None:
         return rearrange.repeat_interleave(self, one_or_many(repeats), axis)
     return rearrange.tile(self, one_or_many(repeats))
 
 
 def diag(self: Any, diagonal: int = 0) -> Tensor:
-    """A matrix with this vector on a diagonal; of a matrix, its diagonal."""
+    """Returns a matrix with this vector on a diagonal; of a matrix, its diagonal."""
     if known_rank(self, "diag") == 1:
         return rearrange.diag_embed(self, diagonal)
     return rearrange.diagonal(self, diagonal)
@@ -94,7 +96,8 @@ def itemset(self: Any, *args: Any) -> Tensor:
 
 
 def take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Tensor:
-    """The items along an axis (None: of all in one row); positions outside go to the nearest end.
+    """Returns the items along an axis (None: of all in one row); positions outside go to the
+    nearest end.
 
     mode 'wrap' counts on from the other end instead, 'raise' refuses them.
     """
@@ -139,7 +142,8 @@ def resize(self: Any, *new_shape: Any) -> Tensor:
 
 
 def unfold(self: Any, dimension: int, size: int, step: int) -> Tensor:
-    """The windows of a size along an axis, ``step`` apart; their elements are the last axis."""
+    """Returns the windows of a size along an axis, ``step`` apart; their elements are the last
+    axis."""
     rank = known_rank(self, "unfold")
     axis = axis_of(dimension, rank)
     count = (arrays.shape(self)[axis] - size) // step + 1
@@ -165,17 +169,17 @@ def searchsorted(self: Any, v: Any, side: str = "left") -> Tensor:
 
 
 def fill(self: Any, value: Any) -> Tensor:
-    """One number in this shape."""
+    """Returns one number in this shape."""
     return creation.full_like(self, value)
 
 
 def new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
-    """A tensor of one number, in this dtype unless one is given."""
+    """Returns a tensor of one number, in this dtype unless one is given."""
     return creation.full(size, fill_value, dtype=dtype or dtype_of(self))
 
 
 def new_empty(self: Any, size: Any, *, dtype: Any = None) -> Tensor:
-    """A tensor of zeros, in this dtype unless one is given."""
+    """Returns a tensor of zeros, in this dtype unless one is given."""
     return creation.zeros(size, dtype or dtype_of(self))
 
 
@@ -185,7 +189,7 @@ def reshape_as(self: Any, other: Any) -> Tensor:
 
 
 def named(module: Any, names: str) -> dict[str, Callable[..., Any]]:
-    """The functions of ``module`` with these names."""
+    """Returns the functions of ``module`` with these names."""
     return {name: getattr(module, name) for name in names.split()}
 
 

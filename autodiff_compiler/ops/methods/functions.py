@@ -22,17 +22,17 @@ from autodiff_compiler.ops.methods.arrays import named
 
 
 def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-    """The largest elements along an axis, and their positions."""
+    """Returns the largest elements along an axis, and their positions."""
     return reductions.max(self, axis, keep_dims)
 
 
 def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
-    """The smallest elements along an axis, and their positions."""
+    """Returns the smallest elements along an axis, and their positions."""
     return reductions.min(self, axis, keep_dims)
 
 
 def cov(self: Any, *, correction: int = 1) -> Tensor:
-    """The covariances of the rows, each a variable, divided by count - correction."""
+    """Returns the covariances of the rows, each a variable, divided by count - correction."""
     rows = self if known_rank(self, "cov") == 2 else arrays.reshape(self, (1, -1))
     (_, count) = shape_of(rows) or (None, None)
     centred = rows - reductions.mean(rows, 1, True)

@@ -31,7 +31,7 @@ def sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 def zero_(self: Any) -> Any:
-    """Zeros."""
+    """Returns zeros."""
     return structure.full_like(self, value=0)
 
 
@@ -41,7 +41,7 @@ def fill_(self: Any, value: Any) -> Any:
 
 
 def copy_(self: Any, src: Any) -> Any:
-    """The elements of ``src``, stretched where it is smaller."""
+    """Returns the elements of ``src``, stretched where it is smaller."""
     return structure.full_like(self, value=0) + src
 
 

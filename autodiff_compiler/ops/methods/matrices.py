@@ -14,7 +14,7 @@ from autodiff_compiler.ops.functions import arrays, gather_scatter, matrices, re
 
 
 def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
-    """The sum of a diagonal of the plane of two axes."""
+    """Returns the sum of a diagonal of the plane of two axes."""
     return reductions.sum(rearrange.diagonal(self, offset, axis1, axis2), -1, dtype=dtype)
 
 

@@ -54,7 +54,7 @@ from autodiff_compiler.ops.methods.matrices import MATRIX_METHODS
 def sum(
     self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None
 ) -> Tensor:
-    """The sum over ``axis``, begun with ``initial``."""
+    """Returns the sum over ``axis``, begun with ``initial``."""
     total = reductions.sum(self, axis, keepdims, dtype=dtype)
     return total if initial is None else total + initial
 
@@ -62,7 +62,7 @@ def sum(
 def _extreme(
     self: Any, axis: Any, keepdims: bool, initial: Any, where: Any, record: Any, of_two: Any
 ) -> Any:
-    """A tie over one axis goes to the first winner, over several it is shared."""
+    """Returns a tie over one axis goes to the first winner, over several it is shared."""
     if where is not True:
         if initial is None:
             raise ValueError(
@@ -86,8 +86,8 @@ def max(
     dim: Any = None,
     keepdim: bool = False,
 ) -> Any:
-    """The largest elements, and at least ``initial``, of those for which ``where`` holds; with
-    ``return_indices``, or along a ``dim``, their positions too."""
+    """Returns the largest elements, and at least ``initial``, of those for which ``where`` holds;
+    with ``return_indices``, or along a ``dim``, their positions too."""
     if return_indices or dim is not None:
         return reductions.max(self, axis if dim is None else dim, keepdims or keepdim)
     return _extreme(self, axis, keepdims, initial, where, reduce.max, elementwise.maximum)
@@ -104,8 +104,8 @@ def min(
     dim: Any = None,
     keepdim: bool = False,
 ) -> Any:
-    """The smallest elements, and at most ``initial``, of those for which ``where`` holds; with
-    ``return_indices``, or along a ``dim``, their positions too."""
+    """Returns the smallest elements, and at most ``initial``, of those for which ``where`` holds;
+    with ``return_indices``, or along a ``dim``, their positions too."""
     if return_indices or dim is not None:
         return reductions.min(self, axis if dim is None else dim, keepdims or keepdim)
     return _extreme(self, axis, keepdims, initial, where, reduce.min, elementwise.minimum)
@@ -114,29 +114,31 @@ def min(
 def argmax(
     self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False
 ) -> Tensor:
-    """The int64 position of the first largest element along an axis (None: of all, flattened)."""
+    """Returns the int64 position of the first largest element along an axis (None: of all,
+    flattened)."""
     return reductions.argmax(self, dim if axis is None else axis, keepdims or keepdim)
 
 
 def argmin(
     self: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False
 ) -> Tensor:
-    """The int32 position of the first smallest element along an axis (None: of all, flattened)."""
+    """Returns the int32 position of the first smallest element along an axis (None: of all,
+    flattened)."""
     return reductions.argmin(self, dim if axis is None else axis, keepdims or keepdim)
 
 
 def var(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The variance; that of integers is divided by count - 1."""
+    """Returns the variance; that of integers is divided by count - 1."""
     return reductions.var(self, axis, ddof or int(is_integral(self)), keepdims)
 
 
 def std(self: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The standard deviation; that of integers is taken with count - 1."""
+    """Returns the standard deviation; that of integers is taken with count - 1."""
     return reductions.std(self, axis, ddof or int(is_integral(self)), keepdims)
 
 
 def cumsum(self: Any, axis: Any = None, dtype: Any = None) -> Tensor:
-    """Running sums along an axis (None: of all elements in one row)."""
+    """Returns running sums along an axis (None: of all elements in one row)."""
     if axis is None:
         self, axis = arrays.ravel(self), 0
     if dtype is None and is_integral(self) and dtype_of(self) != "int64":
@@ -150,19 +152,19 @@ def reshape(self: Any, *shape: Any) -> Tensor:
 
 
 def transpose(self: Any, *axes: Any) -> Tensor:
-    """The axes in the order given, or reversed."""
+    """Returns the axes in the order given, or reversed."""
     order = one_or_many(axes) if axes else ()
     rank = known_rank(self, "transpose")
     return arrays.transpose(self, order or tuple(reversed(range(rank))))
 
 
 def permute(self: Any, *axis: Any) -> Tensor:
-    """The axes in the order given."""
+    """Returns the axes in the order given."""
     return arrays.transpose(self, one_or_many(axis))
 
 
 def flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from ``start_dim`` to ``end_dim``, here all, joined into one."""
+    """Returns the axes from ``start_dim`` to ``end_dim``, here all, joined into one."""
     return arrays.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
 
@@ -197,17 +199,17 @@ def type_as(self: Any, other: Any) -> Tensor:
 
 
 def where(self: Any, condition: Any, y: Any) -> Tensor:
-    """The tensor where the condition holds, else y."""
+    """Returns the tensor where the condition holds, else y."""
     return elementwise.where(condition, self, y)
 
 
 def bernoulli(self: Any, *, generator: Any = None) -> Tensor:
-    """Ones, each with the probability in self, and zeros."""
+    """Returns ones, each with the probability in self, and zeros."""
     return random.bernoulli(self, self, generator)
 
 
 def swap_last_axes(self: Any) -> Any:
-    """The last two axes exchanged."""
+    """Returns the last two axes exchanged."""
     return structure.swap_last_axes(self)
 
 

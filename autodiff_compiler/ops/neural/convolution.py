@@ -31,7 +31,7 @@ Widths = tuple[tuple[int, int], ...]
 
 
 def dims(x: Any) -> tuple[Any, ...]:
-    """The sizes of x, whose rank is known: ints as far as they are."""
+    """Returns the sizes of x, whose rank is known: ints as far as they are."""
     return shape_of(x) or ()
 
 
@@ -68,7 +68,7 @@ def sides(padding: Any, space: int) -> Widths:
 
 
 def centred(total: int) -> tuple[int, int]:
-    """A total of padding split in half; the odd one goes to the end."""
+    """Returns a total of padding split in half; the odd one goes to the end."""
     total = max(total, 0)
     return total // 2, total - total // 2
 
@@ -81,7 +81,8 @@ def widths_of(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> Widths:
-    """The padding that a pad mode asks for: 'valid' none, 'same' ceil(size / stride) results."""
+    """Returns the padding that a pad mode asks for: 'valid' none, 'same' ceil(size / stride)
+    results."""
     mode = pad_mode.lower()
     if mode == "pad":
         return sides(padding, len(size))
@@ -113,7 +114,7 @@ def padded(x: Any, widths: Widths, value: float = 0) -> Any:
 
 
 def cropped(x: Any, start: Sequence[int], sizes: Sequence[int]) -> Any:
-    """A box of the last axes of x."""
+    """Returns a box of the last axes of x."""
     have = dims(x)[-len(sizes) :]
     if not any(start) and tuple(sizes) == tuple(have):
         return x
@@ -130,7 +131,7 @@ def check_format(data_format: str) -> None:
 
 
 def _checked(x: Any, weight: Any, space: int, what: str) -> tuple[Any, ...]:
-    """The shapes of image and kernel."""
+    """Returns the shapes of image and kernel."""
     for name, given in (("input", x), ("weight", weight)):
         if known_rank(given, what) != space + 2:
             raise ShapeError(
@@ -154,7 +155,7 @@ def _with_bias(x: Any, bias: Any, space: int) -> Any:
 
 
 def _swap_first(x: Any) -> Any:
-    """The first two axes exchanged: channels and batch."""
+    """Returns the first two axes exchanged: channels and batch."""
     return structure.transpose(x, perm=(1, 0, *range(2, known_rank(x, "a convolution"))))
 
 
@@ -208,7 +209,7 @@ def _called(name: str, x: Any) -> Any:
 
 
 def _rows(x: Any, groups: int, rows: int) -> Any:
-    """A matrix of so many rows for each group, or one matrix where there is one group."""
+    """Returns a matrix of so many rows for each group, or one matrix where there is one group."""
     return arrays.reshape(x, (*((groups,) if groups > 1 else ()), rows, -1))
 
 
@@ -229,7 +230,7 @@ def conv1d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """The convolution of sequences (N, C, L) with a kernel (C_out, C / groups, K)."""
+    """Returns the convolution of sequences (N, C, L) with a kernel (C_out, C / groups, K)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 1)
 
 
@@ -243,7 +244,8 @@ def conv2d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """The convolution of images (N, C, H, W) with a kernel (C_out, C / groups, K_h, K_w)."""
+    """Returns the convolution of images (N, C, H, W) with a kernel (C_out, C / groups, K_h,
+    K_w)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 2)
 
 
@@ -257,7 +259,7 @@ def conv3d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """The convolution of volumes (N, C, D, H, W) with a kernel (C_out, C / groups, *K)."""
+    """Returns the convolution of volumes (N, C, D, H, W) with a kernel (C_out, C / groups, *K)."""
     return _convolve(input, weight, bias, stride, pad_mode, padding, dilation, groups, 3)
 
 
@@ -270,7 +272,7 @@ def spread(
     dilation: Sequence[int],
     groups: int,
 ) -> Any:
-    """The adjoint of a convolution in its image: every element of x puts down a copy of the
+    """Returns the adjoint of a convolution in its image: every element of x puts down a copy of the
     kernel (C_in, C_out / groups, *size); of the sum a box is kept."""
     space = len(sizes)
     what = f"a transposed convolution in {space} dimensions"
@@ -307,7 +309,8 @@ def transposed_sizes(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> tuple[list[int], list[int]]:
-    """The sizes of a transposed convolution's result, and where it starts in the whole sum."""
+    """Returns the sizes of a transposed convolution's result, and where it starts in the whole
+    sum."""
     mode, space = pad_mode.lower(), len(size)
     reach = list(map(span, size, dilation))
     if mode == "valid":
@@ -334,7 +337,8 @@ def conv_transpose(
     dilation: Any,
     groups: int,
 ) -> Any:
-    """The transposed convolution: what the layers ``Conv1dTranspose`` and its like compute."""
+    """Returns the transposed convolution: what the layers ``Conv1dTranspose`` and its like
+    compute."""
     space = known_rank(input, "a transposed convolution") - 2
     stride, dilation = each(stride, space, "stride"), each(dilation, space, "dilation")
     size = dims(weight)[2:]
@@ -347,7 +351,7 @@ def conv_transpose(
 
 
 def patches(x: Any, size: Any, stride: Any, dilation: Any, pad_mode: str) -> Any:
-    """The patches of images (N, C, H, W): (N, C, H', W', *size)."""
+    """Returns the patches of images (N, C, H, W): (N, C, H', W', *size)."""
     size, stride = each(size, 2, "size"), each(stride, 2, "stride")
     dilation = each(dilation, 2, "dilation")
     widths = widths_of(pad_mode, 0, dims(x)[2:], size, stride, dilation)
@@ -357,7 +361,8 @@ def patches(x: Any, size: Any, stride: Any, dilation: Any, pad_mode: str) -> Any
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """The patches of images (N, C, H, W) as columns: (N, C * K_h * K_w, number of patches)."""
+    """Returns the patches of images (N, C, H, W) as columns: (N, C * K_h * K_w, number of
+    patches)."""
     size = each(kernel_size, 2, "kernel_size")
     view = sliding_windows.windows(
         padded(input, sides(padding, 2)),

@@ -27,7 +27,7 @@ from autodiff_compiler.ops.functions.random import drawn, drawn_like, generator_
 
 
 def _kept(x: Any, p: Any, seed: Any, lead: int | None = None) -> Any:
-    """The bools of what is kept: for each element, or for the first ``lead`` axes alike."""
+    """Returns the bools of what is kept: for each element, or for the first ``lead`` axes alike."""
     shape = arrays.shape(x)
     if lead is not None:
         shape = (*shape[:lead], *(1,) * (known_rank(x, "dropout") - lead))
@@ -53,7 +53,7 @@ def _dropped(x: Any, p: Any, seed: Any = None, lead: int | None = None) -> tuple
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, seed: Any = None) -> Tensor:
-    """Each element zeroed with the probability p in [0, 1), else divided by 1 - p."""
+    """Returns each element zeroed with the probability p in [0, 1), else divided by 1 - p."""
     if not training:
         return input
     return structure.copy(input) if _probability(p) == 0.0 else _dropped(input, p, seed)[0]
@@ -71,17 +71,17 @@ def _of_channels(x: Any, p: float, training: bool, ranks: tuple[int, ...], what:
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """Whole channels of (N, C, L) or (C, L) zeroed with the probability p, else scaled."""
+    """Returns whole channels of (N, C, L) or (C, L) zeroed with the probability p, else scaled."""
     return _of_channels(input, p, training, (2, 3), "dropout1d")
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """Whole channels of (N, C, H, W) zeroed with the probability p, else scaled."""
+    """Returns whole channels of (N, C, H, W) zeroed with the probability p, else scaled."""
     return _of_channels(input, p, training, (4,), "dropout2d")
 
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
-    """Whole channels of (N, C, D, H, W) zeroed with the probability p, else scaled."""
+    """Returns whole channels of (N, C, D, H, W) zeroed with the probability p, else scaled."""
     return _of_channels(input, p, training, (5,), "dropout3d")
 
 
@@ -108,7 +108,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
 
 
 def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
-    """The softmax of (logits + Gumbel noise) / tau along an axis.
+    """Returns the softmax of (logits + Gumbel noise) / tau along an axis.
 
     With ``hard`` the value is one-hot at its largest element, and the gradient is that of the soft
     one (straight through).

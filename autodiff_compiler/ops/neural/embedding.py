@@ -24,7 +24,7 @@ def embedding(
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
 ) -> Tensor:
-    """The rows of ``weight`` at the positions in ``input``.
+    """Returns the rows of ``weight`` at the positions in ``input``.
 
     padding_idx           this row gets no gradient (counted from the back if negative).
     max_norm, norm_type   rows of a larger norm are given scaled down to it; weight itself stays,
@@ -82,7 +82,7 @@ CHANGES: dict[str, Callable[..., Any]] = {
 
 
 def _update(change: str, of_rows: bool) -> Callable[[Parameter, Any, Any], Tensor]:
-    """The function that changes a Parameter at ``indices`` by ``updates``."""
+    """Returns the function that changes a Parameter at ``indices`` by ``updates``."""
 
     def new(before: Any, indices: Any, updates: Any) -> Any:
         places = arrays.expand_dims(indices, -1) if of_rows else indices

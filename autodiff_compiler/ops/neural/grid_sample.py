@@ -28,8 +28,8 @@ def _part(x: Any, *index: Any) -> Any:
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Tensor:
-    """The places (N, *space, d) that the affine maps theta (N, d, d + 1) give for an image of
-    ``size`` (N, C, *space), d = 2 or 3.
+    """Returns the places (N, *space, d) that the affine maps theta (N, d, d + 1) give for an image
+    of ``size`` (N, C, *space), d = 2 or 3.
 
     With ``align_corners`` -1 and 1 are the centres of the outermost elements, else their outer
     edges.
@@ -62,7 +62,8 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = False,
 ) -> Tensor:
-    """The values of images (N, C, *space) at the places (N, *out, d): (N, C, *out), d = 2 or 3.
+    """Returns the values of images (N, C, *space) at the places (N, *out, d): (N, C, *out), d = 2
+    or 3.
 
     mode            'bilinear' (between the 2 ** d neighbours) or 'nearest' (no gradient for grid).
     padding_mode    outside the image: 'zeros', 'border' (the nearest inside) or 'reflection'.
@@ -122,7 +123,7 @@ def _reflected(x: Any, low: float, span: float) -> Any:
 
 
 def _between(last: Any, batch: Any, places: Sequence[Any], space: Sequence[int]) -> Any:
-    """The sum over the corners around each place, each by how near it is."""
+    """Returns the sum over the corners around each place, each by how near it is."""
     floors = [arithmetic.floor(place) for place in places]
     parts = [place - floor for place, floor in zip(places, floors)]
     total = None
@@ -138,7 +139,7 @@ def _between(last: Any, batch: Any, places: Sequence[Any], space: Sequence[int])
 
 
 def _read(last: Any, batch: Any, at: Sequence[Any], space: Sequence[int]) -> Any:
-    """The rows of channels at whole positions; zeros outside of the image."""
+    """Returns the rows of channels at whole positions; zeros outside of the image."""
     inside: Any = None
     places = []
     for position, length in zip(at, space):

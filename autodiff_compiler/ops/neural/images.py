@@ -37,7 +37,7 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """An image (N, C, *space) of another size, or of one times a factor (rounded down).
+    """Returns an image (N, C, *space) of another size, or of one times a factor (rounded down).
 
     mode is 'nearest', 'nearest-exact', 'area', 'linear', 'bilinear', 'trilinear' or 'bicubic'.
     With ``align_corners`` the centres of the corner elements stay in place, else their corners
@@ -95,7 +95,8 @@ def _each(given: Any, space: int, what: str) -> tuple[Any, ...]:
 def _resized(
     x: Any, size: Sequence[int], mode: str, align_corners: bool, steps: Sequence[float] | None
 ) -> Any:
-    """Each axis resized in its turn. ``steps`` are distances of neighbours, else by the sizes."""
+    """Returns each axis resized in its turn. ``steps`` are distances of neighbours, else by the
+    sizes."""
     for axis, (dim, count) in enumerate(zip(_space(x), size), start=2):
         step = dim / count if steps is None else steps[axis - 2]
         if mode.startswith("nearest"):
@@ -147,7 +148,7 @@ def _linear(x: Any, axis: int, dim: int, places: Any) -> Any:
 
 
 def _cubic(x: Any, axis: int, dim: int, places: Any, a: float, margin: int) -> Any:
-    """Two elements to each side count, by Keys' curve of the coefficient a.
+    """Returns two elements to each side count, by Keys' curve of the coefficient a.
 
     A margin repeats the edges; without one, the weights of what lies outside go to the others.
     """
@@ -163,7 +164,7 @@ def _cubic(x: Any, axis: int, dim: int, places: Any, a: float, margin: int) -> A
 
 
 def _along(x: Any, axis: int, weights: Any) -> Any:
-    """The products of a matrix with the vectors of x along an axis."""
+    """Returns the products of a matrix with the vectors of x along an axis."""
     weights = structure.cast(weights, dtype=dtype_of(x) or "float32")
     after = known_rank(x, "interpolate") - axis - 1
     if after == 0:
@@ -210,7 +211,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
 
 
 def _image(x: Any, what: str) -> list[int]:
-    """All sizes of an image; that of the batch may be -1, to be found out."""
+    """Returns all sizes of an image; that of the batch may be -1, to be found out."""
     shape = list(shape_of(x) or ())
     known = [dim for dim in shape[1:] if isinstance(dim, int)]
     if len(shape) < 3 or len(known) < len(shape) - 1:
@@ -221,7 +222,7 @@ def _image(x: Any, what: str) -> list[int]:
 
 
 def channel_shuffle(x: Any, groups: int) -> Tensor:
-    """The channels (axis 1) of ``groups`` groups dealt out in turn."""
+    """Returns the channels (axis 1) of ``groups`` groups dealt out in turn."""
     n, channels, *space = arrays.shape(x)
     if isinstance(channels, int) and channels % groups:
         raise ShapeError(f"channel_shuffle in {groups} groups does not fit {channels} channels")

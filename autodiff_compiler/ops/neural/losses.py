@@ -36,7 +36,7 @@ _TINY = 1e-12
 
 
 def reduced(loss: Any, reduction: str) -> Any:
-    """The elements of a loss taken together: 'mean', 'sum', or 'none' for as they are."""
+    """Returns the elements of a loss taken together: 'mean', 'sum', or 'none' for as they are."""
     if reduction == "mean":
         return reductions.mean(loss)
     if reduction == "sum":
@@ -231,7 +231,7 @@ def gaussian_nll_loss(
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """The mean over the last axis of the binary cross entropies of sigmoid(input)."""
+    """Returns the mean over the last axis of the binary cross entropies of sigmoid(input)."""
     loss = binary_cross_entropy_with_logits(input, target, weight, None, "none")
     return reduced(reductions.mean(loss, -1), reduction)
 

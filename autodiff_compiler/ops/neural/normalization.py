@@ -41,7 +41,7 @@ def layer_norm(
 
 
 def _statistics(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
-    """Mean and variance, with the axes kept."""
+    """Returns mean and variance, with the axes kept."""
     return reductions.mean(x, axes, True), reductions.var(x, axes, 0, True)
 
 
@@ -74,18 +74,19 @@ def _per_channel(x: Any, weight: Any, bias: Any) -> Any:
 
 
 def channel_shaped(x: Any, rank: int) -> Any:
-    """One number per channel, shaped to go with an input whose axis 1 are the channels."""
+    """Returns one number per channel, shaped to go with an input whose axis 1 are the channels."""
     return x if x is None or rank == 2 else arrays.reshape(x, (-1, *(1,) * (rank - 2)))
 
 
 def batch_statistics(x: Any) -> tuple[Any, Any]:
-    """Mean and variance (divided by the count) of each channel, which are axis 1."""
+    """Returns mean and variance (divided by the count) of each channel, which are axis 1."""
     axes = (0, *range(2, known_rank(x, "batch_norm")))
     return reductions.mean(x, axes), reductions.var(x, axes)
 
 
 def unbiased(variance: Any, x: Any, axes: Sequence[int]) -> Any:
-    """A variance of x over some axes, divided by one less than the count instead of the count.
+    """Returns a variance of x over some axes, divided by one less than the count instead of the
+    count.
 
     Where there is but one element, it stays zero.
     """

@@ -28,7 +28,7 @@ LOWEST = float("-inf")
 
 
 def _spatial(x: Any, space: int, what: str) -> tuple[Any, ...]:
-    """The sizes of the last axes, which are the space that is pooled over."""
+    """Returns the sizes of the last axes, which are the space that is pooled over."""
     if known_rank(x, what) not in (space + 1, space + 2):
         raise ShapeError(
             f"{what} needs {space + 2} dimensions, but its input has the shape {dims(x)}",
@@ -45,7 +45,8 @@ def pool_widths(
     widths: Widths,
     ceil_mode: bool,
 ) -> tuple[Widths, bool]:
-    """The padding, and whether a last window hangs over the end: that is ``ceil_mode``'s doing."""
+    """Returns the padding, and whether a last window hangs over the end: that is ``ceil_mode``'s
+    doing."""
     for (low, high), far in zip(widths, map(span, size, dilation)):
         if 2 * max(low, high) > far:
             raise ValueError(f"padding of {max(low, high)} is more than half of a window of {far}")
@@ -62,7 +63,7 @@ def pool_widths(
 
 
 def _laid_out(x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
-    """The windows of x with their elements along the first axis."""
+    """Returns the windows of x with their elements along the first axis."""
     view = sliding_windows.windows(
         x, size=tuple(size), stride=tuple(stride), dilation=tuple(dilation)
     )
@@ -103,7 +104,7 @@ def max_pool(
     return_indices: bool = False,
     pad_mode: str = "pad",
 ) -> Any:
-    """The largest element of each window; a tie goes to the first."""
+    """Returns the largest element of each window; a tie goes to the first."""
     what = f"max_pool{space}d"
     sizes, size = _spatial(x, space, what), each(size, space, "kernel_size")
     stride = size if stride is None else each(stride, space, "stride")
@@ -127,7 +128,7 @@ def _flat_places(
     dilation: Sequence[int],
     widths: Widths,
 ) -> Any:
-    """Positions within windows as positions in the flattened space."""
+    """Returns positions within windows as positions in the flattened space."""
     space, counts = len(size), dims(place)[-len(size) :]
     flat: Any = 0
     after = 1
@@ -155,7 +156,7 @@ def avg_pool(
     space: int,
     pad_mode: str = "pad",
 ) -> Any:
-    """The mean of each window; padding counts as zeros, or not at all."""
+    """Returns the mean of each window; padding counts as zeros, or not at all."""
     what = f"avg_pool{space}d"
     sizes, size = _spatial(x, space, what), each(size, space, "kernel_size")
     stride, flat = each(stride or size, space, "stride"), (1,) * space
@@ -180,7 +181,7 @@ def avg_pool(
 
 
 def _totals(x: Any, size: Sequence[int], stride: Sequence[int]) -> Any:
-    """The sum of each window."""
+    """Returns the sum of each window."""
     return _along_axes(pooling.window_sum, x, size, stride, (1,) * len(size))
 
 
@@ -192,7 +193,7 @@ def _counts(
     counted: Widths | None,
     widths: Widths,
 ) -> Any:
-    """How many elements each window has that count."""
+    """Returns the number of elements each window has that count."""
     if not all(isinstance(dim, int) for dim in sizes):
         raise ShapeError(
             "avg_pool with count_include_pad=False needs the size of the image at compile time"
@@ -216,7 +217,7 @@ def max_pool2d(
     return_indices: bool = False,
     ceil_mode: bool = False,
 ) -> Any:
-    """The largest element of each window of an image; a tie goes to the first."""
+    """Returns the largest element of each window of an image; a tie goes to the first."""
     return max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, 2, return_indices)
 
 
@@ -229,7 +230,7 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of a volume; a tie goes to the first."""
+    """Returns the largest element of each window of a volume; a tie goes to the first."""
     return max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, 3, return_indices)
 
 
@@ -241,7 +242,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of each window of a sequence."""
+    """Returns the mean of each window of a sequence."""
     return avg_pool(input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1)
 
 
@@ -254,7 +255,7 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int = 0,
 ) -> Tensor:
-    """The mean of each window of an image."""
+    """Returns the mean of each window of an image."""
     options = (ceil_mode, count_include_pad, divisor_override)
     return avg_pool(input_x, kernel_size, stride, padding, *options, 2)
 
@@ -268,7 +269,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int = 0,
 ) -> Tensor:
-    """The mean of each window of a volume."""
+    """Returns the mean of each window of a volume."""
     options = (ceil_mode, count_include_pad, divisor_override)
     return avg_pool(input_x, kernel_size, stride, padding, *options, 3)
 
@@ -285,14 +286,14 @@ def _lp_pool(x: Any, p: Any, size: Any, stride: Any, ceil_mode: bool, space: int
 def lp_pool1d(
     x: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The p-norm of each window of a sequence: (sum of x ** p) ** (1 / p)."""
+    """Returns the p-norm of each window of a sequence: (sum of x ** p) ** (1 / p)."""
     return _lp_pool(x, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
 def lp_pool2d(
     x: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The p-norm of each window of an image: (sum of x ** p) ** (1 / p)."""
+    """Returns the p-norm of each window of an image: (sum of x ** p) ** (1 / p)."""
     return _lp_pool(x, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
@@ -300,8 +301,8 @@ def lp_pool2d(
 
 
 def _bins(x: Any, axis: int, count: int, size: int) -> tuple[Any, Any, Any]:
-    """The elements of x in ``count`` bins along an axis, which becomes (bins, elements); for each
-    bin its elements' positions, and where these end."""
+    """Returns the elements of x in ``count`` bins along an axis, which becomes (bins, elements);
+    for each bin its elements' positions, and where these end."""
     number = creation.arange(count)
     start = number * size // count
     stop = ((number + 1) * size + (count - 1)) // count
@@ -378,27 +379,27 @@ def _adaptive_max(x: Any, output_size: Any, space: int, return_indices: bool = F
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """The means of ``output_size`` windows that cover a sequence evenly."""
+    """Returns the means of ``output_size`` windows that cover a sequence evenly."""
     return _adaptive_avg(input, output_size, 1)
 
 
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
-    """The means of (rows, columns) windows that cover an image evenly."""
+    """Returns the means of (rows, columns) windows that cover an image evenly."""
     return _adaptive_avg(input, output_size, 2)
 
 
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
-    """The means of windows that cover a volume evenly."""
+    """Returns the means of windows that cover a volume evenly."""
     return _adaptive_avg(input, output_size, 3)
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:
-    """The largest elements of windows that cover a sequence evenly."""
+    """Returns the largest elements of windows that cover a sequence evenly."""
     return _adaptive_max(input, output_size, 1)
 
 
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of windows that cover an image evenly."""
+    """Returns the largest elements of windows that cover an image evenly."""
     return _adaptive_max(input, output_size, 2, return_indices)
 
 

@@ -23,7 +23,7 @@ def relu_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
 
 
 def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """The next (h, c); x is what the input adds to the gates."""
+    """Returns the next (h, c); x is what the input adds to the gates."""
     hidden, cell = state
     gates = x + dense(hidden, weight, bias)
     enter, forget, candidate, out = chunk(gates, 4, -1)
@@ -32,7 +32,7 @@ def lstm_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
 
 
 def gru_step(x: Any, state: Any, weight: Any, bias: Any) -> Any:
-    """The next (h,); x is what the input adds to the gates."""
+    """Returns the next (h,); x is what the input adds to the gates."""
     hidden = state[0]
     reset_x, update_x, new_x = chunk(x, 3, -1)
     reset_h, update_h, new_h = chunk(dense(hidden, weight, bias), 3, -1)

@@ -42,7 +42,7 @@ class Context:
         """Says that inputs were changed in place, which they never are here."""
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether the cotangent of an output that nobody used is zeros: it always is."""
+        """True if the cotangent of an output that nobody used is zeros: it always is."""
 
 
 class Function:
@@ -61,7 +61,7 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        """The cotangents of the inputs; a subclass defines it."""
+        """Returns the cotangents of the inputs; a subclass defines it."""
         raise NotImplementedError("backward function should be customized.")
 
     @classmethod
@@ -73,7 +73,7 @@ class Function:
 
 
 def is_apply(callee: Any) -> bool:
-    """Whether ``callee`` is ``Name.apply`` of a ``Function``."""
+    """True if ``callee`` is ``Name.apply`` of a ``Function``."""
     owner = getattr(callee, "__self__", None)
     is_function = isinstance(owner, type) and issubclass(owner, Function)
     return is_function and getattr(callee, "__name__", "") == "apply"

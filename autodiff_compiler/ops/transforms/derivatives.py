@@ -68,7 +68,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
 
 @takes_functions
 def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of ``fn`` at ``inputs`` and its tangent along ``v``: ``(out, dot_out)``.
+    """Returns the value of ``fn`` at ``inputs`` and its tangent along ``v``: ``(out, dot_out)``.
 
     ``inputs`` and ``v`` are tensors, or tuples of as many. With ``has_aux`` only the first output
     is differentiated, and the others follow: ``(out, dot_out, aux)``. Tangents have the shapes and
@@ -90,7 +90,8 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
 @takes_functions
 def linearize(fn: Callable[..., R], inputs: Any) -> tuple[R, Callable[[Any], R]]:
-    """The value of ``fn`` at ``inputs``, and the linear function from ``v`` to the tangent there.
+    """Returns the value of ``fn`` at ``inputs``, and the linear function from ``v`` to the tangent
+    there.
 
     The linear function takes what ``jvp`` takes as ``v``.
     """
@@ -117,8 +118,9 @@ def vjp(
 
 @takes_functions
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of ``fn`` at ``inputs``, and the function from the output's sensitivity to the
-    gradients: always a tuple of those in the inputs, with ``weights`` paired with those in them.
+    """Returns the value of ``fn`` at ``inputs``, and the function from the output's sensitivity to
+    the gradients: always a tuple of those in the inputs, with ``weights`` paired with those in
+    them.
 
     The outputs' sensitivities are given one by one, or as one tuple. With ``has_aux`` only the
     first output has one, and the others come last: ``(out, pull, aux)``.
@@ -156,7 +158,8 @@ def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tu
 
 @takes_functions
 def hvp(fn: Callable[..., Any], inputs: Structure, v: Structure) -> Structure:
-    """The Hessian of ``fn``, summed over its outputs, times ``v``: the tangent of its gradient.
+    """Returns the Hessian of ``fn``, summed over its outputs, times ``v``: the tangent of its
+    gradient.
 
     ``inputs`` and ``v`` are tensors, and so is the result, or all are tuples of as many.
     """
@@ -177,7 +180,8 @@ def hvp(fn: Callable[..., Any], inputs: Structure, v: Structure) -> Structure:
 
 @takes_functions
 def derivative(fn: Callable[..., R], primals: Any, order: int) -> tuple[R, R]:
-    """The value of ``fn``, and its derivative of an order, all inputs moving at the same speed.
+    """Returns the value of ``fn``, and its derivative of an order, all inputs moving at the same
+    speed.
 
     The derivative has the shape of the value; integer inputs are taken in float32. Raises TypeError
     or ValueError for an order that is no int of at least 1, TypeError for what is no tensor.
@@ -195,7 +199,8 @@ def derivative(fn: Callable[..., R], primals: Any, order: int) -> tuple[R, R]:
 
 @takes_functions
 def jet(fn: Callable[..., R], primals: Any, series: Any) -> tuple[R, Any]:
-    """The value of ``fn``, and the derivatives of its output where the inputs move on curves.
+    """Returns the value of ``fn``, and the derivatives of its output where the inputs move on
+    curves.
 
     ``series`` holds the derivatives of the input's curve, first to n-th, along its first axis, or
     is a tuple of such tensors where ``primals`` is one: their shape is ``(n, *input.shape)``. So do
@@ -233,7 +238,7 @@ def jacfwd(
 def jacfwd(
     fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Jacobian[..., Any]:
-    """The Jacobian of ``fn`` by tangents, one for each element of an input: for few inputs.
+    """Returns the Jacobian of ``fn`` by tangents, one for each element of an input: for few inputs.
 
     Its shape is that of the output and then that of the input. Several outputs give a tuple, and
     several positions a tuple of these in each. With ``has_aux`` only the first output has one, and
@@ -260,7 +265,8 @@ def jacrev(
 def jacrev(
     fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Jacobian[..., Any]:
-    """The Jacobian of ``fn`` by cotangents, one for each element of an output: for few outputs.
+    """Returns the Jacobian of ``fn`` by cotangents, one for each element of an output: for few
+    outputs.
 
     Shapes as with ``jacfwd``.
     """
@@ -285,7 +291,8 @@ def jacobian(
 def jacobian(
     fn: Any, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Jacobian[..., Any]:
-    """The Jacobian of ``fn``, as ``jacfwd`` or ``jacrev`` give it: whichever takes fewer sweeps."""
+    """Returns the Jacobian of ``fn``, as ``jacfwd`` or ``jacrev`` give it: whichever takes fewer
+    sweeps."""
     return Jacobian(fn, grad_position, "shape", has_aux)
 
 
@@ -301,8 +308,8 @@ def hessian(fn: Callable[P, Any], grad_position: int | tuple[int, ...] = 0) -> J
 
 @takes_functions
 def hessian(fn: Any, grad_position: int | tuple[int, ...] = 0) -> Jacobian[..., Any]:
-    """The second derivatives of ``fn``, the tangents of its gradient: for a 0-d output of the shape
-    of the input twice."""
+    """Returns the second derivatives of ``fn``, the tangents of its gradient: for a 0-d output of
+    the shape of the input twice."""
     return Jacobian(Jacobian(fn, grad_position, "reverse"), grad_position, "forward")
 
 
@@ -401,7 +408,7 @@ class Prolonged(Transformed):
 
 
 def _is_row(things: Any) -> bool:
-    """Decide whether these are arguments, and not one that is a named tuple."""
+    """True if these are arguments, and not one that is a named tuple."""
     return isinstance(things, (tuple, list)) and not hasattr(things, "_fields")
 
 
@@ -410,18 +417,18 @@ def _row(things: Any) -> tuple:
 
 
 def _apart(fn: Any, primals: Sequence) -> tuple[Flat, tuple] | None:
-    """The function of leaves, and the leaves, where containers are among the arguments."""
+    """Returns the function of leaves, and the leaves, where containers are among the arguments."""
     return flattened(fn, primals, wanted=range(len(primals)))
 
 
 def _moved(flat: Flat, leaves: Sequence) -> list[int]:
-    """The places of the leaves that have tangents."""
+    """Returns the places of the leaves that have tangents."""
     _check_tensors(leaves)
     return [place for place, leaf in enumerate(leaves) if is_active(leaf)]
 
 
 def _directions(primals: Sequence, dots: Sequence) -> list[Any]:
-    """A tangent for each leaf of the arguments."""
+    """Returns a tangent for each leaf of the arguments."""
     if len(dots) != len(primals):
         raise ValueError(f"v has invalid length: should be {len(primals)}, but got {len(dots)}")
     return [leaf for like, dot in zip(primals, dots) for leaf in directions_like(like, dot)]
@@ -466,7 +473,7 @@ def _along(function: Transformed, primals: tuple, dots: tuple) -> Any:
 
 
 def _kept(primals: Sequence) -> tuple:
-    """The inputs as they are now, whatever is written to them later."""
+    """Returns the inputs as they are now, whatever is written to them later."""
     return tuple(x.copy() if isinstance(x, Tensor) and caller() is None else x for x in primals)
 
 

@@ -127,7 +127,7 @@ class GradientFunction(Transformed[P, R]):
         return self.fn, self.key
 
     def of(self, fn: Any, position: tuple[int, ...]) -> GradientFunction[..., Any]:
-        """Return a function that asks the same of another one, at these positions."""
+        """Returns a function that asks the same of another one, at these positions."""
         made = copy.copy(self)
         made.fn, made.fast_call, made._key, made.position = fn, None, None, position or None
         vars(made).pop("of_leaves", None)
@@ -138,7 +138,8 @@ class GradientFunction(Transformed[P, R]):
     def split_sens(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[tuple, dict[str, Any], Any]:
-        """The arguments of ``fn``, and the sensitivity: keyword ``sens``, or the last argument."""
+        """Returns the arguments of ``fn``, and the sensitivity: keyword ``sens``, or the last
+        argument."""
         args, kwargs = tuple(args), dict(kwargs)
         if not self.sens_param:
             return args, kwargs, None
@@ -153,7 +154,7 @@ class GradientFunction(Transformed[P, R]):
         return args[:-1], kwargs, args[-1]
 
     def positions(self, is_tensor: Sequence[bool]) -> tuple[int, ...]:
-        """The slots whose gradient is wanted; those that hold no tensor drop out."""
+        """Returns the slots whose gradient is wanted; those that hold no tensor drop out."""
         if self.position is None:
             return ()
         if self.position == ALL:
@@ -170,7 +171,7 @@ class GradientFunction(Transformed[P, R]):
         return tuple(s for s in wanted if s < len(is_tensor) and is_tensor[s])
 
     def wanted(self) -> tuple[int, ...]:
-        """The positions that were named, in their order."""
+        """Returns the positions that were named, in their order."""
         if self.position is None or isinstance(self.position, str):
             return ()
         return self.position if isinstance(self.position, tuple) else (self.position,)
@@ -179,7 +180,8 @@ class GradientFunction(Transformed[P, R]):
         return range(count) if self.position == ALL else self.wanted()
 
     def weight_list(self) -> tuple[Any, ...] | None:
-        """The weights to differentiate, each once; None for every trainable that takes part."""
+        """Returns the weights to differentiate, each once; None for every trainable that takes
+        part."""
         if not self.by_list:
             return ()
         if self.weights is None:
@@ -215,7 +217,8 @@ class GradientFunction(Transformed[P, R]):
         weight_gradients: Sequence[Any],
         positions: Sequence[int] | None = None,
     ) -> Any:
-        """The promised structure. ``positions`` are the slots of ``input_gradients``, for ids."""
+        """Returns the promised structure. ``positions`` are the slots of ``input_gradients``, for
+        ids."""
         parts = []
         if self.position is not None:
             given = tuple(input_gradients)
@@ -340,7 +343,7 @@ def grad(
     *,
     unconnected: str = "zero",
 ) -> GradientFunction[..., Any]:
-    """The gradient of ``fn`` in the inputs at ``grad_position`` and in ``weights``.
+    """Returns the gradient of ``fn`` in the inputs at ``grad_position`` and in ``weights``.
 
     fn            a Cell, function, method or lambda. Outputs of any shape are summed, unless a
                   sensitivity is given.
@@ -417,7 +420,7 @@ def value_and_grad(
 
 
 def get_grad(gradients: Any, identifier: Any) -> Any:
-    """The gradient of one position or Parameter, out of a result with ``return_ids=True``.
+    """Returns the gradient of one position or Parameter, out of a result with ``return_ids=True``.
 
     Raises TypeError for anything else to look for, RuntimeError where it is not in the result.
 

@@ -11,7 +11,7 @@ from autodiff_compiler.common.tensor import Tensor
 
 
 def snapshot(weights: Any) -> Any:
-    """The weights as they are now, lists as tuples."""
+    """Returns the weights as they are now, lists as tuples."""
     if isinstance(weights, Mapping):
         return {key: snapshot(weight) for key, weight in weights.items()}
     return tuple(map(snapshot, weights)) if isinstance(weights, (list, tuple)) else weights
@@ -32,7 +32,7 @@ def mirror(weights: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def find(gradients: Any, wanted: Any) -> Any:
-    """The gradient in the pair ``(wanted, gradient)``, depth first."""
+    """Returns the gradient in the pair ``(wanted, gradient)``, depth first."""
     if isinstance(gradients, dict):
         gradients = tuple(gradients.values())
     if not isinstance(gradients, tuple):

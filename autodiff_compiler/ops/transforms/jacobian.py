@@ -67,8 +67,8 @@ class Jacobian(Transformed[P, R]):
         return self.position if isinstance(self.position, tuple) else (self.position,)  # type: ignore[return-value]
 
     def _of_leaves(self, args: Sequence, kwargs: Mapping[str, Any]) -> tuple[Any] | None:
-        """The Jacobian of a call with containers, in a tuple: one for each of their leaves, in
-        their structure. Of a Jacobian of a Jacobian, in the structure of both."""
+        """Returns the Jacobian of a call with containers, in a tuple: one for each of their leaves,
+        in their structure. Of a Jacobian of a Jacobian, in the structure of both."""
         layers: list[Jacobian] = [self]
         while isinstance(layers[-1].fn, Jacobian):
             layers.append(layers[-1].fn)
@@ -160,7 +160,8 @@ class Jacobian(Transformed[P, R]):
 
 
 def _grouped(found: Any, groups: Sequence[tuple[list[int], Jacobian]], flat: Flat) -> Any:
-    """Rows and columns for leaves, as they stand in containers; of several outputs, each."""
+    """Returns rows and columns for leaves, as they stand in containers; of several outputs,
+    each."""
     deep, depth = sum(len(moved) > 1 for moved, _ in groups), 0
     first = found
     while isinstance(first, tuple):
@@ -212,7 +213,7 @@ class Pull(Transformed):
 
 
 def _count(x: Any) -> int | None:
-    """How many elements there are, if that is known."""
+    """Returns the number of elements there are, if that is known."""
     shape = shape_of_type(type_of(x))
     known = shape is not None and all(isinstance(dim, int) for dim in shape)
     return math.prod(shape) if known else None  # type: ignore[arg-type]

@@ -62,50 +62,50 @@ class Flat(Transformed):
         return self.known
 
     def names(self, inner: Sequence[str]) -> list[str]:
-        """The leaves are called after what they are parts of: ``p_w``, ``p_0``."""
+        """Returns the leaves are called after what they are parts of: ``p_w``, ``p_0``."""
         return [_identifier(path) for path in self.paths(inner)]
 
     def paths(self, inner: Sequence[str]) -> list[str]:
-        """Return the texts that lead to the leaves, where the arguments are called ``inner``."""
+        """Returns the texts that lead to the leaves, where the arguments are called ``inner``."""
         count = len(self.skeletons) - len(self.keywords)
         row = [*inner[:count], *(f"arg{n}" for n in range(len(inner), count)), *self.keywords]
         return [path for name, each in zip(row, self.skeletons) for path in paths(name, each)]
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments of ``fn`` that have these leaves."""
+        """Returns the arguments of ``fn`` that have these leaves."""
         row = iter(leaves)
         found = [filled(skeleton, row) for skeleton in self.skeletons]
         count = len(found) - len(self.keywords)
         return found[:count], dict(zip(self.keywords, found[count:]))
 
     def called(self, leaves: Sequence[Any]) -> Any:
-        """Return the outcome of ``fn`` itself, run as Python."""
+        """Returns the outcome of ``fn`` itself, run as Python."""
         args, kwargs = self.arguments(leaves)
         method = getattr(self.fn, "construct", self.fn)
         return method(*args, **kwargs)
 
     def is_leaf(self, slot: int) -> bool:
-        """Decide whether an argument was no container."""
+        """True if an argument was no container."""
         return isinstance(self.skeletons[slot], Leaf)
 
     def places(self, slot: int) -> range:
-        """Return the places of the leaves of an argument."""
+        """Returns the places of the leaves of an argument."""
         before = sum(_count(skeleton) for skeleton in self.skeletons[:slot])
         return range(before, before + _count(self.skeletons[slot]))
 
     def gradients(self, slots: Sequence[int], found: Mapping[int, Any]) -> list[Any]:
-        """Return containers like some arguments, of what was found at the places of leaves."""
+        """Returns containers like some arguments, of what was found at the places of leaves."""
         return [self.regrouped(n, [found.get(k, 0) for k in self.places(n)]) for n in slots]
 
     def grouped(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """Return containers like all arguments, of a value for each leaf."""
+        """Returns containers like all arguments, of a value for each leaf."""
         return tuple(
             self.regrouped(slot, [leaves[place] for place in self.places(slot)])
             for slot in range(len(self.skeletons))
         )
 
     def regrouped(self, slot: int, leaves: Sequence[Any]) -> Any:
-        """Return a container like an argument of these leaves: of gradients. A whole number has
+        """Returns a container like an argument of these leaves: of gradients. A whole number has
         none: 0; what is no number stays what it is."""
         return filled(self.skeletons[slot], iter(leaves), _nothing)
 
@@ -116,7 +116,7 @@ def flattened(
     kwargs: Mapping[str, Any] = MappingProxyType({}),
     wanted: Container[int] = (),
 ) -> tuple[Flat, tuple[Any, ...]] | None:
-    """Return ``fn`` as a function of leaves, and the leaves of a call; None where no argument has
+    """Returns ``fn`` as a function of leaves, and the leaves of a call; None where no argument has
     to be taken apart: a container that Python does not bring itself, and a ``wanted`` one."""
     slots = (*args, *kwargs.values()) if kwargs else tuple(args)
     apart = [_needs(slot) or n in wanted and _is_any(slot) for n, slot in enumerate(slots)]
@@ -126,7 +126,7 @@ def flattened(
 def by_leaves(
     fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Flat, tuple[Any, ...]]:
-    """Return ``fn`` as a function of leaves, all given by position, and the leaves of a call."""
+    """Returns ``fn`` as a function of leaves, all given by position, and the leaves of a call."""
     slots = (*args, *kwargs.values())
     return _by_leaves(fn, slots, tuple(kwargs), [*map(_is_any, slots)])
 
@@ -144,7 +144,7 @@ def _by_leaves(
 
 
 def directions_like(like: Any, given: Any, place: str = "") -> list[Any]:
-    """Return the leaves of a tangent, which has the structure of its primal. Where the primal has
+    """Returns the leaves of a tangent, which has the structure of its primal. Where the primal has
     no leaf, nothing is looked at."""
     skeleton = skeleton_of(like, [])
     if isinstance(skeleton, Leaf):
@@ -169,7 +169,7 @@ def directions_like(like: Any, given: Any, place: str = "") -> list[Any]:
 
 
 def paths(name: str, skeleton: Any) -> Iterator[str]:
-    """The texts that lead to the leaves of a skeleton: ``p.w``, ``p[0]``."""
+    """Returns the texts that lead to the leaves of a skeleton: ``p.w``, ``p[0]``."""
     if isinstance(skeleton, Leaf):
         yield name
     for path, part in children(skeleton):
@@ -177,7 +177,8 @@ def paths(name: str, skeleton: Any) -> Iterator[str]:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """The parts of a container, each a container or a leaf again; nothing of what is none."""
+    """Returns the parts of a container, each a container or a leaf again; nothing of what is
+    none."""
     leaves: list[Any] = []
     skeleton = skeleton_of(value, leaves)
     row = iter(leaves)
@@ -223,7 +224,7 @@ def _identifier(path: str) -> str:
 
 
 def is_active(leaf: Any) -> bool:
-    """Decide whether there is a gradient in a leaf."""
+    """True if there is a gradient in a leaf."""
     if isinstance(leaf, Value):
         return is_floating(leaf.type)
     array = leaf._data if isinstance(leaf, Tensor) else leaf
@@ -233,7 +234,7 @@ def is_active(leaf: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a container as tuples, lists and dicts: as its type tells."""
+    """Returns a container as tuples, lists and dicts: as its type tells."""
     skeleton = skeleton_of(value, [])
     if not isinstance(skeleton, Node):
         return value

@@ -79,7 +79,7 @@ class Transformed(Generic[P, R]):
         return apply(self, args, kwargs)
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
-        """The outcome for the arguments of a call, written in terms of other functions."""
+        """Returns the outcome for the arguments of a call, written in terms of other functions."""
         raise NotImplementedError
 
     @property
@@ -108,7 +108,7 @@ class Transformed(Generic[P, R]):
             self.of_leaves.pop(old, None)
 
     def kept(self) -> Sequence[Any]:
-        """The objects, besides ``fn``, whose ids stand in ``key``."""
+        """Returns the objects, besides ``fn``, whose ids stand in ``key``."""
         return ()
 
     @property
@@ -131,7 +131,7 @@ class Transformed(Generic[P, R]):
         return found
 
     def _last(self) -> Any:
-        """The unit that ran last."""
+        """Returns the unit that ran last."""
         fast = self.fast_unit and self.fast_unit()
         unit, before = self.last_run or (lambda: None, -1)
         found = fast if fast is not None and fast.calls > before else unit()
@@ -176,8 +176,8 @@ def apply(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 
 def try_fast_call(function: Transformed, args: tuple) -> Any:
-    """The answer of a call that is like an earlier one, or False. It may be asked before anything
-    is looked at: only what was found right once is like an earlier call."""
+    """Returns the answer of a call that is like an earlier one, or False. It may be asked before
+    anything is looked at: only what was found right once is like an earlier call."""
     return engine().try_fast_call(function, args)
 
 
@@ -193,7 +193,7 @@ def check_callable(fn: Any) -> None:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether this is an integer or a bool, an array of them, or the type of these."""
+    """True if this is an integer or a bool, an array of them, or the type of these."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.kind in "biu"
     type_ = value.type if isinstance(value, Value) else value
@@ -203,7 +203,8 @@ def is_whole(value: Any) -> bool:
 
 
 def whole_numbers(place: int) -> CallError:
-    """The refusal of a derivative in integers or bools, which would be cut off to integers."""
+    """Returns the refusal of a derivative in integers or bools, which would be cut off to
+    integers."""
     return CallError(
         f"argument {place} holds integers, and a gradient needs floating-point numbers",
         "pass a float, such as 3.0, or array.astype(float)",
@@ -244,7 +245,7 @@ def takes_functions(maker: Maker) -> Maker:
 
 
 def unwrapped(fn: Any) -> Any:
-    """Return the function below ``jit``, ``differentiable`` and ``lru_cache``, which only change
+    """Returns the function below ``jit``, ``differentiable`` and ``lru_cache``, which only change
     how it is run."""
     while hasattr(fn, "__wrapped__") and (
         getattr(fn, "_compiled_forward", False) is True or is_cached(getattr(fn, "__func__", fn))
@@ -255,7 +256,7 @@ def unwrapped(fn: Any) -> Any:
 
 
 def is_cached(fn: Any) -> bool:
-    """Decide whether this is what ``lru_cache`` made of a function."""
+    """True if this is what ``lru_cache`` made of a function."""
     return isinstance(fn, functools._lru_cache_wrapper)
 
 

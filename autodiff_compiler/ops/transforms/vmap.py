@@ -47,7 +47,7 @@ class BatchedFunction(Transformed[P, R]):
         return super().__call__(*args, **kwargs)
 
     def _of_leaves(self, flat: Flat, leaves: Sequence[Any], args: Sequence[Any]) -> Any:
-        """The batch of a call whose arguments were taken apart."""
+        """Returns the batch of a call whose arguments were taken apart."""
         axes: list[Axes] = []
         for slot, axis in enumerate(self.axes_of(len(flat.skeletons))):
             if flat.is_leaf(slot):
@@ -100,7 +100,8 @@ def vmap(fn: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> BatchedFunction[...,
 
 
 def _for_leaves(value: Any, axis: Axes) -> list[Axes]:
-    """An axis for each leaf of a container: one for all, or a row with one for each part."""
+    """Returns an axis for each leaf of a container: one for all, or a row with one for each
+    part."""
     row = [*parts(value)]
     if not row:
         return [axis] * len(leaves_of(value))
