@@ -64,7 +64,7 @@ def _bits(type_: Type, x: str, dtype: str) -> str:
 
 
 def masked_text(type_: Type, x: str, c: str) -> str:
-    """Returns the text of ``masked``, where the type is known; else of a choice."""
+    """Returns the text of ``masked``, or of ``np.where`` if the dtype is unknown."""
     dtype = getattr(type_, "dtype", None)
     if dtype not in BITS:
         return f"np.where({c}, {x}, 0)"
@@ -109,9 +109,11 @@ flips = OpDef(
 
 
 def choice_parts(c: Any, x: Any, y: Any) -> Any:
-    """Returns a choice between floats by an array of bools, by their bits; None for any other. A
-    choice that is none with zero is y, with the bits turned that x has otherwise, where c is
-    true."""
+    """Decomposes a choice between floats by an array of bools into operations on their bits.
+
+    None for any other choice. If neither value is zero, the result is y with the bits flipped in
+    which x differs, where c is true.
+    """
     if getattr(type_of(c), "dtype", None) != "bool":
         return None  # the bits of x times another number are no choice
     for value, other in ((x, y), (y, x)):
@@ -126,9 +128,11 @@ def choice_parts(c: Any, x: Any, y: Any) -> Any:
 
 
 def bound_parts(x: Any, y: Any, other: float) -> Any:
-    """Returns the larger or smaller of an array and a number, not 0, as a ``clip`` with an infinite
-    ``other`` bound: it takes half the time, as NumPy has quick loops for the larger and smaller of
-    two arrays alone. (Of two zeros those give the second, a ``clip`` gives x.)"""
+    """Decomposes the maximum or minimum of an array and a nonzero number into a ``clip``.
+
+    The ``other`` bound is infinite. It takes half the time, since NumPy has fast loops only for two
+    arrays. (Of two zeros ``maximum`` gives the second, a ``clip`` gives x.)
+    """
     if not isinstance(x, Value):
         x, y = y, x
     if (

@@ -148,8 +148,11 @@ NUMBER_ZEROS: dict[Type, str] = {BOOL: "False", INT: "0", FLOAT: "0.0", COMPLEX:
 
 
 def zero_text(type_: Type, text: str, depth: int = 0, unset: bool = False) -> str:
-    """NumPy text of the zero cotangent of the value that ``text`` names. With ``unset`` the items
-    of a list, and their parts, may not be set: then a zero stands for them that has no shape."""
+    """Returns the NumPy text of the zero cotangent of the value that ``text`` names.
+
+    With ``unset`` the items of a list, and their parts, may be None. Their zeros then have no
+    shape.
+    """
 
     def inner(type_: Type, text: str, depth: int) -> str:
         zero = zero_text(type_, text, depth, unset)
@@ -175,15 +178,18 @@ def like_text(type_: TupleType | DictType, parts: Sequence[str]) -> str:
 
 
 def shapeless_text(type_: Type) -> str:
-    """Returns the zero of what is not set: never part of a result, but it may be added to, and is
-    of the least dtype, so that it changes no other."""
+    """Returns the text of a zero for a value that is not set.
+
+    It is never part of a result, but it may be added to another value. Its dtype is the smallest,
+    so that the sum keeps the other one's.
+    """
     if isinstance(type_, (TupleType, DictType)):
         return like_text(type_, [shapeless_text(item) for item in type_.items])
     return "[]" if isinstance(type_, ListType) else "np.int8(0)"
 
 
 def add_text(type_: Type, left: str, right: str, depth: int = 0) -> str:
-    """NumPy text of the sum of two cotangents of one structure."""
+    """Returns the NumPy text of the sum of two cotangents of one structure."""
     if isinstance(type_, ListType):
         a, b = f"a{depth or ''}", f"b{depth or ''}"
         inner = add_text(type_.item, a, b, depth + 1)

@@ -37,7 +37,8 @@ def linear(
     adjoint: dict[str, Callable[..., Any]],
     **facts: Any,
 ) -> OpDef:
-    """Returns an operator linear in its first operand: its tangent is the operator itself."""
+    """Declares an operator that is linear in its first operand: its tangent is the operator
+    itself."""
     operands = facts.pop("operands", ("x",))
     return OpDef(
         name,
@@ -61,18 +62,18 @@ def zero_gradient(
     operands: tuple[str, ...] = ("x",),
     **facts: Any,
 ) -> OpDef:
-    """Returns an operator whose derivative is zero wherever it exists: said, not merely absent."""
+    """Declares an operator whose derivative is zero wherever it exists."""
     return OpDef(name, doc, operands, numpy, result, kind="zero", **facts)
 
 
 def same_type(types: Sequence[Type], **attrs: Any) -> Type:
-    """Returns the result has the first operand's type."""
+    """Returns the type of the first operand."""
     return types[0]
 
 
 @contextmanager
 def numpy_promotion(on: bool = True) -> Iterator[None]:
-    """Inside, dtypes promote as NumPy promotes them."""
+    """Sets NumPy's promotion of dtypes, or with ``on`` False MindSpore's, for the block."""
     before, PROMOTION.numpy = PROMOTION.numpy, on
     try:
         yield
@@ -132,7 +133,8 @@ def arithmetic_dtype(types: Sequence[Type]) -> str | None:
 
 
 def casts_for(types: Sequence[Type], dtype: str | None) -> list[str | None]:
-    """What to cast each operand to, so that NumPy's own promotion ends in ``dtype``."""
+    """Returns the dtype that each operand is cast to, so that NumPy's promotion ends in
+    ``dtype``."""
     if dtype is None or any(isinstance(t, ArrayType) and t.dtype is None for t in types):
         return [None] * len(types)
     samples = [np.dtype(t.dtype) if isinstance(t, ArrayType) else SAMPLE.get(t) for t in types]
@@ -142,8 +144,10 @@ def casts_for(types: Sequence[Type], dtype: str | None) -> list[str | None]:
 
 
 def one_dtype(types: Sequence[Type], **attrs: Any) -> list[str | None]:
-    """Returns the casts of operands that must be of one dtype: to NumPy's in plain functions, none
-    in Cells, which promote nothing there."""
+    """Returns the casts of operands that must be of one dtype.
+
+    Plain functions cast to the dtype that NumPy promotes to. Cells cast nothing.
+    """
     dtypes = [t.dtype for t in types if isinstance(t, ArrayType) and t.dtype]
     if not PROMOTION.numpy or len(dtypes) != len(types):
         return [None] * len(types)
@@ -152,7 +156,7 @@ def one_dtype(types: Sequence[Type], **attrs: Any) -> list[str | None]:
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
-    """NumPy's broadcast shape; unknown wherever an unknown dimension decides.
+    """Returns NumPy's broadcast shape. A dimension is None where an unknown one decides.
 
     >>> broadcast_shapes([(2, 1, "b"), (3, 1)])
     (2, 3, 'b')
@@ -178,7 +182,7 @@ def _broadcast_dims(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
 
 
 def without_rank() -> ShapeError:
-    """Returns the refusal to take a shape apart before it is known how long it is."""
+    """Returns the error for unpacking or counting a shape whose length is unknown."""
     return ShapeError(
         "how many axes this tensor has is not known, so its shape cannot be unpacked or counted",
         "give the shape of the input in the signature, such as x=f32[2,3] or x=f32[a,b]; "
@@ -201,8 +205,7 @@ def shape_of_type(type_: Type) -> Shape:
 
 
 def moved_on(axes: Any) -> Any:
-    """Returns axes one further on, where another comes before them all; those counted from the back
-    stay.
+    """Returns the axes after a new first axis was added; those counted from the back stay.
 
     >>> moved_on((0, -1, 2))
     (1, -1, 3)
@@ -236,7 +239,7 @@ def normal_axes(axes: Any, ndim: int | None) -> tuple[int, ...] | None:
 
 
 def placeholders(types: Sequence[Type]) -> str:
-    """What stands in a template for all operands of a record that takes any number.
+    """Returns the placeholders of all operands of an operator that takes any number of them.
 
     >>> placeholders([Type(), Type()])
     '{0}, {1}'
@@ -245,13 +248,9 @@ def placeholders(types: Sequence[Type]) -> str:
 
 
 def method_text(types: Sequence[Type], name: str, arguments: str, x: str = "{x}") -> str:
-    """Returns the text of a function that arrays have as a method: a third of the cost of a small
-    call.
+    """Returns the text of a NumPy function, as a method where x surely has axes.
 
-    >>> method_text([ArrayType("float32", (2,))], "sum", ", axis=0")
-    '{x}.sum(axis=0)'
-    >>> method_text([ArrayType("float32", None)], "sum", ", axis=0")
-    'np.sum({x}, axis=0)'
+    A small call of a method takes a third of the time of the function.
     """
     if shape_of_type(types[0]):
         return f"{x}.{name}({arguments.removeprefix(', ')})"

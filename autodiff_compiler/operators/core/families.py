@@ -44,14 +44,14 @@ def arithmetic(types: Sequence[Type]) -> str | None:
 
 
 def floating(types: Sequence[Type]) -> str | None:
-    """As ``arithmetic``, and float32 (NumPy's own rule: float64) for integers and bools."""
+    """Returns the promoted dtype, for integers and bools float32 (in plain functions float64)."""
     dtype = arithmetic_dtype(types)
     wide = "float64" if PROMOTION.numpy else "float32"
     return wide if dtype is not None and ("int" in dtype or dtype == "bool") else dtype
 
 
 def signed(types: Sequence[Type]) -> str | None:
-    """As ``arithmetic``, but bools alone are refused."""
+    """Returns the promoted dtype; refuses operands that are all bools."""
     dtype = arithmetic_dtype(types)
     if dtype == "bool":
         raise DTypeError(
@@ -61,12 +61,12 @@ def signed(types: Sequence[Type]) -> str | None:
 
 
 def boolean(types: Sequence[Type]) -> str | None:
-    """bool, whatever the operands."""
+    """Returns bool for all operands."""
     return "bool"
 
 
 def integral(types: Sequence[Type]) -> str | None:
-    """As ``arithmetic``, for integers and bools only."""
+    """Returns the promoted dtype of integers and bools; refuses floats."""
     for type_ in types:
         if type_ == FLOAT or isinstance(type_, ArrayType) and type_.dtype and is_floating(type_):
             raise DTypeError(
@@ -96,7 +96,7 @@ def elementwise(
     promote: Callable[..., Sequence[str | None]] | None = None,
     **facts: Any,
 ) -> OpDef:
-    """Returns an operator that works element by element, with NumPy broadcasting.
+    """Declares an operator that works element by element, with NumPy broadcasting.
 
     ``partials`` gives for each operand either the partial derivative, ``lambda x, out: …``, or,
     where a better text exists, the scaling itself, ``lambda ct, x, y: ct / y``. One entry serves
@@ -144,7 +144,7 @@ def real_function(
     rule: Callable[..., Any],
     decompose: Callable[..., Any] | None = None,
 ) -> OpDef:
-    """Returns a function of one floating operand; integers and bools are taken in float32."""
+    """Declares a function of one float operand; integers and bools are cast to float32."""
     return elementwise(
         name,
         doc,
@@ -157,12 +157,12 @@ def real_function(
 
 
 def no_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
-    """Returns the ``promote`` of an operator that takes every dtype as it comes."""
+    """Returns no cast for any operand: the ``promote`` of an operator that takes every dtype."""
     return [None] * len(types)
 
 
 def _scalar_result(types: Sequence[Type], dtype: DTypeRule) -> Type:
-    """Returns the type of Python's own arithmetic on numbers."""
+    """Returns the type that Python's arithmetic on numbers has."""
     kind = np.dtype(_number_dtype(types, dtype)).kind
     if kind == "b" and dtype not in (boolean, integral):
         return INT
@@ -180,7 +180,7 @@ def _number_dtype(types: Sequence[Type], dtype: DTypeRule) -> str:
 
 
 def _scaling(partial: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a partial derivative as a scaling of ``ct``; a rule that names ``ct`` is one
+    """Returns a partial derivative as a scaling of ``ct``. A rule that names ``ct`` is one
     already."""
     if "ct" in rule_names(partial):
         return lambda ct, facts: call_with_named(partial, {**facts, "ct": ct})
@@ -199,7 +199,7 @@ def _adjoint(operand: str, scale: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keeps_shape(x: Any, others: Sequence[Any], scaled: Value) -> bool:
-    """True if nothing can have stretched ``x``: every other operand is a number or 0-d."""
+    """True if ``x`` was surely not broadcast: every other operand is a number or 0-d."""
     if not isinstance(x, Value) or scaled.dtype_name != x.dtype_name:
         return False
     return isinstance(x.type, ArrayType) and all(
@@ -222,7 +222,9 @@ def bilinear(
     operands: tuple[str, ...] = ("a", "b"),
     **facts: Any,
 ) -> OpDef:
-    """Returns an operator linear in each of two operands: its tangent is the sum of two
-    applications."""
+    """Declares an operator that is linear in each of two operands.
+
+    Its tangent is the sum of two applications.
+    """
     facts = {"promote": one_dtype, **facts}
     return OpDef(name, doc, operands, numpy, result, adjoint=adjoint, kind="bilinear", **facts)

@@ -71,7 +71,7 @@ def subscript(index: Index, fixed: int) -> str:
 
 
 def copy_text(name: str, types: Sequence[Type]) -> str:
-    """Returns the text of an array of its own with the items of the first operand, ``{name}``.
+    """Returns the text of a new array with the items of the first operand, ``{name}``.
 
     The copy of a number of NumPy's is a number, which cannot be written to.
     """
@@ -141,7 +141,8 @@ def index_shape(shape: Shape, index: Index, rest: Sequence[Type]) -> Shape:
 
 
 def classify(item: Any, rest: Sequence[Type]) -> tuple[str, int, Any]:
-    """Returns an item as (kind, how many axes it takes, what else the shape depends on)."""
+    """Returns an item as (kind, number of axes that it consumes, other facts that decide the
+    shape)."""
     if item is None:
         return "new", 0, None
     if item == "...":
@@ -188,20 +189,22 @@ def _check_bounds(item: int | None, dim: Dim, axis: int) -> None:
 
 
 def operands_of(index: Index) -> int:
-    """Returns the number of run-time operands an index has."""
+    """Returns the number of run-time operands of an index."""
     parts = [part for item in index for part in (item[1:] if is_slice(item) else (item,))]
     return 1 + max((part[1] for part in parts if is_op(part)), default=-1)
 
 
 def stands_together(index: Index) -> bool:
-    """True if an axis before all others stays there: NumPy takes index arrays that do not stand
-    together to the front."""
+    """True if an axis added before all others stays the first one of the result.
+
+    NumPy moves the axes of index arrays to the front if they do not stand together.
+    """
     places = [k for k, item in enumerate(index) if item not in (None, "...") and not is_slice(item)]
     whole = not any(map(is_op, index)) and not any(isinstance(item, bool) for item in index)
     return whole or places[-1] - places[0] == len(places) - 1
 
 
 def gathers(rest: Sequence[Type], index: Index) -> bool:
-    """True if an array with axes is in the index: what NumPy takes so, it copies."""
+    """True if an array with axes is in the index: NumPy's result is then a copy."""
     arrays = [rest[item[1]] for item in index if is_op(item)]
     return any(isinstance(type_, ArrayType) and type_.shape for type_ in arrays)

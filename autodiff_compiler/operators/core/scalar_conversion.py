@@ -30,7 +30,8 @@ shape_item = zero_gradient(
 
 
 def _number_text(types: Sequence[Type], *, kind: str) -> str:
-    """NumPy turns only arrays without axes into numbers by themselves."""
+    """Returns the text of a conversion to a number: NumPy converts only arrays without axes by
+    itself."""
     plain = not isinstance(types[0], ArrayType) or types[0].shape == ()
     return f"{kind}({{x}})" if plain else f"{kind}({{x}}.item())"
 
@@ -55,7 +56,7 @@ as_float = linear(
 
 
 def _in_the_place_of(ct: Any, x: Value) -> Any:
-    """Returns a number's cotangent as that of the array it was; a constant one is a literal."""
+    """Returns the cotangent of a number as the cotangent of the array that it was taken from."""
     if not isinstance(ct, Value):
         return full_like(x, value=ct) if isinstance(x.type, ArrayType) else ct
     if ct.type == FLOAT and isinstance(x.type, ArrayType) and x.type.shape != ():

@@ -63,14 +63,14 @@ cast = linear(
 
 
 def cast_like(ct: Any, x: Value) -> Any:
-    """``ct`` in the dtype of ``x``."""
+    """Returns ``ct`` in the dtype of ``x``."""
     if x.dtype_name is None or not isinstance(ct, Value) or ct.dtype_name in (None, x.dtype_name):
         return ct
     return cast(ct, dtype=x.dtype_name)
 
 
 def shape_argument(x: Any) -> tuple[Shape, tuple[Value, ...]]:
-    """How to hand on the shape of ``x``: as an attribute, and as an operand where it is not static.
+    """Returns the shape of ``x`` as an attribute, and as an operand where it is not static.
 
     Beside a run-time operand the attribute says only what is known of the shape, for the type.
     """
@@ -81,8 +81,8 @@ def shape_argument(x: Any) -> tuple[Shape, tuple[Value, ...]]:
 
 
 def shape_text(types: Sequence[Type], shape: Shape, fixed: int = 1) -> str:
-    """Returns the text of a shape: the last operand where there is one beyond ``fixed``, else
-    itself.
+    """Returns the text of a shape: the last operand if there are more than ``fixed``, else a
+    literal.
 
     >>> shape_text((), (3,), 0), shape_text((), (2, 3), 0), shape_text((SHAPE,), None, 0)
     ('3', '(2, 3)', '{0}')
@@ -128,13 +128,13 @@ reshape = linear(
 
 
 def _surely_has(ct: Value, shape: Shape) -> bool:
-    """True if ``ct`` has this shape already: two unknown sizes need not be equal."""
+    """True if ``ct`` surely has this shape. Two unknown sizes need not be equal."""
     known = shape is not None and None not in shape
     return known and isinstance(ct.type, ArrayType) and ct.type.shape == shape
 
 
 def reshape_like(ct: Value, x: Value) -> Value:
-    """``ct`` with the shape of ``x``."""
+    """Returns ``ct`` with the shape of ``x``."""
     shape, rest = shape_argument(x)
     if _surely_has(ct, shape):
         return ct
@@ -142,14 +142,14 @@ def reshape_like(ct: Value, x: Value) -> Value:
 
 
 def _reshaped_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
-    """Returns every example in another shape."""
+    """Reshapes every example of a batch."""
     if rest or shape is None or size is None and -1 in shape:
         return None
     return reshape(x, shape=(-1 if size is None else size, *shape))
 
 
 def _stretched_batch(x: Value, rest: Sequence[Value], shape: Shape, size: Dim) -> Any:
-    """Returns every example stretched."""
+    """Broadcasts every example of a batch."""
     if rest or shape is None or size is None or x.ndim is None:
         return None
     missing = len(shape) + 1 - x.ndim
@@ -180,7 +180,7 @@ broadcast_to = linear(
 
 
 def broadcast_like(ct: Value, x: Value) -> Value:
-    """``ct`` stretched to the shape of ``x``."""
+    """Returns ``ct`` broadcast to the shape of ``x``."""
     shape, rest = shape_argument(x)
     if _surely_has(ct, shape):
         return ct
@@ -215,19 +215,20 @@ def _sum_type(types: Sequence[Type], *, axes: Any, keepdims: bool) -> Type:
 
 
 def wide_dtype(dtype: str | None) -> str | None:
-    """Integers and bools are multiplied and added up in int64, uint64 in itself."""
+    """Returns the dtype in which NumPy sums and multiplies: int64 for integers and bools, but
+    uint64."""
     kept = dtype in (None, "uint64") or is_floating(ArrayType(dtype))
     return dtype if kept else "int64"
 
 
 def widened(types: Sequence[Type]) -> str:
-    """Returns the argument that makes NumPy do so with small unsigned integers too."""
+    """Returns the argument that makes NumPy sum small unsigned integers in int64."""
     dtype = types[0].dtype if isinstance(types[0], ArrayType) else None
     return ", dtype=np.int64" if dtype in ("uint8", "uint16", "uint32") else ""
 
 
 def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool) -> Value:
-    """Puts the reduced axes back into ``ct`` as ones, so that it broadcasts against ``x``."""
+    """Puts the reduced axes back into ``ct`` with size 1, so that it broadcasts against ``x``."""
     if keepdims or not axes or (isinstance(ct.type, ArrayType) and ct.type.shape == ()):
         return ct
     if PROMOTION.numpy and x.ndim is None and set(axes) <= {0, -1}:
@@ -237,8 +238,10 @@ def restore_axes(ct: Value, x: Value, axes: Sequence[int] | None, keepdims: bool
 
 
 def with_rank_of(ct: Value, x: Value) -> Value:
-    """Gives ``ct`` the shape of ``x`` if ``x`` may have no axes where ``ct`` has one: NumPy runs
-    along the axis of an array without axes as if it had one."""
+    """Reshapes ``ct`` to the shape of ``x`` if ``x`` may have no axes where ``ct`` has one.
+
+    NumPy scans an array without axes as if it had one.
+    """
     return reshape_like(ct, x) if PROMOTION.numpy and x.ndim is None else ct
 
 
@@ -271,7 +274,8 @@ def _expand_type(types: Sequence[Type], *, axes: Sequence[int]) -> Type:
 
 
 def _expand_numpy(types: Sequence[Type], *, axes: Sequence[int]) -> str:
-    """``x[:, None]``, or the function where the rank is not known."""
+    """Returns the text ``x[:, None]``, or a call of ``np.expand_dims`` where the rank is
+    unknown."""
     shape = shape_of_type(types[0])
     if shape is None:
         return "np.expand_dims({x}, " + (str(axes[0]) if len(axes) == 1 else "{axes}") + ")"
@@ -422,7 +426,8 @@ unbroadcast_to = linear(
 
 
 def unbroadcast(ct: Any, x: Value) -> Any:
-    """Sums ``ct`` over the axes along which ``x`` was stretched and gives it the dtype of ``x``.
+    """Sums ``ct`` over the axes along which ``x`` was broadcast, and casts it to the dtype of
+    ``x``.
 
     Decided while compiling wherever the shapes allow it.
     """
@@ -450,7 +455,8 @@ def unbroadcast(ct: Any, x: Value) -> Any:
 
 
 def _stretched(x: Value, ct: Value) -> str:
-    """What is to be said of the cotangent of a stretched value, if the user knows that."""
+    """Returns the note on the cotangent of a broadcast value, or "" for a value without a user's
+    name."""
     if not (x.name and x.has_user_name and isinstance(x.type, ArrayType)):
         return ""
     return f"{x.name} was stretched {x.type} -> {ArrayType(x.type.dtype, shape_of_type(ct.type))}"

@@ -105,7 +105,7 @@ FLOATS = ("float32", "float64")
 
 
 def _larger(ct: Any, x: Any, y: Any, loser: Any) -> Any:
-    """What of ``ct`` goes to one of two: none where it is the ``loser``, half where they are equal.
+    """Returns the part of ``ct`` for one of two operands: none where it loses, half where both tie.
 
     Beside a NaN neither is larger, and both get all of it.
     """
@@ -153,7 +153,7 @@ hypot: OpDef = elementwise(
 
 
 def _turn(ct: Any, part: Any, x: Any, y: Any) -> Any:
-    """``ct * part / (x² + y²)``, the square never written out."""
+    """Returns ``ct * part / (x² + y²)`` without computing the squares, which may overflow."""
     size = not_zero(hypot(x, y))
     return ct * (part / size) / size
 
@@ -210,7 +210,7 @@ where: OpDef = elementwise(
 
 
 def not_zero(size: Any) -> Any:
-    """``size``, and 1 where it is 0: what a part of a size is divided by, so that 0 / 0 is 0."""
+    """Returns ``size``, and 1 where it is 0: as a divisor it makes 0 / 0 zero."""
     return where(equal(size, 0.0), 1.0, size)
 
 
@@ -238,8 +238,10 @@ neg = elementwise(
 
 
 def _abs_slope(ct: Any, x: Any) -> Any:
-    """Returns a complex ``ct`` is the tangent of a complex x: what of it points away from 0
-    counts."""
+    """Returns ``ct`` times the slope of the modulus.
+
+    A complex ``ct`` is the tangent of a complex x: only its component away from 0 counts.
+    """
     if is_complex(getattr(ct, "type", None)):
         return real(conj(sign_of(x)) * ct)
     return ct * (sign_of(x) if is_complex(getattr(x, "type", None)) else sign(x))
@@ -257,7 +259,7 @@ abs = elementwise(
 
 
 def sign_of(x: Any) -> Any:
-    """x / |x|, and 0 at 0."""
+    """Returns x / |x|, and 0 at 0."""
     return x / not_zero(abs(x))
 
 
@@ -311,8 +313,10 @@ cosh: OpDef = real_function("cosh", "Hyperbolic cosine.", "np.cosh({x})", lambda
 
 
 def follows_mathematics(x: Any) -> bool:
-    """True if the slope of a function that levels off is computed from ``x``, exactly: in plain
-    functions. Cells follow MindSpore, which computes it from the result (decision 0019)."""
+    """True if the slope of a saturating function is computed from ``x``: in plain functions.
+
+    That is exact. Cells follow MindSpore, which computes it from the result (decision 0019).
+    """
     return PROMOTION.numpy and not is_complex(getattr(x, "type", None))
 
 
@@ -321,9 +325,10 @@ FLAT = {"float16": 22.0, "float32": 120.0, "float64": 800.0}
 
 
 def _bell(name: str, doc: str, width: float, rule: Callable[..., Any]) -> OpDef:
-    """Returns the slope of a sigmoid curve: of e = exp(-width |x|) it is width² e / (1 + e)². Of
-    single numbers it is the square of width / 2 / cosh(width x / 2), as that is one call of
-    NumPy's."""
+    """Declares the slope of a sigmoid curve: with e = exp(-width |x|) it is width² e / (1 + e)².
+
+    Of single numbers it is the square of width / 2 / cosh(width x / 2), which is one NumPy call.
+    """
     height = width * width
 
     def numpy(types: Sequence[Type]) -> str:
@@ -365,7 +370,7 @@ tanh: OpDef = real_function(
 
 
 def _hypot_one(x: Any) -> Any:
-    """sqrt(x² + 1), of real numbers without overflow."""
+    """Returns sqrt(x² + 1), of real numbers without overflow."""
     return sqrt(x * x + 1.0) if is_complex(getattr(x, "type", None)) else hypot(x, 1.0)
 
 
@@ -387,7 +392,7 @@ atanh = real_function(
 
 
 def _certain(dtype: str | None) -> float | None:
-    """From where on exp(x) + 1 is exp(x), which is still finite."""
+    """Returns a limit from which on exp(x) + 1 rounds to exp(x), and exp(x) is finite."""
     return None if dtype is None else 11.0 if dtype == "float16" else 40.0
 
 
@@ -415,7 +420,10 @@ sigmoid = real_function(
 
 
 def _softplus_parts(x: Any) -> Any:
-    """``clip`` takes half the time of ``maximum``; its sign of a zero is lost in the sum."""
+    """Decomposes ``softplus``. ``clip`` takes half the time of ``maximum``.
+
+    The sign that ``clip`` gives a zero is lost in the sum.
+    """
     return clip(x, 0.0, math.inf) + log1p(exp(-abs(x))) if x.dtype_name in FLOATS else None
 
 

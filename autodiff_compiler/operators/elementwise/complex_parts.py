@@ -20,7 +20,7 @@ from autodiff_compiler.operators.core.structure import cast_like
 
 
 def real_dtype(dtype: str | None) -> str | None:
-    """Returns the dtype of the parts of complex numbers; another one stays.
+    """Returns the dtype of the parts of complex numbers; other dtypes stay.
 
     >>> real_dtype("complex64"), real_dtype("complex128"), real_dtype("float16")
     ('float32', 'float64', 'float16')

@@ -92,8 +92,12 @@ def falling(powers: Sequence[float], x: Any) -> Any:
 
 
 def erfc_parts(x: Any) -> Any:
-    """1 - erf(x). The square is rounded in 64 bits, as far as the exponential shows it. The tail t,
-    or 2 - t, is |0 - t|, or |2 - t|: a processor cannot foresee a choice by the sign."""
+    """Decomposes erfc(x) = 1 - erf(x).
+
+    The square is computed in 64 bits, since the exponential magnifies its rounding. The result is t
+    for x >= 0, else 2 - t, computed as |0 - t| or |2 - t|: a branch on the sign would be
+    mispredicted.
+    """
     if x.dtype_name not in FLOATS:
         return None
     tail = _tail(x, lambda size: cast(exp(-square(cast(size, dtype="float64"))), dtype="float32"))
@@ -101,7 +105,7 @@ def erfc_parts(x: Any) -> Any:
 
 
 def erf_parts(x: Any) -> Any:
-    """erf(x), by its own polynomial where 1 - erfc(x) would lose digits."""
+    """Decomposes erf(x), with a polynomial of its own where 1 - erfc(x) would lose digits."""
     if x.dtype_name not in FLOATS:
         return None
     limit, powers = (1.0, SHORT_MIDDLE) if x.dtype_name == "float32" else (0.5, MIDDLE)
@@ -111,7 +115,7 @@ def erf_parts(x: Any) -> Any:
 
 
 def _tail(x: Any, power: Callable[[Any], Any]) -> Any:
-    """erfc(|x|); ``power`` gives exp(-x²) in 32 bits."""
+    """Returns erfc(|x|); ``power`` computes exp(-x²) in 32 bits."""
     size = abs(x)
     if x.dtype_name == "float64":
         middle = falling(TAIL, 1.0 - 7.5 / (size + 3.75))

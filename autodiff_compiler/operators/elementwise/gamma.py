@@ -63,8 +63,10 @@ _NEAR_TWO = (
 
 
 def _reflected(types: Sequence[Type], text: str, sign: str, other: str) -> str:
-    """``text`` at 1 - x where x < 0, with this sign and less ``other``; it reads the distance of x
-    from the nearest integer as ``{{out}}``."""
+    """Returns lines that apply a reflection formula: ``sign text(1 - x) - other`` where x < 0.
+
+    ``other`` reads the distance of x from the nearest integer as ``turned``.
+    """
     steps = _STEPS.replace("{x}", "np.where({x} < 0, 1.0 - {x}, {x})")
     return (
         f"{steps}{{out}} = {text}\n"

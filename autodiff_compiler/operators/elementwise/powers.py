@@ -20,7 +20,7 @@ from autodiff_compiler.operators.elementwise.complex_parts import real_dtype
 
 
 def _slope_of_base(ct: Any, x: Any, y: Any, out: Any) -> Any:
-    """``y * x ** (y - 1)``, except at x = y = 0, where the slope of the constant 1 is 0."""
+    """Returns ``ct * y * x ** (y - 1)``, but 0 at x = y = 0: the slope of the constant 1."""
     if isinstance(y, Value):
         return ct * _any_slope(x, y)
     if y == 0:
@@ -37,9 +37,12 @@ def _slope_of_base(ct: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _any_slope(x: Any, y: Any) -> Any:
-    """Returns the same for a ``y`` that a run knows. The power of a positive x is multiplied by y
-    half by half, so that it does not overflow, or vanish, where the slope does not. Of a negative
-    one only 1 / x can, of which y = 0 leaves nothing."""
+    """Returns the slope in x for a run-time ``y``.
+
+    The power of a positive x is multiplied by y in two halves. So it neither overflows nor
+    underflows where the slope does not. For a negative x only 1 / x can overflow, and for y = 0
+    nothing is left of it.
+    """
     level, less = _near_zero(x) & equal(y, 0.0), y - 1.0
     if x.dtype_name is not None and y.dtype_name is None:
         less = cast(less, dtype=real_dtype(x.dtype_name))  # a plain number is as wide as x
@@ -57,7 +60,7 @@ def _near_zero(x: Any) -> Any:
 
 
 def _slope_of_exponent(ct: Any, x: Any, y: Any, out: Any) -> Any:
-    """``out * log(x)``, except at x = 0, where powers from 0 on do not depend on y."""
+    """Returns ``ct * out * log(x)``, but 0 at x = 0 for y >= 0, where powers do not depend on y."""
     if isinstance(x, Value):
         level = equal(x, 0.0) if is_complex(y.type) else equal(x, 0.0) & (y >= 0.0)
         return ct * out * log(where(level, 1.0, x))
@@ -67,7 +70,7 @@ def _slope_of_exponent(ct: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
-    """As for all arithmetic, but NumPy's powers of bools are int8."""
+    """Returns the casts of arithmetic, but casts bools too: NumPy's powers of bools are int8."""
     if not any(isinstance(type_, ArrayType) for type_ in types):
         return [None, None]
     dtype = arithmetic_dtype(types)
@@ -76,7 +79,7 @@ def _casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
 
 
 def _parts(x: Any, y: Any) -> Any:
-    """Small powers as products, which take a hundredth of the time of ``np.power``."""
+    """Decomposes small powers into products, which take a hundredth of the time of ``np.power``."""
     if isinstance(y, Value) or y not in (3, 4, -1, -2) or x.dtype_name not in FLOATS:
         return None
     return {

@@ -137,7 +137,7 @@ def _dtype_of(type_: Type) -> str | None:
 
 
 def in_dtype(types: Sequence[Type], text: str) -> str:
-    """``text``, which computes in float64, in the dtype of the operand."""
+    """Returns ``text``, which computes in float64, cast to the dtype of the operand."""
     dtype = _dtype_of(types[0])
     if dtype == "float64":
         return text
@@ -145,7 +145,7 @@ def in_dtype(types: Sequence[Type], text: str) -> str:
 
 
 def _is_short(types: Sequence[Type]) -> bool:
-    """True if 32 bits are enough to compute with."""
+    """True if float32 is precise enough to compute in."""
     return _dtype_of(types[0]) in ("float16", "float32")
 
 

@@ -63,7 +63,7 @@ zero_div: Any = elementwise(
 
 
 def _unless(x: Any, y: Any, good: Callable[[Any], Any], other: float) -> Any:
-    """``y``, but ``other`` where x is 0 and y is not ``good``."""
+    """Returns ``y``, but ``other`` where x is 0 and y is not ``good``."""
     if not isinstance(y, Value):
         return y
     return where(equal(x, 0.0) & logical_not(good(y)), other, y)

@@ -238,7 +238,7 @@ def _pad_numpy(types: Sequence[Type], *, widths: Any, value: Any) -> str:
 
 
 def inner(widths: Sequence[tuple[int, int]]) -> Index:
-    """Where the array lies that was padded."""
+    """Returns the index of the original array in the padded one."""
     return tuple(("slice", low or None, -high if high else None, None) for low, high in widths)
 
 

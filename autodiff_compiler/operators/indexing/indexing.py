@@ -66,7 +66,10 @@ def _scatter_back(ct: Value, x: Value, rest: Sequence[Any], index: Index) -> Val
 
 
 def _index_numpy(types: Sequence[Type], *, index: Index) -> str:
-    """``x.take(i, axis=1)`` for ``x[:, i]``: several times as fast, and row-major."""
+    """Returns the text of ``x[index]``; for ``x[:, i]`` it is ``x.take(i, axis=1)``.
+
+    ``take`` is several times as fast, and its result is row-major.
+    """
     *before, last = index or (None,)
     axis = len(before) if before.count(FULL) == len(before) else -1 if before == ["..."] else 0
     taken = gathers(types[1:], index) and getattr(types[1], "dtype", None) in _TAKEN
@@ -76,7 +79,8 @@ def _index_numpy(types: Sequence[Type], *, index: Index) -> str:
 
 
 def _index_copies(types: Sequence[Type], *, index: Index) -> bool:
-    """True if ``x[index]`` is new memory: what arrays of places name, and one single number."""
+    """True if ``x[index]`` is new memory: if arrays of positions are in the index, or one number is
+    read."""
     number = "..." not in index and shape_of_type(_index_type(types, index=index)) == ()
     return number or gathers(types[1:], index)
 
@@ -108,7 +112,7 @@ def _dtype_text(type_: Type, name: str) -> str:
 
 
 def zeros_text(types: Sequence[Type], shape: Shape, fixed: int) -> str:
-    """Returns the line that makes the zeros which a scatter adds its first operand, v, to."""
+    """Returns the line that allocates the zeros to which a scatter adds its first operand, v."""
     return f"{{out}} = np.zeros({shape_text(types, shape, fixed)}, {_dtype_text(types[0], '{v}')})"
 
 
@@ -143,7 +147,7 @@ _index: OpDef = index
 
 
 def check_written(types: Sequence[Type], index: Index) -> Type:
-    """Returns the type of an array after a value was written at [index]. Raises where it does not
+    """Returns the type of an array after a write at [index]. Raises an error if the value does not
     fit."""
     x, value = types[0], types[1]
     if is_complex(value) and getattr(x, "dtype", None) is not None and not is_complex(x):
@@ -246,8 +250,10 @@ written_last = zero_gradient(
 
 
 def _last(x: Value, rest: Sequence[Any], index: Index) -> tuple[Value, int]:
-    """``written_last``, and before which axis of x[index] it stands: axes that are taken whole say
-    nothing of which place is named twice."""
+    """Returns ``written_last`` and the axis of x[index] at which its axes begin.
+
+    Axes that are taken as a whole do not decide which position is named twice.
+    """
     shape, more = shape_argument(x)
     items = [item for item in index if item != FULL]
     front = next(k for k, item in enumerate(index) if item != FULL)

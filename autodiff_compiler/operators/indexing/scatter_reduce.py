@@ -24,7 +24,8 @@ Rules = dict[str, Callable[..., Any]]
 
 
 def _gathered(name: str, function: str, doc: str, adjoint: Rules, tangent: Rules) -> OpDef:
-    """``acc`` combined with v at [index] by the ``at`` method of a NumPy function."""
+    """Returns lines that combine ``acc`` with v at [index] by the ``at`` method of a NumPy
+    function."""
 
     def numpy(types: Sequence[Type], *, index: Index, in_place: bool = False) -> str:
         head = "" if in_place else "{out} = {acc}.copy()\n"
@@ -50,8 +51,10 @@ def _spread(v: Any, like: Any, rest: Sequence[Any], index: Index) -> Any:
 
 
 def _others(acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> Any:
-    """For each of v the product of all others at its position: exact also where some are zero.
-    Only the positions that are named are touched."""
+    """Returns for each element of v the product of all others at its position, exact at zeros too.
+
+    Only the positions in the index are touched.
+    """
     zero = equal(v, 0.0)
     spread = _spread(cast_like(zero, acc), acc, rest, index)
     zeros, filled = read(spread, *rest, index=index), where(zero, 1.0, v)
@@ -82,7 +85,8 @@ multiply_at: OpDef = _gathered(
 
 
 def _winners(acc: Any, v: Any, out: Any, rest: Sequence[Any], index: Index) -> tuple[Any, ...]:
-    """At each place that is named: where acc wins, where v wins, and how many winners there are."""
+    """Returns for each position in the index where acc wins, where v wins, and the number of
+    winners."""
     best = read(out, *rest, index=index)
     old, new = equal(read(acc, *rest, index=index), best), equal(v, best)
     count = _spread(cast_like(new, out), acc, rest, index)

@@ -21,14 +21,17 @@ from autodiff_compiler.operators.core.index_patterns import FULL, Index, adds_up
 def added_text(
     v: Type, rest: Sequence[Type], index: Index, shape: Shape, fixed: int = 1, new: bool = True
 ) -> str:
-    """Returns the lines that add v to ``{out}``, ``new`` where it is row-major for sure."""
+    """Returns the lines that add v to ``{out}``; ``new`` says that it is surely row-major."""
     numbers = _numbers_added(v, rest, index, shape, fixed) if new else None
     return numbers or f"np.add.at({{out}}, {index_text(index, fixed)}, {{v}})"
 
 
 def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bool:
-    """True if v is added to zeros, and these to an array, in less time than to the array itself:
-    number by number, and there are not many more zeros than numbers."""
+    """True if it is faster to add v to zeros, and the zeros to an array, than v to the array
+    itself.
+
+    That is so where v is added number by number, to few more zeros than there are numbers.
+    """
     numbers, zeros = shape_of_type(v) or (None,), shape or (None,)
     if not adds_up(index, rest) or _numbers_added(v, rest, index, shape, 1) is None:
         return False
@@ -38,8 +41,10 @@ def wants_zeros(v: Type, rest: Sequence[Type], index: Index, shape: Shape) -> bo
 def _numbers_added(
     v: Type, rest: Sequence[Type], index: Index, shape: Shape, fixed: int
 ) -> str | None:
-    """Returns the lines that add numbers, rows, or columns, of known sizes to those of a new array
-    that arrays of ints name."""
+    """Returns lines that add numbers, rows or columns where arrays of ints point in a new array.
+
+    None if a size is unknown, the index has another form, or there are few numbers.
+    """
     values, sizes, count = _sizes(shape_of_type(v)), _sizes(shape), len(index)
     if not values or not sizes:
         return None
@@ -66,8 +71,11 @@ def _numbers_added(
 
 
 def picked(places: str, shape: Sequence[int], axis: int, count: int) -> str:
-    """How far ``places`` on an axis are from the first of the rows that ``count`` axes number. What
-    NumPy takes of all numbers tells negative places, and those that are not there."""
+    """Returns the offsets of ``places`` on an axis, in rows; the first ``count`` axes number the
+    rows.
+
+    ``take`` from all offsets counts negative places from the end, and refuses those out of range.
+    """
     step = math.prod(shape[axis + 1 : count])
     return f"np.arange({_every(shape[axis], step)}).take({places})"
 
@@ -82,7 +90,7 @@ def _rows_at_once(shape: Sequence[int]) -> int:
 
 
 def _rows_added(terms: Sequence[str], narrow: bool, values: Sequence[int], row: int) -> str | None:
-    """Returns the lines that add rows of ``row`` numbers where the sum of ``terms`` tells."""
+    """Returns the lines that add rows of ``row`` numbers at the sum of ``terms``."""
     if row < 2 and len(terms) < 2:
         return None
     step = _rows_at_once(values)
@@ -101,7 +109,7 @@ def _rows_added(terms: Sequence[str], narrow: bool, values: Sequence[int], row: 
 
 
 def _columns_added(places: str, values: Sequence[int], sizes: Sequence[int]) -> str:
-    """Returns the lines that add to columns, some rows at a time."""
+    """Returns the lines that add to columns, a block of rows at a time."""
     row = math.prod(sizes[2:])
     step = min(_rows_at_once(values), sizes[0])
     flat = f"np.arange({step})[:, None] * {sizes[1]} + {picked(places, sizes, 1, 2)}.ravel()"
@@ -141,12 +149,12 @@ def added_along(i: Type, shape: Shape, axis: int) -> str | None:
 
 
 def _counted(size: int, shape: Sequence[int], axis: int) -> str:
-    """How far the places from 0 to ``size`` on an axis are from the first one, upright."""
+    """Returns the offsets of the places below ``size`` on an axis, shaped to broadcast along it."""
     step, upright = math.prod(shape[axis + 1 :]), ", None" * (len(shape) - 1 - axis)
     return f"np.arange({_every(size, step)})" + (f"[:{upright}]" if upright else "")
 
 
 def _sizes(shape: Shape) -> tuple[int, ...] | None:
-    """``shape``, if every size is known."""
+    """Returns ``shape`` if every size is known, else None."""
     known = [dim for dim in shape or () if isinstance(dim, int)]
     return tuple(known) if shape is not None and len(known) == len(shape) else None

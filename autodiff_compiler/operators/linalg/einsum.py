@@ -71,7 +71,8 @@ def _unsized(letter: str, term: str, shape: Shape) -> bool:
 
 
 def _einsum_back(position: int) -> Callable[..., Any]:
-    """``ct`` summed with the other operands; letters that only this one has are stretched."""
+    """Returns the einsum of ``ct`` and the other operands, broadcast over letters of this one
+    alone."""
 
     def rule(ct: Value, rest: Sequence[Any], equation: str) -> Any:
         terms, out = split_equation(equation)
@@ -103,7 +104,7 @@ def _einsum_forward(position: int) -> Callable[..., Any]:
 
 
 def _einsum_batch(rest: Sequence[Any], equation: str, mapped: Sequence[bool]) -> Any:
-    """One more letter, for the examples."""
+    """Adds a letter for the examples to the equation."""
     terms, out = split_equation(equation)
     letter = next(c for c in "bzyxwvutsrqponmlkjihgfedcaABCDEFGH" if c not in equation)
     terms = [letter + term if maps else term for term, maps in zip(terms, mapped)]

@@ -66,7 +66,8 @@ def of_matrix(
     make: Callable[..., OpDef] = OpDef,
     **facts: Any,
 ) -> OpDef:
-    """Returns a function of one matrix; ``shape`` is the result's, from the operand's."""
+    """Declares a function of one matrix; ``shape`` computes the result's shape from the
+    operand's."""
 
     def result(types: Sequence[Type], **attrs: Any) -> Type:
         x = _matrices(types[0], what, square)

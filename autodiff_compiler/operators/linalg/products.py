@@ -30,7 +30,7 @@ BLAS = {"float32", "float64", "complex64", "complex128"}
 
 
 def _as_matrix(x: Value, factor: Value, axis: int) -> Any:
-    """``x`` with an axis of length one in the place that ``factor`` lacks if it is a vector."""
+    """Returns ``x`` with an axis of length one at ``axis`` if ``factor`` is a vector."""
     if factor.ndim is None:
         return expand_dims_where(x, shape_of(factor), axes=(axis,), rank=1)
     return expand_dims(x, axes=(axis,)) if factor.ndim == 1 else x
@@ -83,8 +83,11 @@ def _rows(x: Value) -> Value:
 
 
 def _is_one_matrix(ct: Value, a: Value, b: Value) -> bool:
-    """True if all matrices in ``a``, of known sizes, meet one matrix ``b``: then the products with
-    the rows of all of them are one product, which is quicker and needs no sum over matrices."""
+    """True if all matrices in ``a`` are multiplied by one matrix ``b``, and all sizes are known.
+
+    The products with all their rows are then one product. It is faster, and needs no sum over
+    matrices.
+    """
     known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
     return known and a.ndim > 2 and b.ndim == 2 and ct.type.dtype in BLAS  # type: ignore[attr-defined, operator]
 
@@ -99,8 +102,10 @@ def _side_by_side(x: Value) -> Value:
 
 
 def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
-    """True if one matrix ``a`` meets many that are narrower than it, all of known sizes: then one
-    product with all of them side by side is smaller than all products that a sum would take."""
+    """True if one matrix ``a`` is multiplied by many narrower ones, and all sizes are known.
+
+    One product with all of them beside each other is then smaller than the products that a sum takes.
+    """
     known = all(isinstance(x.type, ArrayType) and x.type.is_static for x in (ct, a, b))
     if not known or a.ndim != 2 or b.ndim < 3 or ct.type.dtype not in BLAS:  # type: ignore[attr-defined, operator]
         return False
@@ -109,7 +114,7 @@ def _meets_narrow_ones(ct: Value, a: Value, b: Value) -> bool:
 
 
 def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
-    """``ct @ b.T``; a vector counts as a matrix of one row (left) or one column (right)."""
+    """Returns ``ct @ b.T``. A vector counts as a matrix of one row (left) or one column (right)."""
     if a.ndim is None or b.ndim is None:
         matrix, rows, columns = _as_matrices(ct, a, b)
         return reshape_like(unbroadcast(matmul(matrix, swap_last_axes(columns)), rows), a)
@@ -134,7 +139,7 @@ def _matmul_left(ct: Value, a: Value, b: Value) -> Any:
 
 
 def _matmul_right(ct: Value, a: Value, b: Value) -> Any:
-    """``a.T @ ct``; the mirror of the left factor's rule."""
+    """Returns ``a.T @ ct``, the mirror image of the left factor's rule."""
     if a.ndim is None or b.ndim is None:
         matrix, rows, columns = _as_matrices(ct, a, b)
         return reshape_like(unbroadcast(matmul(swap_last_axes(rows), matrix), columns), b)
@@ -157,7 +162,7 @@ def _matmul_right(ct: Value, a: Value, b: Value) -> Any:
 
 
 def _matmul_batch(a: Value, b: Value, mapped: Sequence[bool]) -> Any:
-    """Matrices with the examples before all other axes; vectors are made matrices for that."""
+    """Multiplies batches of matrices; vectors become matrices with an axis of length one."""
     if a.ndim is None or b.ndim is None:
         return None
     left, right = (x.ndim - maps for x, maps in zip((a, b), mapped))  # type: ignore[operator]
@@ -185,7 +190,8 @@ def _matmul_batch(a: Value, b: Value, mapped: Sequence[bool]) -> Any:
 
 
 def _matmul_numpy(types: Sequence[Type]) -> str:
-    """``np.dot`` where it means the same: half of the cost of a small call."""
+    """Returns the text of the product: ``np.dot`` where it means the same, which halves a small
+    call."""
     ranks = {getattr(type_, "ndim", None) for type_ in types}
     plain = {getattr(type_, "dtype", None) for type_ in types} <= BLAS
     return "np.dot({a}, {b})" if plain and ranks <= {1, 2} else "np.matmul({a}, {b})"

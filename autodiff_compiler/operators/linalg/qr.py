@@ -30,7 +30,7 @@ def _tall(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _divided(matrix: Any, x: Value, transposed: bool) -> Any:
-    """``matrix`` times the inverse of R, or of its transpose."""
+    """Returns ``matrix`` times the inverse of R, or of its transpose."""
     r = triangular_factor(x)
     left = r if transposed else swap_last_axes(r)
     return swap_last_axes(solve(left, swap_last_axes(matrix)))

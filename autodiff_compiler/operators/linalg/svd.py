@@ -52,14 +52,14 @@ def _row(s: Any) -> Any:
 
 
 def _turns(s: Any) -> Any:
-    """1 / (s[j]² - s[i]²), and 0 where they are equal."""
+    """Returns the matrix of 1 / (s[j]² - s[i]²), and 0 where both are equal."""
     gaps = _row(s * s) - _column(s * s)
     same = equal(gaps, 0.0)
     return where(same, 0.0, 1.0 / where(same, 1.0, gaps))
 
 
 def _core(x: Value, dot: Any) -> Any:
-    """``dot`` in the coordinates of the singular vectors."""
+    """Returns ``dot`` in the coordinates of the singular vectors."""
     return matmul(matmul(swap_last_axes(left_vectors(x)), dot), swap_last_axes(right_vectors(x)))
 
 

@@ -131,7 +131,7 @@ zeros_if_set = zero_gradient(
 
 
 def ones_text(type_: Type, text: str, depth: int = 0) -> str:
-    """NumPy text of the sensitivity of ones for the value that ``text`` names."""
+    """Returns the NumPy text of a sensitivity of ones for the value that ``text`` names."""
     if isinstance(type_, ListType):
         name = "abcdefgh"[depth]
         return f"[{ones_text(type_.item, name, depth + 1)} for {name} in {text}]"

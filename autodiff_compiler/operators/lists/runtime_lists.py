@@ -53,7 +53,8 @@ def item_of(type_: Type) -> Type:
 
 
 def item_zero(x: Value, at: Any) -> Any:
-    """Returns the zero cotangent of an item; of the item itself it needs the shape, if that."""
+    """Returns the zero cotangent of the item at ``at``, which is read only if its shape is not
+    static."""
     type_ = item_of(x.type)
     if isinstance(type_, ArrayType) and type_.is_static:
         return full(shape=type_.shape, dtype=type_.dtype, value=0)
@@ -61,7 +62,7 @@ def item_zero(x: Value, at: Any) -> Any:
 
 
 def changing(change: str) -> Any:
-    """Returns a template that changes a new list, or with ``in_place`` the old one."""
+    """Returns a template that changes a copy of the list, or with ``in_place`` the list itself."""
 
     def text(types: Sequence[Type], *, in_place: bool = False) -> str:
         return change if in_place else f"{{out}} = list({{x}})\n{change}"
@@ -210,7 +211,7 @@ list_fold: OpDef = OpDef(
 
 
 def _counted(type_: Type) -> Type:
-    """Returns the type of a sum that begins with a whole zero."""
+    """Returns the type of a sum that begins with the int 0."""
     if isinstance(type_, ArrayType) and type_.dtype == "bool":
         return replace(type_, dtype="int64")
     return INT if type_ == BOOL else type_
@@ -282,9 +283,12 @@ list_split: OpDef = OpDef(
 
 
 def length_of(items: Any) -> int | None:
-    """Returns the number of items a list has that is being built here, where that is sure while
-    compiling: it began with so many, and every iteration of a loop that runs so often appends as
-    many."""
+    """Returns the number of items of a list that this function builds, if it is known while
+    compiling.
+
+    It is known if the list began with a known number, and every iteration of a loop with a known
+    trip count appends the same number.
+    """
     maker = current().producer(items)
     if maker is None:
         return None
@@ -308,8 +312,8 @@ def _more(items: Any, count: int) -> int | None:
 
 
 def _appended(after: Any, before: Value) -> int | None:
-    """Returns the number of items were appended to ``before`` to make ``after``, if nothing else
-    was done."""
+    """Returns the number of items appended to ``before`` to make ``after``; None after other
+    changes."""
     count = 0
     while after is not before:
         maker = current().producer(after)

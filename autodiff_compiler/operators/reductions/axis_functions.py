@@ -27,7 +27,7 @@ from autodiff_compiler.operators.indexing.scatter_text import added_along
 
 
 def float_casts(types: Sequence[Type], **attrs: Any) -> Sequence[str | None]:
-    """Integers and bools are cast to float32 first."""
+    """Returns the casts of integers and bools to float32."""
     (x,) = types
     known = isinstance(x, ArrayType) and x.dtype is not None
     return ["float32" if known and not is_floating(x) else None]
@@ -118,7 +118,7 @@ put_along = linear(
 
 
 def points_once(acc: Type, i: Type, axis: int) -> bool:
-    """True if i names one place along an axis of ``acc``, and NumPy has a short text for it."""
+    """True if i has one position along an axis of ``acc``, so that a short text exists."""
     sizes, place = shape_of_type(i), _place(i, shape_of_type(acc), axis)
     return place is not None and sizes is not None and sizes[axis] == 1
 
@@ -160,13 +160,13 @@ def _along(types: Sequence[Type], *, axis: int) -> Type:
 
 
 def in_single(types: Sequence[Type], operand: str = "{x}") -> str:
-    """Returns the text of an operand whose exponentials are summed: halves are widened to
+    """Returns the text of an operand whose exponentials are summed: float16 is widened to
     float32."""
     return f"{operand}.astype(np.float32)" if _is_half(types) else operand
 
 
 def as_before(types: Sequence[Type], text: str) -> str:
-    """``text``, computed from ``in_single``, in the dtype of the operand."""
+    """Returns ``text``, which reads ``in_single``, cast back to the dtype of the operand."""
     return f"({text}).astype(np.float16)" if _is_half(types) else text
 
 

@@ -87,8 +87,10 @@ def _call(function: str) -> Callable[..., str]:
 
 
 def _mean_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
-    """Returns a sum and a quotient where the size is known: ``np.mean`` takes as long as five of
-    these."""
+    """Returns the text of a mean: a sum and a quotient where the size is known.
+
+    ``np.mean`` takes as long as five of these.
+    """
     (x,) = types
     text = method_text(types, "mean", axis_text(axes, keepdims))
     shape = shape_of_type(x)
@@ -147,10 +149,10 @@ argmin = _argument("argmin", "The int64 position of the first smallest element a
 
 
 def _extreme(name: str, doc: str, position_of: OpDef) -> OpDef:
-    """``max`` or ``min``: one rule for both, with the winner's position from ``position_of``."""
+    """Declares ``max`` or ``min``; ``position_of`` computes the winner's position."""
 
     def shares(part: Any, x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
-        """``part`` divided by the number of winners, where x wins; zero elsewhere."""
+        """Returns ``part`` divided by the number of winners where x wins, else 0."""
         winners = equal(x, restore_axes(out, x, axes, keepdims))
         count = sum_(winners, axes=axes, keepdims=keepdims or axes is not None)
         return where(winners, cast_like(part / count, part), 0.0)
@@ -345,7 +347,8 @@ def _logsumexp_parts(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _shares(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
-    """exp(x) / sum(exp(x)): ``out`` shifts, and the sum takes away what its rounding does."""
+    """Returns exp(x) / sum(exp(x)), with x shifted by ``out``. The quotient cancels rounding of
+    ``out``."""
     parts = exp(x - restore_axes(stop_gradient(out), x, axes, keepdims))
     return parts / sum_(parts, axes=axes, keepdims=axes is not None)
 
@@ -383,7 +386,7 @@ def _norm_numpy(types: Sequence[Type], *, axes: Any, keepdims: bool) -> str:
 
 
 def _direction(x: Any, out: Any, axes: Any, keepdims: bool) -> Any:
-    """x / out, and 0 where x is 0."""
+    """Returns x / out, and 0 where x is 0."""
     if getattr(x, "dtype_name", None) is None:
         return x / restore_axes(not_zero(out), x, axes, keepdims)
     return unit(x, restore_axes(out, x, axes, keepdims), axes=axes)

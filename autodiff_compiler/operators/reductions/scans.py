@@ -45,7 +45,7 @@ def _along(dtype: Callable[[str | None], str | None]) -> Callable[..., Type]:
 
 
 def _without_first_zero(x: Any, axis: int) -> tuple[Any, Any]:
-    """Where the first zero along the axis is, and x with a one in its place.
+    """Returns where the first zero along the axis is, and x with a one in its place.
 
     Behind the first zero every product is zero, so that no derivative is left there but its own.
     """
@@ -83,7 +83,8 @@ cumprod: OpDef = OpDef(
 
 
 def _each_sign(ct: Any, sums: Callable[[Any], Any]) -> Any:
-    """``sums(log(ct))`` for a ct of any sign: its positive part less its negative one."""
+    """Returns ``exp(sums(log(ct)))`` for a ct of any sign: of its positive part less its negative
+    part."""
 
     def part(ct: Any) -> Any:
         none = ct <= 0.0

@@ -22,7 +22,7 @@ _LEAST = {"float16": 1e-2, "float32": 1e-17, "float64": 1e-147}
 
 
 def least_of(dtype: str) -> float:
-    """Returns the least number above 0."""
+    """Returns the smallest number above 0."""
     return float(f"{np.finfo(dtype).smallest_subnormal:.0e}")
 
 

@@ -24,7 +24,7 @@ Sizes = Sequence[int]
 
 
 def _slices(dims: Sequence[Dim], name: str, size: Sizes, stride: Sizes, dilation: Sizes) -> str:
-    """Returns the subscript of the elements of the images ``name`` that tap (i, j, …) meets."""
+    """Returns the subscript of the elements of the images ``name`` that tap (i, j, …) reads."""
     found = []
     for axis, (letter, dim, k, step, gap) in enumerate(zip("ijk", dims, size, stride, dilation)):
         start = letter if gap == 1 else f"{gap} * {letter}"
@@ -43,7 +43,7 @@ def _space(type_: Type, rank: int) -> Sequence[Dim]:
 
 
 def _tap(size: Sizes) -> str:
-    """Returns the subscript of a kernel by which each channel has its own number."""
+    """Returns the subscript of a kernel that broadcasts one number to each channel."""
     return f"[:, {', '.join('ijk'[: len(size)])}{', None' * len(size)}]"
 
 

@@ -69,8 +69,8 @@ class _Taps:
         return isinstance(self.dim, int) and len(range(start, self.dim, self.stride)) == self.count
 
     def any(self, dim: str) -> str:
-        """Returns the elements number ``i``, a variable of the text; ``dim`` is the text of the
-        size."""
+        """Returns the subscript of element ``i`` of every window; ``i`` and ``dim``, the size, are
+        texts."""
         start = "i" if self.dilation == 1 else f"{self.dilation} * i"
         if isinstance(self.count, int):
             stop = f"{start} + {(self.count - 1) * self.stride + 1}"
@@ -83,7 +83,7 @@ class _Taps:
         return f"[..., {start}:{stop}{step}{self.after}]"
 
     def of(self, x: Any, number: int) -> Any:
-        """Returns the elements of ``x``: a view."""
+        """Returns element ``number`` of every window of ``x``, as a view."""
         start, left = number * self.dilation, (self.size - 1 - number) * self.dilation
         stop = -left if left and not self.ends_anyway(start) else None
         found = ("slice", start or None, stop, self.stride if self.stride > 1 else None)
@@ -92,12 +92,12 @@ class _Taps:
 
     @property
     def apart(self) -> bool:
-        """Whether no element is in two windows."""
+        """True if no element is in two windows."""
         return self.stride >= span(self.size, self.dilation)
 
     @property
     def covers(self) -> bool:
-        """Whether every element is in a window, where they are apart."""
+        """True if every element is in a window, given that no element is in two."""
         return isinstance(self.count, int) and self.count * self.size == self.dim
 
 
@@ -107,7 +107,8 @@ def _taps(type_: Type, axis: int, **window: int) -> _Taps:
 
 
 def _joined(name: str, taps: _Taps, axis: int, pair: str, more: str) -> str:
-    """What joins the elements of each window: ``pair`` of two texts, ``more`` in a loop."""
+    """Returns the text that combines the elements of each window: ``pair`` of two texts, or a
+    loop."""
     if 1 < taps.size <= costs().written_window_elements:
         text = f"{name}{taps[0]}"
         for number in range(1, taps.size):
@@ -217,7 +218,7 @@ def _first_parts(
 
 
 def _added(out: Any, v: Any, taps: _Taps, number: int) -> Any:
-    """``out`` with v added to the elements number ``number`` of all windows."""
+    """Returns ``out`` with v added to element ``number`` of every window."""
     place = taps.of(out, number)
     return filled(into(place, v, place, text="np.add({0}, {1}, out={2})"), out)
 

@@ -25,7 +25,7 @@ Sizes = Sequence[int]
 
 
 def span(size: int, dilation: int) -> int:
-    """How far a window reaches: its elements and the gaps between them.
+    """Returns the extent of a window: its elements and the gaps between them.
 
     >>> span(3, 2)
     5
@@ -34,7 +34,7 @@ def span(size: int, dilation: int) -> int:
 
 
 def count_windows(dim: Dim, size: int, stride: int, dilation: int) -> Dim:
-    """Returns the number of windows fit into an axis.
+    """Returns the number of windows that fit into an axis.
 
     >>> count_windows(7, 3, 2, 1), count_windows("b", 3, 2, 1)
     (3, None)
@@ -180,7 +180,8 @@ def _free(x: Value, gone: Sizes) -> list[int]:
 
 
 def _tensordot_left(ct: Value, a: Value, b: Value, axes: tuple[Sizes, Sizes]) -> Value:
-    """``ct`` summed with b over the axes that b brought; the summed axes come first."""
+    """Returns ``ct`` times b, summed over the axes of b in the result; the contracted axes come
+    first."""
     brought, kept = _free(b, axes[1]), _free(a, axes[0])
     over = (tuple(brought), tuple(range(len(kept), len(kept) + len(brought))))
     # np.tensordot sums fastest over the first factor's last axes; b's order of the summed axes
@@ -190,7 +191,7 @@ def _tensordot_left(ct: Value, a: Value, b: Value, axes: tuple[Sizes, Sizes]) ->
 
 
 def _tensordot_right(ct: Value, a: Value, b: Value, axes: tuple[Sizes, Sizes]) -> Value:
-    """a summed with ``ct`` over the axes that a brought."""
+    """Returns a times ``ct``, summed over the axes of a in the result."""
     brought, kept = _free(a, axes[0]), _free(b, axes[1])
     over = (tuple(brought), tuple(range(len(brought))))
     order = sorted(range(len(axes[0])), key=lambda k: axes[0][k])
@@ -199,7 +200,7 @@ def _tensordot_right(ct: Value, a: Value, b: Value, axes: tuple[Sizes, Sizes]) -
 
 
 def _ordered(x: Value, have: Sequence[int]) -> Value:
-    """x, whose axes are those that ``have`` names, in their natural order."""
+    """Returns x, whose axes are in the order ``have``, with its axes in ascending order."""
     return x if list(have) == sorted(have) else transpose(x, perm=inverse(tuple(have)))
 
 
